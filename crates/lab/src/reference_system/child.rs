@@ -13,20 +13,20 @@ use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 /// Time that processes get to start and to find each other before the run begins, and the time that each further process adds.
 const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
 
-/// Domains that participants have ports for beside those that the kernel gives away by itself.
+/// Number of DDS domains to choose from: those whose ports are below the ones that the kernel assigns to programs by itself.
 const DOMAINS: u32 = 100;
 
 /// Order to a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
-    /// The executor.
+    /// The executor under test.
     pub(crate) variant: Variant,
     /// Settings of the run.
     pub(crate) settings: Settings,
-    /// Number of the process.
+    /// Number of the process in the run, from 0.
     pub(crate) process: u16,
-    /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None`: at
-    /// once.
+    /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None` if it
+    /// begins at once.
     pub(crate) start_ns: Option<u64>,
     /// The DDS domain of this run.
     pub(crate) domain_id: u16,
@@ -35,15 +35,15 @@ pub(crate) struct Order {
 /// Answer of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Part {
-    /// Number of threads that ran callbacks.
+    /// Number of threads of the process that ran callbacks.
     pub(crate) threads: usize,
-    /// Recording of its nodes.
+    /// Recording of the nodes in the process.
     pub(crate) recording: Recording,
     /// Duration of the run in nanoseconds.
     pub(crate) end_ns: u64,
     /// CPU use in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Resident memory at the end.
+    /// Resident memory at the end of the run, in MiB; `None` if the kernel does not tell.
     pub(crate) memory_mib: Option<f64>,
     /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
@@ -80,7 +80,7 @@ fn steady_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// One result of what the processes say, each of which has at least one node.
+/// Combines the answers of a run's processes. Each process has at least one node.
 fn gather(variant: Variant, parts: Vec<Part>) -> RunResult {
     let many = parts.len() > 1;
     let (mut recording, mut remarks) = (Recording::default(), Vec::new());

@@ -4,7 +4,7 @@ use rospin_measure::machine::Machine;
 
 use super::runner::{RunResult, Settings};
 
-/// Everything that the table, the JSON file and the report show.
+/// All results of a run: what the table, the JSON file and the report show.
 pub(crate) struct Comparison {
     /// Machine of the measurement.
     pub(crate) machine: Machine,

@@ -1,8 +1,8 @@
 //! The reference system as a scenario file, for the analysis and the simulator: under `priority-single` with 5 ms of work a node.
 //!
-//! A fusion works when it has a sample of each input; a scenario's callback works every time. So the file lets one of the two
-//! inputs do it, the one that completes the pair: under these priorities, with timers that start together, it is always the
-//! same. The other one only stores its sample. `fusions_are_completed_by_the_same_input` holds that against the nodes
+//! A fusion works when it has a sample of each input, but a callback in a scenario works every time. So in the file only one of
+//! the two inputs works: the one that completes the pair. Under these priorities, with timers that start together, that is always
+//! the same input. The other one only stores its sample. `fusions_are_completed_by_the_same_input` checks that with the nodes
 //! themselves.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario}
 use super::graph::{self, GroupSpec, Kind, NODES, Port};
 use super::wiring::{entity_name, priorities};
 
-/// Nodes with two inputs, and which of these completes the pair.
+/// Nodes with two inputs, each with the index of the input that completes the pair.
 const COMPLETED_BY: [(&str, usize); 5] = [
     ("PointCloudFusion", 1),
     ("NDTLocalizer", 1),
@@ -22,9 +22,10 @@ const COMPLETED_BY: [(&str, usize); 5] = [
     ("Lanelet2MapLoader", 1),
 ];
 
-/// Processor time of a callback, as measured by `rospin lab reference-system --crunch 5` on a virtual machine with two cores:
-/// the largest 99th percentile of its kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took the core away,
-/// it was longer: up to 6.5 ms in 15 s.
+/// As measured by `rospin lab reference-system --crunch 5` on a virtual machine with two cores: the processor time of a callback
+/// that works, and below it that of one that only publishes and of one that only stores. It is the largest 99th percentile of
+/// callbacks of the kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took the core away, it was longer: up to
+/// 6.5 ms in 15 s.
 const WORKS: Duration = Duration::from_micros(5_100);
 const PUBLISHES: Duration = Duration::from_micros(40);
 const STORES: Duration = Duration::from_micros(5);
@@ -33,9 +34,9 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Paths of data from a source to its end, with the deadline if there is one. The hot path ends before the next scan, and the
-/// actuator gets its command before the planner plans again. Of the fusions, this is the path through the input that completes
-/// the pair.
+/// Paths of data from a source to its end, with the deadline if there is one. The deadlines say that the hot path ends before the
+/// next scan, and that the actuator gets its command before the planner plans again. Through a fusion, a path leads by the input
+/// that completes the pair.
 const PATHS: [(&str, Option<Duration>, &[&str]); 8] = [
     (
         "hot path",
@@ -101,7 +102,7 @@ const HEADER: &str = "\
 
 ";
 
-/// The file.
+/// Returns the text of the scenario file.
 fn text() -> String {
     HEADER.to_owned() + &scenario().to_toml()
 }
@@ -181,7 +182,7 @@ mod on_the_nodes {
     use super::super::system::{self, Group};
     use super::*;
 
-    /// The nodes in virtual time, on one thread: of all that is ready, the most urgent one runs.
+    /// The nodes in virtual time, on one thread: of all callbacks that are ready, the most urgent one runs.
     struct Nodes {
         groups: Vec<Group>,
         /// Priority, group, port and waiting samples of every callback.

@@ -10,19 +10,19 @@ use super::runner::RunResult;
 pub(crate) struct Figures {
     /// Hot path latency in ms.
     pub(crate) latency_ms: Option<Summary>,
-    /// Its median.
+    /// Median of the hot path latency in ms.
     pub(crate) latency_p50_ms: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the hot path latency in ms.
     pub(crate) latency_p99_ms: Option<f64>,
-    /// Drops on the hot path a sample.
+    /// Number of samples that were dropped on the hot path, for each sample that got through.
     pub(crate) drops: Option<Summary>,
     /// Period of the planner in ms.
     pub(crate) planner_period_ms: Option<Summary>,
-    /// Front lidar samples that never reached the sink; `None` if there were none at all.
+    /// Number of front lidar samples that never reached the sink; `None` if no sample counts.
     pub(crate) missed_front_lidar: Option<f64>,
     /// CPU use in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Resident memory.
+    /// Resident memory in MiB; `None` if the kernel does not tell.
     pub(crate) memory_mib: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    /// All, in the order of the columns.
+    /// All sections, in the order of the columns.
     pub(crate) const ALL: [Self; 3] = [Self::Latency, Self::Planner, Self::Cost];
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Column {
     pub(crate) section: Section,
     /// Measured quantity.
     pub(crate) quantity: &'static str,
-    /// The same over two lines, to keep the column narrow.
+    /// The measured quantity over two lines, to keep the column narrow.
     pub(crate) lines: [&'static str; 2],
     /// Statistic of the quantity, and its unit.
     pub(crate) statistic: &'static str,
@@ -142,7 +142,7 @@ const fn cost(
     Column { section, quantity, lines, statistic, decimals, better, value }
 }
 
-/// Value as it is shown.
+/// Value as the table shows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Shown {
     /// The rounded number, or a dash.
@@ -152,8 +152,8 @@ pub(crate) struct Shown {
 }
 
 impl Column {
-    /// Its values, one a row. What looks the same once rounded is equally good; a single row has no
-    /// best.
+    /// Returns the column's values, one for each row. Values that look the same once they are rounded are equally good. With a
+    /// single row, no value is marked as the best.
     pub(crate) fn shown(&self, rows: &[Figures]) -> Vec<Shown> {
         let rounded: Vec<Option<String>> =
             rows.iter().map(|row| (self.value)(row).map(|value| format!("{value:.*}", self.decimals))).collect();

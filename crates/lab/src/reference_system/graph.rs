@@ -8,21 +8,21 @@ use std::time::Duration;
 /// Index of a node in [`NODES`].
 pub(crate) type NodeIndex = u8;
 
-/// Samples that every subscription keeps, but those of command nodes.
+/// Number of samples that a subscription keeps, except those of command nodes.
 pub(crate) const DEPTH: usize = 1;
-/// Samples that the subscription of a command node keeps.
+/// Number of samples that the subscription of a command node keeps.
 pub(crate) const COMMAND_DEPTH: usize = 10;
 
 /// Node of the graph.
 #[derive(Debug)]
 pub(crate) struct NodeSpec {
-    /// Its name.
+    /// The node's name.
     pub(crate) name: &'static str,
     /// Kind of the node.
     pub(crate) kind: Kind,
 }
 
-/// Kinds of nodes; `inputs` are topics.
+/// Kinds of nodes. Inputs are given by the names of their topics.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// Publishes every `period_ms`.
@@ -106,7 +106,7 @@ pub(crate) static NODES: [NodeSpec; 24] = [
 
 /// Period of [`PLANNER`]'s timer.
 pub(crate) const PLANNER_PERIOD_MS: u64 = 100;
-/// The node whose period is a figure of merit.
+/// The node whose timer period is a figure of merit.
 pub(crate) const PLANNER: &str = "BehaviorPlanner";
 /// The lidar whose samples are counted as missed when they do not reach [`SINK`].
 pub(crate) const FRONT_LIDAR: &str = "FrontLidarDriver";
@@ -125,13 +125,13 @@ pub(crate) const HOT_PATH: [&str; 8] = [
     "EuclideanClusterDetector",
     SINK,
 ];
-/// Nodes that work one after the other between the later lidar sample and the start of the sink.
+/// Number of nodes that work one after the other between the later of the two lidar samples and the start of the sink.
 pub(crate) const HOT_PATH_WORK: u32 = 4;
 
-/// The index of the node called `name`.
+/// Returns the index of the node called `name`.
 ///
 /// # Panics
-/// If there is none: names are constants of this crate.
+/// If there is no such node. All names are constants of this crate.
 pub(crate) fn index_of(name: &str) -> NodeIndex {
     let index = NODES.iter().position(|node| node.name == name);
     let index = index.unwrap_or_else(|| panic!("the reference system has no node {name}"));
@@ -152,15 +152,15 @@ pub(crate) enum Port {
 pub(crate) struct GroupSpec {
     /// Node that the group belongs to.
     pub(crate) node: NodeIndex,
-    /// A name that no other group has: the node's, or that of the connection's output.
+    /// A name that no other group has: that of the node, or that of the connection's output topic.
     pub(crate) name: &'static str,
     /// Topics that the group subscribes to, in the order of registration.
     pub(crate) inputs: Vec<&'static str>,
-    /// Number of samples that each of its subscriptions keeps.
+    /// Number of samples that each subscription of the group keeps.
     pub(crate) depth: usize,
-    /// Period of the group's timer.
+    /// Period of the group's timer; `None` if it has no timer.
     pub(crate) period: Option<Duration>,
-    /// Topic that the group publishes to.
+    /// Topic that the group publishes to; `None` for a command node.
     pub(crate) output: Option<&'static str>,
 }
 
@@ -172,7 +172,7 @@ impl GroupSpec {
     }
 }
 
-/// All callback groups in order of registration.
+/// Returns all callback groups, in order of registration.
 pub(crate) fn groups() -> Vec<GroupSpec> {
     NODES.iter().enumerate().flat_map(|(index, node)| groups_of(index as NodeIndex, node)).collect()
 }
@@ -201,12 +201,12 @@ fn groups_of(index: NodeIndex, node: &NodeSpec) -> Vec<GroupSpec> {
     }
 }
 
-/// A chain for the priority variants: callbacks from a source to where its data ends.
+/// A chain for the priority variants: callbacks from a source to the end of its data.
 #[derive(Debug)]
 pub(crate) struct ChainSpec {
-    /// Its name.
+    /// The chain's name.
     pub(crate) name: &'static str,
-    /// Group name and port of its callbacks, from source to end.
+    /// Group name and port of each callback of the chain, from source to end.
     pub(crate) callbacks: &'static [(&'static str, Port)],
 }
 
@@ -291,8 +291,8 @@ pub(crate) static CHAINS: [ChainSpec; 9] = {
     ]
 };
 
-/// The process that `node` is in if the graph is distributed over that many: nodes of a chain stay together as far as the sizes
-/// allow.
+/// Returns the process that `node` is in if the graph is distributed over `processes` processes. Nodes of a chain are in the same
+/// one as far as the sizes of the processes allow it.
 pub(crate) fn process_of(node: NodeIndex, processes: u16) -> u16 {
     let mut in_order: Vec<NodeIndex> = Vec::new();
     for (name, _) in CHAINS.iter().flat_map(|chain| chain.callbacks) {

@@ -12,7 +12,7 @@ use super::figures::Figures;
 use super::kpi::{TAIL, WARM_UP};
 use super::runner::{RunResult, Settings};
 
-/// The file.
+/// Content of the JSON file.
 #[derive(Serialize)]
 struct Document<'a> {
     experiment: &'static str,
@@ -23,7 +23,7 @@ struct Document<'a> {
     executors: Vec<Value>,
 }
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = Document {
         experiment: "reference-system",

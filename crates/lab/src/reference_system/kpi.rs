@@ -1,9 +1,8 @@
-//! The figures of merit: what is recorded during a run, and what is made of it afterwards.
+//! The figures of merit: the recording during a run, and the figures that are calculated from it afterwards.
 //!
-//! The original reads everything from the messages that reach its command nodes. So does this for the
-//! hot path. The planner's period and the lidar samples are recorded where they happen instead: a
-//! message that is lost on the way to a command node would hide a period, and of the lidar samples it
-//! is the lost ones that count.
+//! The original reads all figures from the messages that reach its command nodes. So does this file for the hot path. The
+//! planner's period and the lidar samples are recorded at their nodes instead: a message that is lost on the way to a command
+//! node would hide a period, and of the lidar samples, the lost ones are counted.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,16 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::graph::{FRONT_LIDAR, HOT_PATH, NodeIndex, PLANNER, ROOTS, SINK, index_of};
 use super::message::{Message, Stat};
 
-/// Start of a run that does not count: threads start, caches fill.
+/// Time at the start of a run that does not count, since threads start and caches fill.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
-/// End of a run in which a lidar sample may still be on its way, and is then not missed.
+/// Time at the end of a run in which a lidar sample may still be on its way. Such a sample is not counted as missed.
 pub(crate) const TAIL: Duration = Duration::from_secs(1);
 
-/// Room for a run of ten minutes at 10 Hz, so that recording does not allocate.
+/// Number of entries that a list has memory for: a run of ten minutes at 10 Hz, so that recording does not allocate.
 const CAPACITY: usize = 6_000;
 
-/// Collects during a run. Every list has its own lock and is written at 10 Hz by one node, so recording
-/// neither waits nor allocates.
+/// Recorder of a run. Every list has its own lock and is written at 10 Hz by one node, so recording neither waits nor allocates.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     nodes: Nodes,
@@ -74,7 +72,7 @@ impl Recorder {
         }
     }
 
-    /// Records what a node publishes.
+    /// Records a message that a node publishes, if a figure depends on it.
     pub(crate) fn published(&self, message: &Message) {
         let Some(&Stat { node, sequence, timestamp_ns, .. }) = message.last() else { return };
         if node == self.nodes.front_lidar {
@@ -88,7 +86,7 @@ impl Recorder {
         }
     }
 
-    /// Records what reaches a command node.
+    /// Records a message that reaches a command node, if it came through the hot path.
     pub(crate) fn commanded(&self, message: &Message) {
         if let Some(sample) = self.hot_path_sample(message) {
             lock(&self.hot_path).push(sample);
@@ -129,7 +127,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Adds what another process saw of the same run.
+    /// Adds the recording of another process of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { lidar, sink, planner_starts_ns, hot_path } = other;
         // Each of these is recorded by one node, and so by one process.
@@ -140,7 +138,7 @@ impl Recording {
         self.hot_path.sort_by_key(|sample| sample.sink_ns);
     }
 
-    /// The figures of a run that ended `end_ns` after it began.
+    /// Calculates the figures of a run that ended `end_ns` after it began.
     pub(crate) fn kpis(&self, end_ns: u64) -> Kpis {
         let warm_up_ns = WARM_UP.as_nanos() as u64;
         let counted = || self.hot_path.iter().filter(|sample| sample.sink_ns >= warm_up_ns);
@@ -158,13 +156,13 @@ impl Recording {
 /// Raw figures of one run, without its warm-up.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Kpis {
-    /// Later lidar sample to start of the sink, one value a sample that reached a command node.
+    /// Times from the later lidar sample to the start of the sink, one for each hot path sample that reached a command node.
     pub(crate) hot_path_latency_ms: Vec<f64>,
-    /// Drops on the hot path, one value a sample as above.
+    /// Numbers of samples that were dropped on the hot path, one for each of the same hot path samples.
     pub(crate) hot_path_drops: Vec<u32>,
-    /// Starts of the planner's timer callback.
+    /// Distances between the starts of the planner's timer callback.
     pub(crate) planner_periods: Vec<PlannerPeriod>,
-    /// Front lidar samples that had the time to reach the sink.
+    /// Number of front lidar samples that count: those that reached the sink, or had the time to.
     pub(crate) front_lidar_counted: usize,
     /// Number of these samples that did not arrive.
     pub(crate) missed_front_lidar: usize,
@@ -173,9 +171,9 @@ pub(crate) struct Kpis {
 /// Distance between two starts of the planner's timer callback.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct PlannerPeriod {
-    /// Start of the later one, in seconds since the run began.
+    /// Start that ends the period, in seconds since the run began.
     pub(crate) at_s: f64,
-    /// The distance.
+    /// Distance of the two starts in milliseconds.
     pub(crate) period_ms: f64,
 }
 
@@ -188,7 +186,7 @@ fn planner_periods(starts_ns: &[u64]) -> Vec<PlannerPeriod> {
         .collect()
 }
 
-/// Front lidar samples and how many of them the sink never saw.
+/// Number of front lidar samples that count, and of those among them that never reached the sink.
 #[derive(Debug, PartialEq)]
 struct LidarCount {
     counted: usize,
@@ -196,8 +194,8 @@ struct LidarCount {
 }
 
 impl LidarCount {
-    /// A sample counts once its fate is known: it ran the sink, a younger one did (samples of a path
-    /// do not overtake), or it is older than the tail of the run.
+    /// Counts the samples whose fate is known: the sink ran for the sample or for a younger one (samples of a path do not
+    /// overtake each other), or the sample is older than the last [`TAIL`] of the run.
     fn new(lidar: &[LidarSample], sink: &[u32], end_ns: u64) -> Self {
         let seen: BTreeSet<u32> = sink.iter().copied().collect();
         let newest_seen = seen.last().copied();
@@ -220,7 +218,7 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// A callback that panicked while it recorded has left the list whole.
+/// Locks a list. A callback that panicked while it recorded has left the list whole, so poison is ignored.
 fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ use super::graph::NodeIndex;
 /// Size of a message in bytes.
 pub(crate) const MESSAGE_BYTES: usize = 4096;
 
-/// Records that a message has room for. A message holds one a node, so 24 would do.
+/// Number of records that a message has room for. It needs one for each node that it passed, at most 24.
 pub(crate) const STATS_CAPACITY: usize = 63;
 
 const HEADER_BYTES: usize = 8;
@@ -19,13 +19,13 @@ const PAYLOAD_BYTES: usize = MESSAGE_BYTES - HEADER_BYTES - STATS_CAPACITY * siz
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[repr(C)]
 pub(crate) struct Stat {
-    /// Start of the callback that made the sample, in nanoseconds since the run began.
+    /// Start of the callback that published the sample, in nanoseconds since the run began.
     pub(crate) timestamp_ns: u64,
-    /// Running number of the node's samples.
+    /// Number of the sample among those of its node, from 0.
     pub(crate) sequence: u32,
-    /// Samples of its inputs that the node never saw since its sample before.
+    /// Number of samples on the node's inputs that the node did not use since its previous sample.
     pub(crate) dropped: u32,
-    /// The node.
+    /// The node that wrote the record.
     pub(crate) node: NodeIndex,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Stat {
 pub(crate) struct Message {
     len: u64,
     stats: [Stat; STATS_CAPACITY],
-    /// Fills the message up to its size, as a sensor's data would.
+    /// Bytes that fill the message up to its size, as a sensor's data would.
     _payload: [u8; PAYLOAD_BYTES],
 }
 
@@ -46,11 +46,11 @@ impl rospin_node::Message for Message {
     const TYPE: &str = "rospin_lab/msg/ReferenceSample";
 }
 
-/// A message as it is on a network: as long as in memory.
+/// A message in the form in which it is sent over a network. It is as long as in memory.
 #[derive(Clone, Deserialize, Serialize)]
 struct Wire {
     stats: Vec<Stat>,
-    /// In words, as the original has it: byte by byte it would be encoding that is measured.
+    /// The payload in words of 64 bits, as in the original. Byte by byte, the encoding would be what is measured.
     payload: Vec<u64>,
 }
 
@@ -76,7 +76,7 @@ impl TryFrom<Wire> for Message {
 }
 
 impl fmt::Debug for Message {
-    /// The records only: a payload of zeros tells nobody anything.
+    /// Writes the records only, since the payload is all zeros.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.stats()).finish()
     }
@@ -88,12 +88,12 @@ impl Message {
         Self { len: 0, stats: [Stat::default(); STATS_CAPACITY], _payload: [0; PAYLOAD_BYTES] }
     }
 
-    /// The records, oldest first.
+    /// Returns the records, the oldest first.
     pub(crate) fn stats(&self) -> &[Stat] {
         &self.stats[..self.len as usize]
     }
 
-    /// The record of `node`.
+    /// Returns the record of `node`, if the message has passed it.
     pub(crate) fn stat(&self, node: NodeIndex) -> Option<&Stat> {
         self.stats().iter().find(|stat| stat.node == node)
     }

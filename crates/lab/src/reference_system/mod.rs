@@ -1,8 +1,8 @@
 //! `rospin lab reference-system`: the Autoware reference system under every executor.
 //!
-//! `graph` says what the system is and `node` what its nodes do; `wiring` hangs it into an executor and
-//! `transport` connects it, `child` gives each executor a process of its own; `kpi` measures, and `table`, `verdict`, `json` and
-//! `report` say what came out.
+//! `graph` is the system as data, and `node` the behaviour of its nodes. `wiring` creates them on executors, `transport` connects
+//! them, and `child` gives each executor a process of its own. `kpi` measures, and `table`, `verdict`, `json` and `report` show
+//! the results.
 
 mod child;
 mod comparison;
@@ -44,7 +44,7 @@ use self::comparison::Comparison;
 use self::options::{DEFAULT_REPORT, Options};
 use self::runner::{RunError, RunResult, Runner, Settings, Variant};
 
-/// The experiment.
+/// The experiment `reference-system`.
 pub(crate) struct ReferenceSystem;
 
 impl Experiment for ReferenceSystem {
@@ -70,7 +70,7 @@ impl Experiment for ReferenceSystem {
     }
 }
 
-/// The child's part: one executor, in this process, with all nodes or some of them.
+/// Carries out the order on stdin: runs one executor in this process, with all nodes or some of them.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
     let is_first = process::put_before_others();
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with made-up results, or fails.
+    /// Runner that answers with made-up results, or fails.
     struct Fake {
         asked: RefCell<Vec<Variant>>,
         fail: bool,

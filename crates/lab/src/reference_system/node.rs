@@ -1,6 +1,7 @@
 //! Behaviour of the nodes, as state machines without clock, thread or transport.
 //!
-//! A callback gets its start time and a function that burns its work. It returns the message that it publishes.
+//! A callback gets the time of its start and a function that burns processor time. It returns the message to publish, if there is
+//! one.
 
 use std::sync::Arc;
 
@@ -11,27 +12,27 @@ use super::message::{Message, Stat};
 pub(crate) struct Activation<'a> {
     /// Start of the callback in nanoseconds since the run began.
     pub(crate) start_ns: u64,
-    /// Function that burns the processor time of one node.
+    /// Function that burns the processor time that a node takes for its work.
     pub(crate) crunch: &'a mut dyn FnMut(),
 }
 
 /// State of one callback group.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// Publishes on its timer, without work.
+    /// Publishes when its timer runs, without work.
     Sensor(Output),
-    /// Transform, or one connection of an intersection.
+    /// Works on every sample and publishes the result: a transform, or one connection of an intersection.
     Transform(Input, Output),
-    /// Waits for a sample of each of its two inputs.
+    /// Works and publishes once it has a sample of each of its two inputs.
     Fusion([Input; 2], Output),
-    /// Collects until its timer runs.
+    /// Keeps the newest sample of each input until its timer runs, then works and publishes.
     Cyclic(Vec<Input>, Output),
     /// Takes samples and publishes nothing.
     Command,
 }
 
 impl Node {
-    /// The state at the start of `group`.
+    /// Returns the state of a group before its first callback.
     pub(crate) fn new(group: &GroupSpec) -> Self {
         let output = Output { node: group.node, sequence: 0 };
         match &NODES[usize::from(group.node)].kind {
@@ -84,7 +85,7 @@ impl Node {
         }
     }
 
-    /// Runs the callback of `port`; `message` is what its subscription took, a timer has none.
+    /// Runs the callback of `port`. `message` is the sample that its subscription took; `None` for a timer.
     pub(crate) fn run(
         &mut self,
         port: Port,
@@ -99,7 +100,7 @@ impl Node {
     }
 }
 
-/// One subscription: the newest sample and how far the sequence has come.
+/// One subscription: the newest sample that waits for use, and the number of the last sample that was used.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     last_sequence: Option<u32>,
@@ -107,7 +108,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Samples between the one used last and `message` that were not used.
+    /// Returns the number of samples between the last one that was used and `message`, and notes that `message` is used now.
     fn missed(&mut self, message: &Message) -> u32 {
         let sequence = message.last().map_or(0, |stat| stat.sequence);
         let expected = self.last_sequence.map_or(0, |last| last.saturating_add(1));
@@ -116,7 +117,7 @@ impl Input {
     }
 }
 
-/// One publisher: who publishes and how many samples it has published.
+/// One publisher: its node, and the number of samples that it has published.
 #[derive(Debug)]
 pub(crate) struct Output {
     node: NodeIndex,
@@ -124,8 +125,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The next sample: the histories of all cached inputs, then this node's own record. Empties the
-    /// caches.
+    /// Returns the next sample to publish: the histories of all samples that wait in `inputs`, then a record of this node. Takes
+    /// those samples out.
     fn publish<'a>(&mut self, start_ns: u64, inputs: impl IntoIterator<Item = &'a mut Input>) -> Message {
         let mut message = Message::new();
         let mut dropped = 0;

@@ -79,14 +79,14 @@ impl Options {
         Ok(())
     }
 
-    /// The executors to run, each once.
+    /// Returns the executors to run, each once.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         let all: &[Variant] = if self.processes > 1 { &[Variant::PrioritySingle] } else { &Variant::ALL };
         choice::in_given_order(&self.executors, all)
     }
 }
 
-/// Options that do not go together, or not with this program.
+/// Options that contradict each other, or that this program cannot fulfil.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Conflict {
     /// The transport was left out when the program was built.
@@ -108,7 +108,7 @@ pub(crate) enum Conflict {
     /// The executor is not for several processes.
     #[error("--executors {executor}: it runs in one process only; leave it out, or give --processes 1")]
     OneProcess {
-        /// Its name.
+        /// Name of the executor.
         executor: &'static str,
     },
 }
@@ -130,7 +130,7 @@ fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, Strin
         Ok(number) if (min..=max).contains(&number) => Ok(number),
         Ok(number) if number > max => Err(format!("too large; {expected}")),
         Ok(number) if number < min => Err(format!("too small; {expected}")),
-        // The remaining texts are not a number: words, or NaN.
+        // All other texts are not a number: words, or NaN.
         Ok(_) | Err(_) => Err(format!("not a number; {expected}")),
     }
 }

@@ -14,7 +14,7 @@ use super::runner::{RunResult, Variant};
 const LATENCY_SIZE: (u32, u32) = (900, 380);
 const PLANNER_SIZE: (u32, u32) = (900, 130);
 
-/// The colour of an executor: told apart with any colour vision, and on light and dark ground.
+/// Returns the colour of an executor. The colours can be told apart with any colour vision, on light and on dark ground.
 pub(crate) fn colour(variant: Variant) -> RGBColor {
     match variant {
         Variant::WaitSetSingle => RGBColor(213, 94, 0),
@@ -25,7 +25,7 @@ pub(crate) fn colour(variant: Variant) -> RGBColor {
     }
 }
 
-/// Cumulative distribution of the hot path latency, one curve an executor, on a logarithmic axis.
+/// Returns a plot of the cumulative distribution of the hot path latency: a curve for each executor, on a logarithmic axis.
 pub(crate) fn latency(comparison: &Comparison) -> Result<String, PlotError> {
     let shortest_ms = comparison.settings.shortest_hot_path_ms();
     let values = comparison.results.iter().flat_map(|r| r.kpis.hot_path_latency_ms.iter());
@@ -65,7 +65,7 @@ pub(crate) fn latency(comparison: &Comparison) -> Result<String, PlotError> {
     })
 }
 
-/// Planner periods over time of one executor; all plots of a comparison share their axes.
+/// Returns a plot of one executor's planner periods over time. All plots of a comparison have the same axes.
 pub(crate) fn planner(comparison: &Comparison, result: &RunResult) -> Result<String, PlotError> {
     let all = comparison.results.iter().flat_map(|r| r.kpis.planner_periods.iter());
     let aim_ms = PLANNER_PERIOD_MS as f64;
@@ -97,14 +97,15 @@ pub(crate) fn planner(comparison: &Comparison, result: &RunResult) -> Result<Str
     })
 }
 
-/// Round numbers on a logarithmic axis: close enough to read, far enough apart not to touch.
+/// Returns round numbers in the range for a logarithmic axis. They are close enough to read values by, and do not touch each
+/// other.
 fn ticks(range: &Range<f64>) -> Vec<f64> {
     let decades = (-3..5).map(|exponent| 10_f64.powi(exponent));
     let round = decades.flat_map(|decade| [1.0, 1.5, 2.0, 3.0, 5.0, 7.0].map(|digit| digit * decade));
     round.filter(|tick| range.contains(tick)).collect()
 }
 
-/// The corners of an empirical distribution function, drawn on to the end of the axis.
+/// Returns the corners of an empirical distribution function, which goes on to the end of the axis.
 fn steps(result: &RunResult, max_ms: f64) -> Vec<(f64, f64)> {
     let mut sorted = result.kpis.hot_path_latency_ms.clone();
     sorted.sort_by(f64::total_cmp);

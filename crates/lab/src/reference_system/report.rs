@@ -12,7 +12,7 @@ use super::plots;
 use super::runner::{Settings, Variant};
 use super::verdict;
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut page = String::new();
     head(&mut page, comparison)?;
@@ -67,7 +67,7 @@ fn table(page: &mut String, comparison: &Comparison) -> fmt::Result {
     )
 }
 
-/// The first of neighbouring columns of one quantity, and how many they are.
+/// Returns the quantities of the table: for each, its first column and the number of its columns, which are neighbours.
 fn spans() -> Vec<(&'static Column, usize)> {
     let mut spans: Vec<(&Column, usize)> = Vec::new();
     for column in &COLUMNS {
@@ -166,7 +166,7 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
     page::how_it_was_run(page, machine, &entries)
 }
 
-/// Returns the text behind the description of a run with an unusual transport.
+/// Returns the text about the transport that follows the description of a run; empty for the usual one.
 fn transport(settings: &Settings) -> String {
     let transport = settings.describe_transport();
     if transport.is_empty() { transport } else { format!(". {transport}") }

@@ -29,11 +29,11 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    /// All, in the order of the table.
+    /// All executors, in the order of the table.
     pub(crate) const ALL: [Self; 5] =
         [Self::WaitSetSingle, Self::WaitSetMulti, Self::FifoSingle, Self::PrioritySingle, Self::PriorityMulti];
 
-    /// Its name on the command line and in results.
+    /// Returns the executor's name on the command line and in results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::WaitSetSingle => "wait-set-single",
@@ -75,13 +75,13 @@ impl Variant {
 pub(crate) struct Settings {
     /// Length of a run, warm-up included.
     pub(crate) duration: Duration,
-    /// Work of a node.
+    /// Processor time that a node takes for its work.
     pub(crate) crunch: Duration,
-    /// Calibration of this machine's work, measured once for all runs.
+    /// Speed of this machine's divisions, measured once for all runs.
     pub(crate) calibration: Calibration,
     /// Middleware between the nodes; `None` for the engine's own topics.
     pub(crate) transport: Option<Middleware>,
-    /// Over how many processes the nodes are distributed, each with an executor.
+    /// Number of processes over which the nodes are distributed, each with an executor.
     pub(crate) processes: u16,
 }
 
@@ -98,12 +98,13 @@ impl Settings {
         }
     }
 
-    /// Work of a node in milliseconds.
+    /// Returns the processor time that a node takes for its work, in milliseconds.
     pub(crate) fn crunch_ms(&self) -> f64 {
         self.crunch.as_secs_f64() * 1e3
     }
 
-    /// The shortest possible hot path: its nodes work one after the other and wait for nothing.
+    /// Returns the shortest possible latency of the hot path in milliseconds: its nodes work one after the other and wait for
+    /// nothing.
     pub(crate) fn shortest_hot_path_ms(&self) -> f64 {
         self.crunch_ms() * f64::from(HOT_PATH_WORK)
     }
@@ -112,15 +113,15 @@ impl Settings {
 /// Results of one executor.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct RunResult {
-    /// The executor.
+    /// The executor that was run.
     pub(crate) variant: Variant,
     /// Number of threads that ran callbacks, over all executors and processes.
     pub(crate) threads: usize,
-    /// The raw figures.
+    /// Raw figures of the run.
     pub(crate) kpis: Kpis,
-    /// CPU use of its processes in percent of one core.
+    /// CPU use of the executor's processes in percent of one core.
     pub(crate) cpu_percent: f64,
-    /// Resident memory of its processes at the end of the run.
+    /// Resident memory of the executor's processes at the end of the run, in MiB; `None` if the kernel does not tell.
     pub(crate) memory_mib: Option<f64>,
     /// Remarks for the reader, such as real-time settings that failed.
     pub(crate) remarks: Vec<String>,

@@ -1,4 +1,4 @@
-//! The groups of the graph, ready to be hung into an executor.
+//! The callback groups of the graph with their states, for any executor.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use super::kpi::Recorder;
 use super::message::Message;
 use super::node::{Activation, Node};
 
-/// One callback group: its place in the graph, its state, and who records what it does.
+/// One callback group: its description in the graph, its state, and the recorder of its messages.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Its place in the graph.
+    /// The group's description in the graph.
     pub(crate) spec: GroupSpec,
     node: Node,
     recorder: Arc<Recorder>,
 }
 
-/// All groups in order of registration; they report to `recorder`.
+/// Returns all groups in order of registration. They report to `recorder`.
 pub(crate) fn build(recorder: &Arc<Recorder>) -> Vec<Group> {
     let groups = graph::groups().into_iter();
     groups.map(|spec| Group { node: Node::new(&spec), spec, recorder: Arc::clone(recorder) }).collect()
 }
 
 impl Group {
-    /// Runs the callback of `port` and returns what to publish on the group's output.
+    /// Runs the callback of `port` and returns the message to publish on the group's output, if there is one.
     ///
-    /// `message` is what the subscription took; a timer has none.
+    /// `message` is the sample that the subscription took; `None` for a timer.
     pub(crate) fn run(
         &mut self,
         port: Port,

@@ -7,23 +7,24 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, Table, TableComponent, 
 use super::comparison::Comparison;
 use super::figures::{COLUMNS, Column, Figures, Section, Shown};
 
-/// Stands where no mark does, so that digits stay below each other; a plain one would be trimmed.
+/// Character in place of a mark, so that digits stay below each other. A plain blank would be trimmed.
 const BLANK: char = '\u{a0}';
 
-/// Width up to which a title, with its blank, may be no wider than numbers.
+/// Greatest length of a column's title lines, each with its blank, at which the numbers can be as wide as the title. Such a
+/// column gets a gap before it.
 const NARROW: usize = 7;
 
 /// Layout of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// Columns of the terminal; unlimited if unknown.
+    /// Number of columns of the terminal; `None`, and so unlimited, if it is not known.
     width: Option<u16>,
     /// True if the best values are coloured as well as marked.
     colour: bool,
 }
 
 impl Layout {
-    /// As stdout is.
+    /// Returns the layout for stdout: its width, and colours if it is a terminal and the user has not forbidden them.
     pub(crate) fn of_stdout() -> Self {
         let terminal = io::stdout().is_terminal();
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -31,7 +32,7 @@ impl Layout {
     }
 }
 
-/// The whole table with its legend, ending in a line break.
+/// Returns the whole table with its legend, ending in a line break. A table that is too wide becomes one for each section.
 pub(crate) fn render(comparison: &Comparison, layout: Layout) -> String {
     let rows: Vec<Figures> = comparison.results.iter().map(Figures::of).collect();
     let names: Vec<&str> = comparison.results.iter().map(|r| r.variant.name()).collect();
@@ -56,7 +57,7 @@ fn sections(names: &[&str], rows: &[Figures], layout: Layout) -> Vec<Table> {
     Section::ALL.map(|section| build(names, rows, &columns(section), layout)).into()
 }
 
-/// Width of the full table, without the invisible characters that make colours.
+/// Returns the width of the full table in characters. The invisible characters that make colours do not count.
 fn plain_width(names: &[&str], rows: &[Figures]) -> usize {
     let plain = Layout { width: None, colour: false };
     let table = build(names, rows, &COLUMNS.iter().collect::<Vec<_>>(), plain);
@@ -88,7 +89,7 @@ fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) 
     table
 }
 
-/// The quantity on two lines and the statistic below, so that columns stay narrow.
+/// Returns a column's title: the quantity on two lines and the statistic below, so that the column stays narrow.
 fn title(column: &Column) -> String {
     let [first, second] = column.lines;
     format!("{first}{BLANK}\n{second}{BLANK}\n{}{BLANK}", column.statistic)

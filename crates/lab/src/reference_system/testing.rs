@@ -10,7 +10,7 @@ use super::comparison::Comparison;
 use super::kpi::{Kpis, PlannerPeriod};
 use super::runner::{RunResult, Settings, Variant};
 
-/// 12 s with 7 ms of work.
+/// Returns settings for 12 s with 7 ms of work for each node.
 pub(crate) fn settings() -> Settings {
     Settings {
         duration: Duration::from_secs(12),
@@ -21,7 +21,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A result with the shape that is expected of `variant`.
+/// Returns a made-up result such as `variant` is expected to have.
 pub(crate) fn result(variant: Variant) -> RunResult {
     let (base, spread, drop_every, jitter, missed, threads, cpu) = match variant {
         Variant::WaitSetSingle => (240.0, 70.0, 2, 30.0, 43, 1, 99.6),

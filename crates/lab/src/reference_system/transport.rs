@@ -14,17 +14,17 @@ use super::graph::{GroupSpec, NODES, NodeIndex};
 use super::message::Message;
 use super::system::Group;
 
-/// Publishes a sample.
+/// Function that publishes a sample on a topic.
 pub(super) type Publish = Arc<dyn Fn(Message) + Send + Sync>;
 /// Function that a subscription calls with a sample.
 pub(super) type Receive = Box<dyn FnMut(&mut Group, Arc<Message>) + Send>;
 
-/// Connection between groups. Its ends live as long as it does.
+/// Connection between groups. The publishers and subscriptions that it makes live as long as this value.
 pub(super) trait Wires {
-    /// A publisher of the group's node.
+    /// Creates a publisher of the group's node. Returns the function that publishes on it.
     fn publisher(&mut self, group: &GroupSpec, topic: &str) -> Result<Publish, String>;
 
-    /// A subscription of the group's node, as an entity of that name.
+    /// Creates a subscription of the group's node, as an entity called `name`. It calls `receive` with each sample.
     fn subscription(
         &mut self,
         group: &GroupSpec,
@@ -34,7 +34,7 @@ pub(super) trait Wires {
         receive: Receive,
     ) -> Result<(), String>;
 
-    /// Returns the number of ends that have not found the other one yet.
+    /// Returns the number of publishers and subscriptions that discovery has not connected yet.
     fn unmatched(&self) -> usize {
         0
     }
@@ -45,7 +45,7 @@ pub(super) trait Wires {
     }
 }
 
-/// Returns the wires that were asked for: the engine's own topics, or nodes over a middleware.
+/// Returns the wires over the middleware `transport`, or over the engine's own topics if that is `None`.
 pub(super) fn wires(
     transport: Option<Middleware>,
     context: &Context,
@@ -57,7 +57,7 @@ pub(super) fn wires(
     })
 }
 
-/// The engine's own topics, without nodes.
+/// Wires over the engine's own topics, without nodes.
 struct Topics {
     context: Context,
     subscriptions: Vec<rospin_engine::Subscription>,
@@ -87,7 +87,7 @@ impl Wires for Topics {
     }
 }
 
-/// The nodes of the graph as ROS 2 nodes.
+/// Wires over the topics of ROS 2 nodes: each node of the graph is one.
 struct Nodes {
     ros: Ros,
     nodes: BTreeMap<NodeIndex, Node>,

@@ -4,7 +4,8 @@ use super::comparison::Comparison;
 use super::figures::Figures;
 use super::runner::Variant;
 
-/// Peers of a rospin variant, the most alike first: what the sentence compares it with.
+/// Returns the executors to compare a rospin variant with, the one that is most like it first. The sentence names the first that
+/// was run.
 fn peers(variant: Variant) -> [Variant; 3] {
     use Variant::{FifoSingle, PrioritySingle, WaitSetMulti, WaitSetSingle};
     match variant {
@@ -22,7 +23,7 @@ struct Contender {
     planner_sd_ms: Option<f64>,
 }
 
-/// The sentence.
+/// Returns the sentence.
 pub(crate) fn sentence(comparison: &Comparison) -> String {
     let contenders = contenders(comparison);
     let silent = comparison
@@ -53,7 +54,7 @@ fn contenders(comparison: &Comparison) -> Vec<Contender> {
     with_samples.collect()
 }
 
-/// The rospin variant to speak of and the peer to compare it with, if both were run.
+/// Returns the rospin variant that the sentence is about and the executor to compare it with, if both were run.
 fn pair(contenders: &[Contender]) -> Option<(&Contender, &Contender)> {
     let find = |variant| contenders.iter().find(move |c| c.variant == variant);
     [Variant::PrioritySingle, Variant::PriorityMulti].into_iter().find_map(|variant| {
@@ -85,7 +86,7 @@ fn compare(rospin: &Contender, peer: &Contender, contenders: &[Contender], short
     )
 }
 
-/// Drops and missed samples of both.
+/// Returns a clause about the dropped and the missed samples of both executors.
 fn losses(rospin: &Contender, peer: &Contender) -> String {
     let lost = |contender: &Contender| match (contender.drops, contender.missed) {
         (drops, missed) if drops == 0.0 && missed == 0.0 => "loses nothing".to_owned(),
@@ -101,7 +102,8 @@ fn losses(rospin: &Contender, peer: &Contender) -> String {
     format!("{ours} where {} {theirs}", peer.variant.name())
 }
 
-/// Names who is the fastest, unless it is the variant spoken of, and whose planner is the steadiest.
+/// Returns a clause that names the executor with the lowest mean, unless `rospin` is as good, and the one with the steadiest
+/// planner.
 fn leaders(rospin: &Contender, contenders: &[Contender]) -> String {
     let fastest = contenders.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms));
     // The table shows tenths of a millisecond.
@@ -122,7 +124,7 @@ fn leaders(rospin: &Contender, contenders: &[Contender]) -> String {
     }
 }
 
-/// Without a pair to compare: who has the lowest mean.
+/// Returns a sentence about the executor with the lowest mean, for a run without a pair to compare.
 fn best_of(contenders: &[Contender], shortest_ms: f64) -> String {
     let best = contenders.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms));
     let Some(best) = best else {

@@ -24,15 +24,15 @@ use super::runner::{Settings, Variant};
 use super::system::{self, Group};
 use super::transport::{self, Publish, Wires};
 
-/// Interval at which the loop checks if an executor has ended before its time.
+/// Interval at which [`spin`] checks if an executor has ended before its time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Until then everything is created and spinning: no timer is late at the start.
+/// Time from the start of a run to the start of all timers. By then all entities exist and the executors spin, so no timer starts
+/// late.
 const START_UP: Duration = Duration::from_millis(50);
 
-/// With several executors: the groups on the first one, those of the two lidar chains and of the planner's. All others
-/// are on the second one. That leaves each with about half of the load, and no chain from a lidar to the actuator
-/// crosses over.
+/// Groups on the first of two executors: those of the two lidar chains and of the planner's chain. All other groups are on the
+/// second one. That leaves each executor with about half of the load, and no chain from a lidar to the actuator uses both.
 const FIRST_EXECUTOR: [&str; 12] = [
     "FrontLidarDriver",
     "RearLidarDriver",
@@ -48,7 +48,7 @@ const FIRST_EXECUTOR: [&str; 12] = [
     "VehicleDBWSystem",
 ];
 
-/// Runs an executor in this process.
+/// Runs the order's executor in this process, with the nodes of this process.
 pub(super) fn run(order: &Order) -> Result<Part, String> {
     let Order { variant, settings, .. } = *order;
     let incidents = Arc::new(Mutex::new(Vec::new()));
@@ -102,7 +102,7 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     })
 }
 
-/// The PiCAS priorities of the graph's chains, the most critical of which stands first.
+/// Returns the PiCAS priorities of the graph's chains. The first chain is the most critical one.
 pub(super) fn priorities() -> Result<PriorityMap, rospin_engine::ChainError> {
     let criticalities = (1..=CHAINS.len() as u32).rev();
     let chains = CHAINS.iter().zip(criticalities).map(|(chain, criticality)| {
@@ -112,7 +112,7 @@ pub(super) fn priorities() -> Result<PriorityMap, rospin_engine::ChainError> {
     PriorityMap::picas(&chains.collect::<Vec<_>>())
 }
 
-/// Its name in the engine.
+/// Returns the name that a callback of the group has in the engine.
 pub(super) fn entity_name(group: &str, port: Port) -> String {
     match port {
         Port::Timer => format!("{group}/timer"),
@@ -135,7 +135,8 @@ fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
     }
 }
 
-/// Returns the treatment of due times that a timer missed: rclcpp's events executor queues every one of them, all others skip.
+/// Returns the treatment of due times that a timer missed: rclcpp's events executor queues every one of them, the other executors
+/// skip them.
 fn overrun(variant: Variant) -> Overrun {
     match variant {
         Variant::FifoSingle => Overrun::CatchUp(u32::MAX),
@@ -143,7 +144,7 @@ fn overrun(variant: Variant) -> Overrun {
     }
 }
 
-/// As many threads as cores, but two at least, as rclcpp's multi-threaded executor.
+/// Returns the number of threads of rclcpp's multi-threaded executor: as many as cores, and at least two.
 fn cores() -> u16 {
     let cores = thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
     cores.unwrap_or(1).max(2)
@@ -174,7 +175,7 @@ impl Callback {
     }
 }
 
-/// Objects that the groups are created with.
+/// Objects that the groups are created with, and settings that are the same for all groups.
 struct Hung<'a> {
     context: &'a Context,
     wires: &'a mut dyn Wires,
@@ -184,7 +185,7 @@ struct Hung<'a> {
 }
 
 impl Hung<'_> {
-    /// Makes a callback group of it, with its timer, which lives as long as what is returned, and its subscriptions.
+    /// Creates a callback group with its subscriptions and its timer. Returns the timer, which must be kept.
     fn hang(self, group: Group, executor: &Executor) -> Result<Option<Timer>, String> {
         let Self { context, wires, settings, overrun, started_ns } = self;
         let spec = group.spec.clone();
@@ -213,14 +214,15 @@ impl Hung<'_> {
     }
 }
 
-/// Cores that a run uses, and the ones at which this process begins.
+/// Cores of a run: the number that all of its processes use together, and the index of the first one for this process.
 struct Cores {
     first: usize,
     used: usize,
 }
 
-/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`; each is on a thread of its own, and if there
-/// are several, over all processes, and the machine has enough of them, each on a core of its own, too.
+/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. Each executor has a thread of its own. If the
+/// run has several executors, over all processes, and the machine has at least as many cores, each thread is also kept on a core
+/// of its own.
 fn spin(
     executors: &[Executor],
     cores_of_run: Cores,
@@ -256,7 +258,8 @@ fn spin(
     })
 }
 
-/// Keeps the calling thread on that of the cores that the process may use. Where that is refused, the kernel places it.
+/// Keeps the calling thread on one of the cores that the process may use: that with the index `core`. If that is refused, the
+/// kernel places the thread.
 fn pin_to(core: usize) {
     let allowed = sched_getaffinity(None).unwrap_or_default();
     if let Some(core) = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).nth(core) {

@@ -1,7 +1,8 @@
 //! `rospin lab robot`: an IMU at 200 Hz and its controller in two processes, beside a detector that keeps a core busy.
 //!
-//! `parts` are the processes. The deployment makes the urgent executors real-time and says nothing of the middleware: each row is measured
-//! with its threads raised above the executors, as a deployment does by itself, and with ordinary ones. `report` shows the result.
+//! `parts` are the processes. A deployment file makes the urgent executors real-time, and has no line for the middleware's
+//! threads. Each row is measured twice: with these threads raised above the executors, which a deployment does by itself, and
+//! with ordinary ones. `report` shows the result.
 
 mod parts;
 mod report;
@@ -26,10 +27,10 @@ use self::parts::{Answer, Order, Part};
 
 const NAME: &str = "robot";
 const DEFAULT_REPORT: &str = "rospin-robot.html";
-/// Starting, and finding each other.
+/// Time that a measurement takes besides: the processes start and find each other.
 const OVERHEAD: Duration = Duration::from_secs(3);
 
-/// The experiment.
+/// The experiment `robot`.
 pub(crate) struct Robot;
 
 /// Measures how long an IMU's messages take to their controller in another process, while a detector keeps a core busy.
@@ -59,7 +60,7 @@ struct Options {
     order_on_stdin: bool,
 }
 
-/// The reason why nothing can be measured.
+/// Reasons for which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 enum Conflict {
     #[error("--middlewares {name}: {reason}", name = .0.name(), reason = .0.missing())]
@@ -70,7 +71,7 @@ enum Conflict {
     Nothing(String),
 }
 
-/// The result of a measurement.
+/// Figures of one measurement.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     middleware: Middleware,
@@ -84,7 +85,7 @@ struct Row {
     shortfalls: Vec<String>,
 }
 
-/// All results.
+/// All results of a run.
 struct Comparison {
     machine: Machine,
     duration: Duration,

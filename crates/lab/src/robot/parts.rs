@@ -1,5 +1,5 @@
-//! The two processes of the robot: one has the IMU, the other one controller and detector. A deployment makes the urgent executors
-//! real-time, and says nothing about the middleware's threads.
+//! The two processes of the robot: one has the IMU, the other one the controller and the detector. A deployment file makes the
+//! urgent executors real-time, and has no line for the middleware's threads.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 use crate::crunch::{Calibration, crunch};
 use crate::middleware::{Middleware, Process};
 
-/// 200 Hz.
+/// Period of the IMU's messages: 200 Hz.
 pub(crate) const PERIOD: Duration = Duration::from_millis(5);
-/// The size of a `sensor_msgs/msg/Imu`.
+/// Number of bytes of a message, that of a `sensor_msgs/msg/Imu`.
 const IMU_BYTES: usize = 328;
-/// An image is looked at for so long, and the next one is there already.
+/// Time that the detector takes for an image. It takes the next one at once, so that it keeps a core busy.
 const DETECTION: Duration = Duration::from_millis(30);
 /// Time within which the processes have to find each other.
 const MATCH_WITHIN: Duration = Duration::from_secs(10);
 
-/// The obvious deployment file.
+/// The deployment file: it makes the two executors real-time and leaves the middleware to the default.
 pub(crate) const DEPLOYMENT: &str = "\
 [[executor]]
 name = \"imu\"
@@ -36,10 +36,10 @@ name = \"controller\"
 scheduling = { fifo = 20 }
 ";
 
-/// The deployment that leaves the middleware as it is, as it was before there were defaults.
+/// Lines that are added to the deployment file so that the middleware's threads stay ordinary ones.
 const ORDINARY: &str = "\n[[thread]]\nname = \"*\"\nscheduling = { nice = 0 }\n";
 
-/// A part of the robot.
+/// One of the two processes of the robot.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Part {
     Imu,
@@ -61,9 +61,9 @@ pub(crate) struct Order {
 /// Answer of a process.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Answer {
-    /// Messages published.
+    /// Number of messages that the IMU published.
     pub(crate) sent: u64,
-    /// Microseconds from publication to the beginning of the controller's callback.
+    /// Microseconds from each publication to the beginning of the controller's callback.
     pub(crate) latencies_us: Vec<f64>,
     /// Settings that an executor's thread could not get.
     pub(crate) shortfalls: Vec<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Answer {
 /// An error in words.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Is that part until the time is over.
+/// Runs one of the robot's processes for the duration in the order.
 ///
 /// # Errors
 /// If the middleware cannot be started, or the other process is not found.
@@ -149,7 +149,7 @@ fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answe
     Ok(Answer { latencies_us: group.into_payload().unwrap_or_default(), ..Answer::default() })
 }
 
-/// Spins on a thread of its own, as programs do that have several executors.
+/// Spins the executor for `duration` on a thread of its own, as programs with several executors do. Returns the executor.
 fn spin_for(executor: Executor, duration: Duration) -> Result<Executor, Failed> {
     let handle = executor.handle();
     let name = handle.name().to_owned();

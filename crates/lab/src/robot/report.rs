@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Comparison, Row, parts};
 
-/// The wanted 99th percentile, in microseconds.
+/// The 99th percentile of latencies that is wanted, at most, in microseconds.
 const WANTED_US: f64 = 1000.0;
 
 const HEADER: [(&str, Side); 7] = [
@@ -21,7 +21,7 @@ const HEADER: [(&str, Side); 7] = [
     ("max us", Side::Right),
 ];
 
-/// Names the scheduling of the middleware's threads.
+/// Returns the table's word for the scheduling of the middleware's threads.
 pub(super) const fn threads(raised: bool) -> &'static str {
     if raised { "raised" } else { "ordinary" }
 }
@@ -45,7 +45,7 @@ fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     comparison.rows.iter().map(line).collect()
 }
 
-/// Says whether the raised middlewares keep a millisecond, and what was missing.
+/// Returns sentences that say if the 99th percentile is below a millisecond with raised threads, and which settings were refused.
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let raised = || comparison.rows.iter().filter(|row| row.raised);
     let kept = raised().filter(|row| row.p99_us < WANTED_US).count();

@@ -6,7 +6,7 @@ use rospin_measure::machine::Machine;
 
 use super::figures::Figures;
 
-/// Everything that the tables, the JSON file and the report show.
+/// All results of a run: what the tables, the JSON file and the report show.
 pub(crate) struct Throughput {
     pub(crate) machine: Machine,
     pub(crate) rounds: u32,

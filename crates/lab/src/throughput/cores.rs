@@ -1,18 +1,18 @@
-//! Cores of publisher and executor. They differ: on one core, the kernel's placement would be what is measured.
+//! Cores of the publisher and of the executor. They differ, because on one core the kernel's choices would be what is measured.
 
 use rospin_engine::os::{CoreSet, ThreadOptions};
 
 use super::workload::Workload;
 
-/// The publisher's core, and the executor's.
+/// Settings that keep the publishing thread and the executor's threads on their cores.
 pub(crate) struct Cores {
     publisher: ThreadOptions,
     executor: ThreadOptions,
 }
 
 impl Cores {
-    /// The last core that this process may use is the publisher's, the others are the executor's. `None` if they need no
-    /// separation, or it cannot be had.
+    /// Returns the settings: the last core that this process may use is for the publisher, the others are for the executor.
+    /// `None` if the workload needs no separation, or the process may use only one core.
     pub(crate) fn of(workload: Workload) -> Option<Self> {
         let allowed = CoreSet::of_current_thread().ok()?;
         let (last, others) = allowed.as_slice().split_last()?;
@@ -27,7 +27,7 @@ impl Cores {
         let _ = self.publisher.apply();
     }
 
-    /// For the thread that the executor begins on; those that it starts inherit it.
+    /// Applies the settings of the executor to the thread that it begins on. Threads that this one starts inherit them.
     pub(crate) fn enter_as_executor(&self) {
         let _ = self.executor.apply();
     }

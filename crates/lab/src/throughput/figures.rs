@@ -1,4 +1,4 @@
-//! From samples to figures: one row a contender and cell.
+//! Figures from samples: one row for each contender in each cell.
 
 use rospin_measure::stats::percentile;
 
@@ -6,7 +6,7 @@ use super::contenders::Contender;
 use super::measure::Sample;
 use super::workload::{Cell, Workload};
 
-/// Smallest, middle and largest of the rounds.
+/// Smallest value, median and largest value over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) min: f64,
@@ -28,7 +28,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { (upper + sorted[middle - 1]) / 2.0 })
 }
 
-/// Latencies in microseconds.
+/// Percentiles of the latency from publication to the start of the callback, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -48,7 +48,7 @@ pub(crate) struct Row {
     pub(crate) lost: f64,
     pub(crate) cpu_percent: f64,
     pub(crate) executor_cpu_percent: f64,
-    /// Processor time of the executor's threads for a callback.
+    /// Processor time of the executor's threads for each callback that ran, in nanoseconds.
     pub(crate) cpu_ns_per_message: f64,
     pub(crate) latency_us: Option<Latency>,
     pub(crate) context_switches_per_message: f64,
@@ -56,7 +56,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// From the samples of all rounds, and one in which allocations were counted; `None` without samples.
+    /// Calculates the figures from the samples of all rounds, and from a sample in which allocations were counted. `None` without
+    /// samples.
     pub(crate) fn of(contender: Contender, cell: Cell, samples: &[Sample], counted: Option<&Sample>) -> Option<Self> {
         let rate = |count: f64, sample: &Sample| count / sample.seconds.max(1e-9);
         let each = |value: &dyn Fn(&Sample) -> f64| Spread::of(samples.iter().map(value));
@@ -81,7 +82,8 @@ impl Row {
     }
 }
 
-/// Medians over the rounds of each round's percentiles, but for the largest, which is that of all.
+/// Returns the median of each percentile over the rounds, and the largest latency of all rounds. `None` if no latency was
+/// measured.
 fn latency(samples: &[Sample]) -> Option<Latency> {
     let rounds: Vec<Vec<f64>> = samples
         .iter()
@@ -93,7 +95,7 @@ fn latency(samples: &[Sample]) -> Option<Latency> {
     Some(Latency { p50: middle(50.0)?.median, p99: middle(99.0)?.median, p999: middle(99.9)?.median, max })
 }
 
-/// All rows, by cell.
+/// The rows of all contenders, cell by cell.
 pub(crate) struct Figures {
     pub(crate) rows: Vec<Row>,
 }
@@ -123,7 +125,7 @@ impl Figures {
         self.cells().into_iter().find(|cell| cell.workload == workload && is_it(cell))
     }
 
-    /// A figure of the row divided by the limit's in the same cell.
+    /// Returns a figure of the row divided by the same figure of the limit in the same cell.
     pub(crate) fn to_limit(&self, row: &Row, figure: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
         let limit = figure(self.row(Contender::Limit, &row.cell)?)?;
         let ratio = figure(row)? / limit;

@@ -7,7 +7,7 @@ use super::figures::Row;
 use super::verdict;
 use super::workload::{DEPTH, RATE_HZ, TIMERS_HZ, WORK};
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Error> {
     let aims = verdict::aims(&throughput.figures);
     let document = json!({

@@ -27,33 +27,33 @@ pub(crate) struct Order {
     pub(crate) warm_up: Duration,
     pub(crate) window: Duration,
     pub(crate) calibration: Calibration,
-    /// Of rospin's executors.
+    /// Time for which the threads of rospin's executors look for work before they sleep.
     pub(crate) busy_poll: Duration,
 }
 
-/// Counts in one window.
+/// Counts in one window of time.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Sample {
     pub(crate) seconds: f64,
     /// Number of callbacks that ran.
     pub(crate) runs: u64,
-    /// Messages, times subscriptions.
+    /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
-    /// Messages that no callback ran for, over ring and channel.
+    /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender.
     pub(crate) lost: u64,
-    /// Processor time of the process.
+    /// Processor time of the process in seconds.
     pub(crate) cpu_s: f64,
-    /// The same without the publishing thread.
+    /// Processor time of the process without its publishing thread, in seconds.
     pub(crate) executor_cpu_s: f64,
     /// Number of context switches of all threads except the publishing one.
     pub(crate) context_switches: u64,
     /// Number of allocations; `None` if the program's allocator does not count.
     pub(crate) allocations: Option<u64>,
-    /// From publication to the start of the callback.
+    /// Times from publication to the start of the callback.
     pub(crate) latencies_ns: Vec<u32>,
 }
 
-/// Runs the measurement.
+/// Runs the contender in its cell, and returns the counts.
 pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
     let Order { contender, cell, warm_up, window, calibration, busy_poll } = *order;
     let threads = contender.threads(&cell).ok_or("it has one thread only")?;
@@ -80,7 +80,8 @@ pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
     })
 }
 
-/// Publishes, and counts between warm-up and end. `None` if the contender does not run.
+/// Publishes, and returns the counts between the end of the warm-up and the end of the window. `None` if the contender does not
+/// run.
 fn observe(
     order: &Order,
     source: &mut Source,
@@ -146,12 +147,13 @@ impl Reading {
     }
 }
 
-/// Returns the allocations of the whole process so far, without those for making messages, or `None` if nobody counts them.
+/// Returns the number of allocations of this process so far, without those for making messages; `None` if nobody counts them.
 fn allocations(source: &Source) -> Option<u64> {
     crate::allocations().map(|all| all.saturating_sub(source.allocations()))
 }
 
-/// Of all threads of this process but the calling one; threads that have ended do not count.
+/// Returns the number of context switches of all threads of this process except the calling one. Threads that have ended do not
+/// count.
 fn context_switches() -> u64 {
     let own = gettid().as_raw_nonzero().to_string();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
-//! `rospin lab throughput`: what an executor costs, beside a dozen other designs.
+//! `rospin lab throughput`: the cost of an executor, compared with a dozen other designs.
 //!
-//! `workload` says what is measured and `system` what a contender is given to run; `contenders` has the designs, a file each.
-//! `publisher` and `measure` take one measurement, in a process of its own, `rounds` all of them; `figures` sums up, and
-//! `table`, `verdict`, `json` and `report` say what came out.
+//! `workload` defines the cells, `system` is what each contender runs, and `contenders` has the designs, a file each. `publisher`
+//! and `measure` take one measurement, in a process of its own, and `rounds` takes all of them. `figures` summarises, and
+//! `table`, `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contenders;
@@ -39,7 +39,7 @@ use self::measure::Order;
 use self::options::{DEFAULT_REPORT, Options};
 use self::rounds::ChildProcess;
 
-/// The experiment.
+/// The experiment `throughput`.
 pub(crate) struct ThroughputExperiment;
 
 impl Experiment for ThroughputExperiment {
@@ -64,7 +64,7 @@ impl Experiment for ThroughputExperiment {
     }
 }
 
-/// Runs the child's part: one measurement, in this process.
+/// Carries out the order on stdin: takes one measurement in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
     // This applies to all contenders, or to none if it is not allowed.

@@ -56,12 +56,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The workloads to run, each once, in their own order.
+    /// Returns the workloads to run, each once, in the order of the tables.
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         choice::in_own_order(&self.workloads, &Workload::ALL)
     }
 
-    /// The contenders to run, each once, in their own order.
+    /// Returns the contenders to run, each once, in the order of the tables.
     pub(crate) fn contenders(&self) -> Vec<Contender> {
         choice::in_own_order(&self.contenders, &Contender::ALL)
     }

@@ -7,12 +7,12 @@ use super::contenders::Contender;
 use super::figures::{Figures, Row};
 use super::workload::Cell;
 
-/// Height of a bar with its gap, and what is above and below all of them.
+/// Height of a bar with its gap, in pixels. [`FRAME`] is the height of what is above and below all bars.
 const BAR: u32 = 24;
 const FRAME: u32 = 56;
 const WIDTH: u32 = 900;
 
-/// The limit, rospin, and the others are told apart with any colour vision.
+/// Returns the colour of a contender's bar. That of the limit, of rospin and of others can be told apart with any colour vision.
 const fn colour(contender: Contender) -> RGBColor {
     match contender {
         Contender::Limit => RGBColor(120, 120, 120),
@@ -21,7 +21,7 @@ const fn colour(contender: Contender) -> RGBColor {
     }
 }
 
-/// A figure of all contenders in a cell.
+/// Returns a plot of one figure of all contenders in a cell, with a bar for each.
 pub(crate) fn bars(
     figures: &Figures,
     cell: &Cell,

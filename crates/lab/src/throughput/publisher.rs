@@ -11,23 +11,23 @@ use rustix::thread::set_current_timer_slack;
 use super::system::{Message, topic};
 use super::workload::{Cell, DEPTH, RATE_HZ, Workload};
 
-/// Messages between two looks at the clock.
+/// Number of messages that are published between two looks at the clock.
 const BATCH: usize = 16;
 
-/// Messages that are used over and over, as loaned ones are: making them is not what is measured.
+/// Messages that are used again and again, as loaned messages are, so that the cost of making messages is not measured.
 struct Pool {
     bytes: usize,
     messages: Vec<Arc<Message>>,
     next: usize,
-    /// Number of allocations for further messages.
+    /// Number of allocations for messages that were made after the first ones.
     allocations: u64,
 }
 
-/// More than are ever queued: each is used again only when all callbacks are done with it.
+/// Largest number of messages in the pool: more than are ever queued. A message is used again only when no subscription holds it.
 const POOL_MAX: usize = DEPTH + 64;
 
 impl Pool {
-    /// Grows from here if need be; a small one stays in the cache.
+    /// Creates a pool of 32 messages, which stay in the processor's cache. It grows while all of them are in use.
     fn new(bytes: usize) -> Self {
         let mut messages = Vec::with_capacity(POOL_MAX);
         messages.extend((0..32).map(|_| Arc::new(Message::new(bytes))));
@@ -56,16 +56,16 @@ impl Pool {
     }
 }
 
-/// Publishes as a cell asks for.
+/// Publisher of a cell's messages, on the calling thread.
 pub(crate) struct Source {
     workload: Workload,
     clock: Clock,
     publishers: Vec<Publisher<Message>>,
     pool: Pool,
     due: Instant,
-    /// Messages times subscriptions.
+    /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
-    /// Of these, those that had to make room for others.
+    /// Number of these messages that had to make room for newer ones.
     pub(crate) displaced: u64,
     number: u64,
 }
@@ -89,7 +89,7 @@ impl Source {
         })
     }
 
-    /// Allocations of its own, which are none of the executor's.
+    /// Returns the number of allocations for messages, which are not the executor's.
     pub(crate) const fn allocations(&self) -> u64 {
         self.pool.allocations
     }
@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    /// Publishes until `end`.
+    /// Publishes in the way of the workload until `end`.
     pub(crate) fn run(&mut self, end: Instant) {
         match self.workload {
             Workload::Saturation | Workload::FanIn => {

@@ -11,7 +11,7 @@ use super::table;
 use super::verdict;
 use super::workload::{Cell, DEPTH, Workload};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(throughput: &Throughput) -> Result<String, ReportError> {
     let figures = &throughput.figures;
     let mut body = String::new();

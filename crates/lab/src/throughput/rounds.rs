@@ -18,16 +18,16 @@ use super::workload::{Cell, Workload};
 
 /// Time for which a contender runs before it is measured.
 const WARM_UP: Duration = Duration::from_millis(30);
-/// Program beside this one whose allocator counts.
+/// Name of the program whose allocator counts. It is expected in the folder of this program.
 const COUNTING: &str = "rospin-counting";
-/// Time for which allocations are counted.
+/// Length of the window in which allocations are counted.
 const COUNTED: Duration = Duration::from_millis(20);
 
 /// Runner that takes one measurement.
 pub(crate) trait Runner {
     fn run(&self, order: &Order) -> Result<Sample, MeasureError>;
 
-    /// The same in a program that counts allocations; `None` if there is none.
+    /// Takes one measurement in the program that counts allocations; `None` if there is no such program.
     fn run_counting(&self, order: &Order) -> Result<Option<Sample>, MeasureError>;
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct MeasureError {
     reason: ChildError,
 }
 
-/// Has a child process take each measurement.
+/// Runner that has a child process take each measurement.
 pub(crate) struct ChildProcess {
     program: PathBuf,
     counting: Option<PathBuf>,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use rospin_report::output_options::FromArguments;
 
-    /// Answers at once, and notes who was asked.
+    /// Runner that answers at once, and notes the contenders it was asked for.
     struct Fake(RefCell<Vec<Contender>>);
 
     impl Runner for Fake {

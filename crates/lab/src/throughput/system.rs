@@ -10,7 +10,7 @@ use crate::crunch::{Calibration, crunch};
 
 use super::workload::{Cell, DEPTH, TIMERS_HZ, WORK, Workload};
 
-/// Published message.
+/// Message of the experiment, with the time of its publication.
 pub(crate) struct Message {
     pub(crate) sent: Instant,
     pub(crate) payload: Box<[u64]>,
@@ -25,7 +25,7 @@ impl Message {
 pub(crate) type OnMessage = Box<dyn FnMut(Arc<Message>) + Send>;
 pub(crate) type OnTick = Box<dyn FnMut() + Send>;
 
-/// A subscription to be had.
+/// A subscription that a contender must have.
 pub(crate) struct Subscription {
     pub(crate) topic: String,
     /// Number of the group. Callbacks of one group exclude each other.
@@ -33,22 +33,22 @@ pub(crate) struct Subscription {
     pub(crate) callback: OnMessage,
 }
 
-/// A timer to be had.
+/// A timer that a contender must have.
 pub(crate) struct Timer {
     pub(crate) group: usize,
     pub(crate) period: Duration,
-    /// From the start to the first due time.
+    /// Time from the start to the first due time.
     pub(crate) delay: Duration,
     pub(crate) callback: OnTick,
 }
 
-/// System that a contender runs.
+/// The system that a contender runs.
 pub(crate) struct System {
     pub(crate) context: Context,
     pub(crate) groups: usize,
     pub(crate) subscriptions: Vec<Subscription>,
     pub(crate) timers: Vec<Timer>,
-    /// That run callbacks.
+    /// Number of threads that run callbacks.
     pub(crate) threads: usize,
     /// Time for which rospin's threads look for work before they sleep.
     pub(crate) busy_poll: Duration,
@@ -78,7 +78,7 @@ impl Tallies {
     }
 }
 
-/// Latencies in the order of the callbacks; room is made beforehand, and what exceeds it is left out.
+/// Latencies, in the order in which callbacks recorded them. Memory is allocated beforehand; latencies beyond it are left out.
 pub(crate) struct Latencies {
     used: AtomicUsize,
     ns: Box<[AtomicU32]>,
@@ -100,13 +100,14 @@ impl Latencies {
         self.used.load(Ordering::Relaxed).min(self.ns.len())
     }
 
-    /// Those from number `from` to before number `to`, in nanoseconds.
+    /// Returns the latencies from the one with the number `from` to before the one with the number `to`, in nanoseconds.
     pub(crate) fn between(&self, from: usize, to: usize) -> Vec<u32> {
         self.ns[from..to].iter().map(|ns| ns.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// Callbacks of a group exclude each other, but a model may run those of different entities on different threads.
+/// Counts a run. A callback never runs twice at once, so the counter needs no atomic increment, although a model may run its
+/// callback on different threads.
 fn count(runs: &AtomicU64) {
     runs.store(runs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
@@ -154,7 +155,7 @@ pub(crate) fn build(
     Ok((System { context, groups, subscriptions, timers, threads, busy_poll }, tallies))
 }
 
-/// Reads the whole message.
+/// Returns a callback that reads the whole message.
 fn reads(runs: Arc<AtomicU64>) -> OnMessage {
     Box::new(move |message| {
         let sum = message.payload.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
@@ -172,7 +173,7 @@ fn times(runs: Arc<AtomicU64>, context: &Context, latencies: Arc<Latencies>) -> 
     })
 }
 
-/// Works for a while, and has itself called again.
+/// Returns a callback that works for [`WORK`] and publishes its message again, on `next`, so that a callback runs again.
 fn works(runs: Arc<AtomicU64>, calibration: Calibration, next: Publisher<Message>) -> OnMessage {
     Box::new(move |message| {
         crunch(WORK, calibration);

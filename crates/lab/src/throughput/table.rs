@@ -62,7 +62,7 @@ fn cells(figures: &Figures, row: &Row, is_timed: bool) -> Vec<String> {
     cells
 }
 
-/// Digits in groups of three.
+/// Returns a number without decimals, with its digits in groups of three.
 fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -9,7 +9,7 @@ use super::contenders::Contender;
 use super::figures::{Figures, Latency, Row, Spread};
 use super::workload::Workload;
 
-/// One row a contender and cell; the later a contender is in the list, the slower.
+/// Returns a row for each contender and cell. The later a contender is in the list, the slower it is.
 pub(crate) fn figures() -> Figures {
     let mut rows = Vec::new();
     for cell in Workload::ALL.into_iter().flat_map(Workload::cells) {

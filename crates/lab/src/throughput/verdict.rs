@@ -4,10 +4,10 @@ use super::contenders::Contender;
 use super::figures::{Figures, Row};
 use super::workload::{Cell, Workload};
 
-/// Policies of rospin that have aims.
+/// Contenders that the aims are for.
 const OURS: [Contender; 2] = [Contender::RospinFifo, Contender::RospinFixedPriority];
 
-/// One aim: what was asked for, what came out, and whether that is enough.
+/// One aim: a ratio of rospin's figure to another one, the wanted value, and the measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Aim {
     pub(crate) contender: Contender,
@@ -16,7 +16,7 @@ pub(crate) struct Aim {
     pub(crate) wanted: Wanted,
 }
 
-/// Aim for a value.
+/// The value that an aim wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
     AtLeast(f64),
@@ -31,7 +31,7 @@ impl Aim {
         }
     }
 
-    /// For a table: contender, what, wanted, measured, reached.
+    /// Returns the aim's cells of a table, in the order of [`AIM_HEADER`].
     pub(crate) fn cells(&self) -> Vec<String> {
         let wanted = match self.wanted {
             Wanted::AtLeast(least) => format!("at least {least:.2}"),
@@ -51,7 +51,7 @@ impl Aim {
 /// Titles of [`Aim::cells`].
 pub(crate) const AIM_HEADER: [&str; 5] = ["contender", "ratio", "wanted", "measured", "reached"];
 
-/// All aims that can be judged by what was run.
+/// Returns the aims for which the run has figures.
 pub(crate) fn aims(figures: &Figures) -> Vec<Aim> {
     OURS.into_iter()
         .flat_map(|contender| {
@@ -76,7 +76,7 @@ impl Judge<'_> {
         self.figures.row(self.contender, &cell?)
     }
 
-    /// The best figure of the designs of others.
+    /// Returns the best figure among the designs of other projects in the cell.
     fn best_other(&self, cell: Cell, figure: impl Fn(&Row) -> f64, is_better: fn(f64, f64) -> f64) -> Option<f64> {
         let others = self.figures.of_cell(&cell).filter(|row| row.contender.is_other());
         others.map(figure).reduce(is_better)
@@ -129,7 +129,8 @@ impl Judge<'_> {
     }
 }
 
-/// One sentence a cell: who has the most messages a second, the limit aside; at a fixed rate, the least CPU and p99 latency.
+/// Returns a sentence about one cell that names the contender with the most messages a second. At a fixed rate, it names those
+/// with the least CPU and the lowest p99 latency instead. The limit is left out.
 pub(crate) fn winner(figures: &Figures, cell: &Cell) -> Option<String> {
     let rows = || figures.of_cell(cell).filter(|row| row.contender != Contender::Limit);
     let least = |figure: fn(&Row) -> f64| rows().min_by(|a, b| figure(a).total_cmp(&figure(b)));

@@ -32,23 +32,23 @@ const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
 const SUBSCRIPTIONS: [usize; 3] = [1, 10, 100];
 const ENTITIES: [usize; 4] = [10, 100, 1_000, 10_000];
 
-/// One setting of a workload: all contenders are measured in it, in turns.
+/// One setting of a workload, in which all contenders are measured in turn.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Cell {
     pub(crate) workload: Workload,
     pub(crate) payload_bytes: usize,
     pub(crate) subscriptions: usize,
-    /// Subscriptions and timers.
+    /// Number of subscriptions and timers together.
     pub(crate) entities: usize,
     /// Number of threads that run callbacks.
     pub(crate) threads: usize,
 }
 
 impl Workload {
-    /// All of them, in the order in which they run.
+    /// All workloads, in the order in which they run.
     pub(crate) const ALL: [Self; 4] = [Self::Saturation, Self::FixedRate, Self::FanIn, Self::TwoThreads];
 
-    /// Its name on the command line and in results.
+    /// Returns the workload's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Saturation => "saturation",
@@ -76,7 +76,7 @@ impl Workload {
         }
     }
 
-    /// Its cells, in order.
+    /// Returns the workload's cells, in the order in which they are measured.
     pub(crate) fn cells(self) -> Vec<Cell> {
         let cell = |payload_bytes, subscriptions, entities, threads| Cell {
             workload: self,
@@ -96,7 +96,7 @@ impl Workload {
         }
     }
 
-    /// Returns the length of its window in units of the shortest one: percentiles need samples.
+    /// Returns the length of the workload's windows, in lengths of the shortest one. Percentiles of latencies need more samples.
     pub(crate) const fn window_factor(self) -> u32 {
         match self {
             Self::FixedRate => 5,
@@ -106,7 +106,7 @@ impl Workload {
 }
 
 impl Cell {
-    /// Returns the property that distinguishes it from other cells of its workload.
+    /// Returns the property that distinguishes the cell from other cells of its workload.
     pub(crate) fn title(&self) -> String {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         match self.workload {
@@ -119,7 +119,7 @@ impl Cell {
         }
     }
 
-    /// Workload and title.
+    /// Returns the workload's name and the cell's title.
     pub(crate) fn name(&self) -> String {
         format!("{}, {}", self.workload.name(), self.title())
     }

@@ -13,10 +13,10 @@ use super::figures::Row;
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
     pub(crate) setup: Setup,
-    /// Of each row.
+    /// Time for which each row was measured.
     pub(crate) duration: Duration,
     pub(crate) rounds: u32,
-    /// By rate, load and contender.
+    /// The results, by rate, load and contender.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -25,7 +25,7 @@ impl Comparison {
         self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
     }
 
-    /// In ascending order.
+    /// Returns the rates that were run, in hertz and ascending.
     pub(crate) fn rates(&self) -> Vec<u32> {
         let mut rates: Vec<u32> = self.rows.iter().map(|row| row.rate_hz).collect();
         rates.dedup();

@@ -3,14 +3,14 @@
 use clap::builder::PossibleValue;
 use plotters::style::RGBColor;
 
-/// Runtime of the timer.
+/// A way to run a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contender {
-    /// A loop of `clock_nanosleep` with absolute due times: nothing in user space is faster.
+    /// A loop of `clock_nanosleep` with absolute due times: nothing in user space is less late.
     Floor,
     /// `tokio::time::interval`.
     TokioInterval,
-    /// A Tokio task that sleeps and posts to its worker's mailbox.
+    /// A Tokio task for the timer, which sleeps and sends a mail to the task that runs the callback.
     TaskPerTimer,
     Rospin,
 }
@@ -39,7 +39,7 @@ impl Contender {
         }
     }
 
-    /// Told apart with any colour vision, and on light and dark ground.
+    /// Returns the colour of a contender. The colours can be told apart with any colour vision, on light and on dark ground.
     pub(crate) const fn colour(self) -> RGBColor {
         match self {
             Self::Floor => RGBColor(128, 128, 128),

@@ -4,7 +4,7 @@ use rospin_measure::stats::percentile;
 
 use super::contender::{Contender, Load};
 
-/// Percentiles of the jitter, in microseconds.
+/// Percentiles of the lateness of starts (jitter), in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub(crate) struct Jitter {
     pub(crate) p50: f64,
@@ -13,14 +13,14 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    /// `None` without any.
+    /// Returns the percentiles; `None` if there are no values.
     fn of(late_us: &[f64]) -> Option<Self> {
         let at = |percent| percentile(late_us, percent);
         Some(Self { p50: at(50.0)?, p99: at(99.0)?, max: at(100.0)? })
     }
 }
 
-/// Results of all turns of one contender at one rate.
+/// Results of all turns of one contender under one load at one rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) contender: Contender,
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(crate) expected: u64,
     /// Jitter of each turn in which the timer fired.
     pub(crate) turns: Vec<Jitter>,
-    /// Of all turns, ascending.
+    /// Lateness of each start in microseconds, of all turns, ascending.
     pub(crate) late_us: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Row {
         Self { contender, load, rate_hz, fired: 0, expected: 0, turns: Vec::new(), late_us: Vec::new() }
     }
 
-    /// Adds a turn in which so many firings were expected.
+    /// Adds a turn with the lateness of its starts. `expected` is the number of starts that it should have.
     pub(crate) fn add(&mut self, expected: u64, late_us: &[f64]) {
         self.expected += expected;
         self.fired += late_us.len() as u64;
@@ -48,7 +48,7 @@ impl Row {
         self.late_us.sort_by(f64::total_cmp);
     }
 
-    /// Medians over the turns, and the largest of all.
+    /// Returns the median of each percentile over the turns, and the largest lateness of all turns.
     pub(crate) fn jitter(&self) -> Option<Jitter> {
         let median = |of: fn(&Jitter) -> f64| percentile(&self.turns.iter().map(of).collect::<Vec<_>>(), 50.0);
         let max = self.late_us.last().copied()?;
@@ -59,7 +59,7 @@ impl Row {
         self.jitter().map(|jitter| jitter.p99)
     }
 
-    /// Fired as often as it should, give or take one.
+    /// Returns true if the timer fired as often as it should, give or take one.
     pub(crate) const fn is_complete(&self) -> bool {
         self.fired.abs_diff(self.expected) <= 1
     }

@@ -8,7 +8,7 @@ use super::figures::Row;
 use super::load;
 use super::verdict;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let setup = &comparison.setup;
     let promises = verdict::promises(comparison);

@@ -12,8 +12,8 @@ use rospin_measure::wake_up::now_ns;
 
 /// Period of the busy executor's work.
 pub(crate) const PERIOD: Duration = Duration::from_micros(500);
-/// Duration of that work in each period. It leaves a part of the period: the kernel takes the core from real-time threads that
-/// use all of it, and other programs on the machine need their share.
+/// Time that the work takes in each period. It leaves a part of the period free: the kernel takes the core from real-time threads
+/// that use all of it, and other programs on the machine need their share.
 pub(crate) const WORK: Duration = Duration::from_micros(400);
 /// Number of bytes that the work reads: enough to displace other data from a core's own caches.
 pub(crate) const MEMORY: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub(crate) struct BusyExecutor {
 }
 
 impl BusyExecutor {
-    /// Starts it on a thread of its own, and waits until it is at work.
+    /// Starts the executor on a thread of its own, and waits until its first callback runs.
     pub(crate) fn start(options: &ThreadOptions) -> Result<Self, LoopError> {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("busy").thread(options.clone()));
@@ -52,7 +52,7 @@ impl BusyExecutor {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// Ends it, and says whether it was well until then.
+    /// Ends the executor. Returns an error if its spin failed.
     pub(crate) fn stop(mut self) -> Result<(), LoopError> {
         self.handle.halt();
         match self.thread.take().map(JoinHandle::join) {
@@ -72,7 +72,7 @@ impl Drop for BusyExecutor {
     }
 }
 
-/// Goes through the memory until the time is over.
+/// Writes to the memory until [`WORK`] is over.
 fn work(memory: &mut [u64]) {
     let end_ns = now_ns() + WORK.as_nanos() as u64;
     loop {

@@ -12,7 +12,8 @@ use tokio::time::{interval_at, sleep};
 
 use super::contender::Contender;
 
-/// Fires as often as the turn says, on a thread that has `options`. Returns how late each start was, in microseconds.
+/// Runs the contender's timer as often as the turn says, on a thread with `options`. Returns the lateness of each start, in
+/// microseconds.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let on_tokio = match contender {
         Contender::Floor => return Ok(run_bare(options, turn)),
@@ -26,7 +27,8 @@ pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> 
     Ok(lateness.into_us())
 }
 
-/// As programs have it: with I/O, which decides how Tokio waits. On one thread, which spares it waking others.
+/// Returns a Tokio runtime as programs have it: with I/O, which decides how Tokio waits. It has one thread, so that it need not
+/// wake others.
 fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
@@ -48,10 +50,10 @@ fn tokio_interval(lateness: &mut Lateness) -> io::Result<()> {
     Ok(())
 }
 
-/// Mail from a timer's task to its worker.
+/// Mail from the timer's task to the worker, which runs the callback.
 struct Post {
     due_ns: u64,
-    /// Told when to fire next, once the callback ran.
+    /// Sender of the next due time in nanoseconds, which the worker sends once the callback has run.
     ran: oneshot::Sender<u64>,
 }
 
@@ -60,7 +62,7 @@ fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
     runtime()?.block_on(async {
         let (mailbox, mut posts) = mpsc::unbounded_channel();
         tokio::spawn(timer_task(grid.first_ns, mailbox));
-        // The worker: one mailbox, one task.
+        // This is the worker: one task with one mailbox.
         while let Some(Post { due_ns, ran }) = posts.recv().await {
             if !lateness.start(due_ns) {
                 return;
@@ -72,9 +74,11 @@ fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
     Ok(())
 }
 
-/// The wheel behind `sleep` has slots of 1 ms and rounds up; then the thread is parked for whole milliseconds, from wherever
-/// in one it is. So it is up to 2 ms late, by how the due times lie in the wheel's milliseconds. With a period of 1 ms that is
-/// often more than a period, and the due times that passed are gone.
+/// Sleeps until each due time, then sends a mail to the worker and waits for its answer.
+///
+/// Tokio's timer wheel behind `sleep` has slots of 1 ms and rounds up. Then the thread is parked for whole milliseconds, counted
+/// from any point within one. So the task is up to 2 ms late, depending on where the due times lie within the wheel's
+/// milliseconds. With a period of 1 ms, that is often more than a period, and the due times that passed are skipped.
 async fn timer_task(first_ns: u64, mailbox: mpsc::UnboundedSender<Post>) {
     let mut due_ns = first_ns;
     loop {

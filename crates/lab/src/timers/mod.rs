@@ -36,7 +36,7 @@ use self::figures::Row;
 use self::load::BusyExecutor;
 use self::options::{DEFAULT_REPORT, Options};
 
-/// The experiment.
+/// The experiment `timers`.
 pub(crate) struct Timers;
 
 impl Experiment for Timers {
@@ -98,16 +98,16 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
     Ok(all)
 }
 
-/// Returns the contender of a turn. The order moves on by one in each round, and is reversed in every other one. The contender
-/// after the busy executor has the core to itself for a moment, because the kernel moved other threads away from it. No
-/// contender should always have that advantage.
+/// Returns the index of the contender for a turn. In each round the order begins one contender later, and every other round goes
+/// through it backwards. The kernel has moved other threads away from the core of the busy executor, so the contender after it
+/// has the core to itself for a moment. This advantage should not always go to the same contender.
 const fn place(number: usize, of: usize) -> usize {
     let (round, step) = (number / of, number % of);
     let step = if round % 2 == 0 { step } else { of - 1 - step };
     (step + round) % of
 }
 
-/// On a thread of its own, which has nothing from what ran before.
+/// Runs one turn on a thread of its own, which has no settings from earlier turns, and adds its result to the row.
 fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> {
     let busy = (row.load == Load::Busy).then(|| BusyExecutor::start(&setup.busy)).transpose()?;
     let (contender, timer) = (row.contender, setup.timer.clone());

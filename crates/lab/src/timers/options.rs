@@ -56,7 +56,7 @@ impl Options {
         choice::in_own_order(&self.contenders, &Contender::ALL)
     }
 
-    /// The rates, each once, in ascending order.
+    /// Returns the rates, each once, in ascending order.
     pub(crate) fn rates(&self) -> Vec<u32> {
         let mut rates = self.rates.clone();
         rates.sort_unstable();
@@ -64,7 +64,8 @@ impl Options {
         rates
     }
 
-    /// Returns the turn of a timer of that rate in a round. Rounds begin in different places of a millisecond.
+    /// Returns the turn of a timer of that rate in a round. In each round, the due times have another offset within a
+    /// millisecond.
     pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
         let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
         Turn {

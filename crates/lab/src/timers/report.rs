@@ -9,7 +9,7 @@ use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::{load, plots, table, verdict};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>Timers</h1>")?;

@@ -6,9 +6,9 @@ use super::figures::Row;
 
 /// Largest ratio of rospin's jitter to the floor's, at the 99th percentile.
 pub(crate) const FLOOR_FACTOR: f64 = 1.3;
-/// Largest share by which a busy executor of lower priority may increase rospin's jitter.
+/// Largest increase of rospin's jitter by a busy executor of lower priority, as a share of the jitter without it.
 pub(crate) const BUSY_WORSE: f64 = 0.2;
-/// At which rate the two are promised.
+/// Rate in hertz for which the two limits are promised.
 const PROMISED_HZ: u32 = 1000;
 
 /// Promise of rospin, and the measured result.
@@ -18,7 +18,7 @@ pub(crate) struct Promise {
     pub(crate) kept: bool,
 }
 
-/// The contender with the least p99 of those that fired every time, the floor aside.
+/// Returns the contender with the lowest 99th percentile of those that fired every time. The floor does not take part.
 pub(crate) fn winner(comparison: &Comparison, load: Load, rate_hz: u32) -> Option<Contender> {
     let rows = comparison.rows.iter().filter(|row| (row.load, row.rate_hz) == (load, rate_hz));
     let runs = rows.filter(|row| row.contender != Contender::Floor && row.is_complete());
@@ -70,7 +70,7 @@ fn incomplete(comparison: &Comparison) -> Option<String> {
     (!said.is_empty()).then(|| format!("Did not fire at their rate: {}.", said.join(", ")))
 }
 
-/// As far as the run has the figures for them.
+/// Returns the promises that the run has figures for.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     let mut promises: Vec<Promise> = complete(comparison).into_iter().collect();
     promises.extend(Load::ALL.into_iter().filter_map(|load| near_floor(comparison, load)));

@@ -7,7 +7,7 @@ use rospin_measure::machine::Machine;
 use super::measure::{Mode, Row};
 use super::setup::{CONTENDERS, Cell, Contender};
 
-/// Everything that the grids, the JSON file and the report show.
+/// All results of a run: what the grids, the JSON file and the report show.
 pub(crate) struct Tracker {
     pub(crate) machine: Machine,
     pub(crate) robots: Vec<usize>,

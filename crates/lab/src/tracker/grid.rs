@@ -43,7 +43,7 @@ fn periods(tracker: &Tracker, contender: Contender) -> Grid {
     Grid { title, header, rows: rows.into() }
 }
 
-/// From the times of the median cell at each number of robots.
+/// Returns the utilization by number of robots, from the median over all cells with that number.
 fn utilization(tracker: &Tracker) -> Grid {
     let mut header = vec!["percent of a core".to_owned()];
     header.extend(tracker.robots.iter().map(|robots| format!("{robots} robots")));
@@ -72,7 +72,7 @@ fn number(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.2}"))
 }
 
-/// The grids for a terminal.
+/// Returns the grids as text for a terminal.
 pub(crate) fn render(tracker: &Tracker) -> String {
     grids(tracker).iter().map(text).collect::<Vec<_>>().join("\n")
 }

@@ -7,7 +7,7 @@ use super::grid;
 use super::measure::Row;
 use super::setup::{PERIOD, PerTopic, ROBOT_PERIOD};
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(tracker: &Tracker) -> Result<String, serde_json::Error> {
     let document = json!({
         "experiment": "tracker",

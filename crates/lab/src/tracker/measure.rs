@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::setup::{self, Cell, Contender, LIST, ROBOT_PERIOD, Times};
 
-/// In which time a cell ran.
+/// Kind of time that a cell ran in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
@@ -24,9 +24,9 @@ pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
     pub(crate) mode: Mode,
-    /// Between starts of the list's callback, in ms; none if it did not start twice.
+    /// Times between starts of the callback that sends the list, in ms; `None` if it did not start twice.
     pub(crate) period_ms: Option<Summary>,
-    /// Measured means in real time, what was simulated in virtual time.
+    /// Execution times of callbacks: measured means in real time, the simulated times in virtual time.
     pub(crate) times: Times,
     /// Share of the robots' messages that callbacks took.
     pub(crate) taken: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// For how long it runs: long enough for all iterations, with a reserve for what the machine does besides.
+    /// Returns the duration of the run: long enough for all iterations, with a reserve for delays by the machine.
     pub(crate) fn duration(&self) -> Duration {
         self.times.round(self.contender, self.cell) * (self.iterations + 2) * 9 / 8
     }
@@ -66,7 +66,7 @@ impl Order {
         setup::scenario(self.contender, self.cell, self.times, self.duration())
     }
 
-    /// On the engine.
+    /// Runs the cell on the engine in real time.
     pub(crate) fn measure(&self, progress: &dyn Fn(f64)) -> Result<Row, MeasureError> {
         let outcome = synthetic::run(&self.scenario(), 1.0, progress)?;
         let of = |is_list: bool| {
@@ -82,14 +82,14 @@ impl Order {
         Ok(self.row(Mode::Real, times, runs))
     }
 
-    /// In the simulator.
+    /// Runs the cell in the simulator.
     pub(crate) fn simulate(&self) -> Result<Row, MeasureError> {
         let outcome = Simulation::new(&self.scenario())?.run()?;
         let runs = outcome.runs.iter().map(|run| (run.callback, run.start.as_nanos()));
         Ok(self.row(Mode::Virtual, self.times, runs))
     }
 
-    /// From the callbacks and starts of what ran.
+    /// Returns the results of a run, from the callback and the start in nanoseconds of each activation.
     fn row(&self, mode: Mode, times: Times, runs: impl Iterator<Item = (usize, u64)>) -> Row {
         let mut starts = Vec::new();
         let mut taken = 0;
@@ -113,13 +113,13 @@ impl Order {
     }
 }
 
-/// Summary of the first `iterations` periods.
+/// Returns the summary of the first `iterations` periods in ms; `None` if there are none.
 fn periods_ms(starts_ns: &[u64], iterations: u32) -> Option<Summary> {
     let periods = starts_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
     Summary::of(periods.take(iterations as usize))
 }
 
-/// Zero without any.
+/// Returns the mean, or zero if there are no values.
 fn mean(values: impl Iterator<Item = u64>) -> u64 {
     let (sum, count) = values.fold((0_u64, 0_u64), |(sum, count), value| (sum + value, count + 1));
     sum.checked_div(count).unwrap_or(0)

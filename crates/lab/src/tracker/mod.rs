@@ -1,6 +1,6 @@
 //! `rospin lab tracker`: the multi-robot tracker of Dust et al. (2023), Table VI, on the engine and in the simulator.
 //!
-//! `setup` makes scenarios of it, `measure` runs one cell; `grid`, `json` and `report` say what came out.
+//! `setup` describes the tracker as a scenario, and `measure` runs one cell. `grid`, `json` and `report` show the results.
 
 mod comparison;
 mod grid;
@@ -28,7 +28,7 @@ use self::measure::{MeasureError, Order, Row};
 use self::options::{DEFAULT_REPORT, Options};
 use self::setup::{CONTENDERS, Cell, Contender, PerTopic};
 
-/// The experiment.
+/// The experiment `tracker`.
 pub(crate) struct TrackerExperiment;
 
 impl Experiment for TrackerExperiment {
@@ -94,7 +94,8 @@ fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
     Ok(rows)
 }
 
-/// In real time, then in virtual time with the execution times that were measured.
+/// Runs a cell in real time, then in virtual time with the execution times that were measured. The options may leave out one of
+/// the two.
 fn run_cell(options: &Options, mut order: Order, progress: &dyn Fn(f64)) -> Result<Vec<Row>, MeasureError> {
     let mut rows = Vec::new();
     if !options.virtual_only {

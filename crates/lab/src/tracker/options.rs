@@ -64,7 +64,7 @@ impl Options {
         }
     }
 
-    /// The numbers of robots, each once, in order.
+    /// Returns the numbers of robots, each once, in ascending order.
     pub(crate) fn robot_counts(&self) -> Vec<usize> {
         let mut counts = self.robots.clone();
         counts.sort_unstable();

@@ -13,7 +13,7 @@ pub(crate) const ORIGIN: &str = "the paper publishes no execution times: the def
                                  its Table VI, as those that its periods follow from under E2, after several set-ups \
                                  were tried";
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(tracker: &Tracker) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>Multi-robot tracker</h1>")?;

@@ -1,4 +1,4 @@
-//! The tracker as a scenario: one for the engine and for the simulator.
+//! The tracker as a scenario, which the engine and the simulator run.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 /// Period at which each robot sends its state. It is that of the list, so that every topic of an overloaded tracker always has
 /// a message: the paper's periods follow from that. The paper does not give this period.
 pub(crate) const ROBOT_PERIOD: Duration = PERIOD;
-/// Number of the timer among the callbacks.
+/// Index of the timer that sends the list, among the scenario's callbacks.
 pub(crate) const LIST: usize = 0;
 
-/// Contender: a policy.
+/// Contender of the experiment: a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Contender {
     /// The policy's name.
@@ -22,7 +22,7 @@ pub(crate) struct Contender {
     pub(crate) about: &'static str,
 }
 
-/// In the order of the tables.
+/// All contenders, in the order of the tables.
 pub(crate) const CONTENDERS: [Contender; 3] = [
     Contender {
         policy: "wait-set-e2",
@@ -35,14 +35,14 @@ pub(crate) const CONTENDERS: [Contender; 3] = [
 /// Number of robots that share a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PerTopic {
-    /// So many.
+    /// This number of robots shares a topic.
     Robots(usize),
     /// All robots share one topic.
     All,
 }
 
 impl PerTopic {
-    /// In the order of the rows of the paper's Table VI.
+    /// The numbers in the order of the rows of the paper's Table VI.
     pub(crate) const ROWS: [Self; 5] = [Self::Robots(1), Self::Robots(2), Self::Robots(5), Self::Robots(10), Self::All];
 
     pub(crate) const fn of(self, robots: usize) -> usize {
@@ -60,7 +60,7 @@ impl PerTopic {
     }
 }
 
-/// Cell of a table.
+/// Cell of a table: a number of robots, and the number of them that share a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell {
     pub(crate) robots: usize,
@@ -92,9 +92,9 @@ impl Cell {
 /// Execution times of callbacks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Times {
-    /// For a message.
+    /// Time for a robot's message.
     pub(crate) message: Duration,
-    /// For the list of all robots.
+    /// Time for the list of all robots.
     pub(crate) list: Duration,
 }
 
@@ -104,12 +104,13 @@ impl Times {
         self.list.as_secs_f64() / PERIOD.as_secs_f64()
     }
 
-    /// Share of a core that all that is asked for needs.
+    /// Returns the share of a core that the list and all messages need together.
     pub(crate) fn utilization(self, robots: usize) -> f64 {
         self.list_utilization() + robots as f64 * self.message.as_secs_f64() / ROBOT_PERIOD.as_secs_f64()
     }
 
-    /// Returns the longest time between two lists when every topic has messages: all other work of a round lies between them.
+    /// Returns the longest time between two lists if every topic always has messages: that of a list and of the messages that the
+    /// policy runs between two lists, and at least the period.
     pub(crate) fn round(self, contender: Contender, cell: Cell) -> Duration {
         let messages = match contender.policy {
             "fixed-priority" => 1,
@@ -120,7 +121,7 @@ impl Times {
     }
 }
 
-/// Returns the tracker under a policy, as a scenario of that duration.
+/// Returns the tracker under a policy, as a scenario that lasts `duration`.
 pub(crate) fn scenario(contender: Contender, cell: Cell, times: Times, duration: Duration) -> Scenario {
     let mut scenario = Scenario::default();
     scenario.name = format!("tracker, {} robots, {} a topic", cell.robots, cell.per_topic.label());

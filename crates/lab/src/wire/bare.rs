@@ -11,7 +11,7 @@ use super::end::{End, Hear};
 #[cfg(feature = "dds")]
 const HEAD: usize = 16;
 
-/// Opens an end that uses Cyclone DDS alone.
+/// Opens an end that uses Cyclone DDS without rospin's nodes: it writes to the first topic and reads the second one.
 #[cfg(feature = "dds")]
 pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear) -> End {
     use std::sync::Mutex;
@@ -33,7 +33,7 @@ pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear
     End::new(Arc::new(send), bare)
 }
 
-/// Opens an end that is Zenoh alone.
+/// Opens an end that uses Zenoh without rospin's nodes: it writes to the first topic and reads the second one.
 ///
 /// # Errors
 /// If the session cannot be opened; in words.

@@ -1,4 +1,4 @@
-//! Cells of the table: place of the two ends, size of messages, middleware, and contender.
+//! Cells of the table: a place of the two ends, a size of messages, a middleware, and a contender.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::middleware::Middleware;
 
-/// Bytes of all messages under way together, at most.
+/// Largest number of bytes of all messages that are under way together, unless two messages have more.
 const UNDER_WAY_BYTES: usize = 64 << 20;
-/// Number of messages under way, at most.
+/// Largest number of messages that are under way together.
 const UNDER_WAY: usize = 100;
 
 /// The places of the two ends.
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// True if messages go there and back.
+    /// Returns true if messages go to the other end and back.
     pub(crate) const fn is_round_trip(self) -> bool {
         !matches!(self, Self::Process)
     }
@@ -60,7 +60,7 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    /// Both.
+    /// Both contenders.
     pub(crate) const ALL: [Self; 2] = [Self::Rospin, Self::Bare];
 
     /// Returns its name in tables.
@@ -80,12 +80,13 @@ impl Size {
     /// Default sizes of messages.
     pub(crate) const ALL: [Self; 5] = [Self(0), Self(4 << 10), Self(64 << 10), Self(1 << 20), Self(10 << 20)];
 
-    /// Returns how many messages of it may be under way.
+    /// Returns the largest number of messages of this size that may be under way together.
     pub(crate) fn under_way(self) -> u64 {
         (UNDER_WAY_BYTES / self.0.max(1)).clamp(2, UNDER_WAY) as u64
     }
 
-    /// Returns the period at which latency is measured: as often as robots send messages of that size, and a machine can.
+    /// Returns the period at which messages are sent to measure latency: as short as robots send messages of that size, and a
+    /// machine can.
     pub(crate) const fn period(self, place: Place) -> Duration {
         let one_way_us = match self.0 {
             0..=16_384 => 100,
@@ -133,7 +134,7 @@ impl FromStr for Size {
     }
 }
 
-/// Measurement.
+/// A setting that is measured.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Cell {
     /// The places of the two ends.
@@ -147,7 +148,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// True if there is such a thing: in process there is no middleware that could be bare, nor another process.
+    /// Returns true if the cell can be measured. In process, there is no middleware without rospin, and no other process.
     pub(crate) const fn makes_sense(self) -> bool {
         match self.middleware {
             Middleware::InProcess => {

@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::cell::{Cell, Contender};
 use super::measure::Sample;
 
-/// All results.
+/// All results of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
     pub(crate) rounds: u32,
     /// Length of each measurement.
     pub(crate) duration: Duration,
-    /// The command of the other end; `None` if it was our own.
+    /// The command that started the other end; `None` if the other end was this program's own.
     pub(crate) peer: Option<String>,
     pub(crate) rows: Vec<Row>,
     /// Remarks for the reader.
@@ -24,7 +24,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Returns the ends whose CPU, wake-ups and allocations were measured. A peer's are its own affair.
+    /// Returns a text about the ends whose CPU, wake-ups and allocations were measured. Those of a peer are not known.
     pub(crate) const fn measured_ends(&self) -> &'static str {
         if self.peer.is_some() { "our end alone" } else { "both ends" }
     }
@@ -34,7 +34,7 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
-    /// `None` if it could not be measured, which a remark explains.
+    /// The figures; `None` if the cell could not be measured, which a remark explains.
     pub(crate) figures: Option<Figures>,
 }
 
@@ -68,7 +68,7 @@ impl Figures {
         })
     }
 
-    /// Returns the median of each figure; the largest of those that tell the worst.
+    /// Returns the median of each figure, but the largest value of the maximum latency and of the losses.
     pub(crate) fn median(all: &[Self]) -> Option<Self> {
         let median = |figure: fn(&Self) -> f64| percentile(&all.iter().map(figure).collect::<Vec<_>>(), 50.0);
         let most = |figure: fn(&Self) -> f64| all.iter().map(figure).fold(0.0, f64::max);

@@ -1,4 +1,5 @@
-//! End of a wire: sends bytes, and receives those of the other end, as a node on an executor or through the bare middleware.
+//! An end of a wire: sends bytes, and receives those of the other end. It is a node on an executor, or the middleware without
+//! rospin.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,16 +13,16 @@ use crate::middleware::{Middleware, Process};
 
 use super::cell::Contender;
 
-/// The topic on which the driving end sends. The other end sends back on [`BACK`].
+/// The topic on which the driving end sends. The other end answers on [`BACK`].
 pub(super) const THERE: &str = "wire_ping";
-/// The topic on which messages come back.
+/// The topic on which the other end sends messages back.
 pub(super) const BACK: &str = "wire_pong";
 /// Number of messages that a subscription keeps.
 pub(super) const DEPTH: usize = 1000;
 
-/// Sends a message with these bytes.
+/// Function that sends a message with these bytes.
 pub(super) type Sender = Arc<dyn Fn(&[u8]) -> Result<(), String> + Send + Sync>;
-/// Hears the bytes of a message.
+/// Function that is called with the bytes of each message that arrives.
 pub(super) type Hear = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// End of a wire, which receives messages until it is dropped.
@@ -31,7 +32,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Opens an end that sends on the first topic and hears the second one.
+    /// Opens an end that sends on the first topic and calls `hear` for messages of the second one.
     ///
     /// # Errors
     /// If the middleware cannot be started; in words.
@@ -52,18 +53,18 @@ impl End {
         }
     }
 
-    /// Makes an end of what sends, and what has to live as long.
+    /// Creates an end from its sending function. `kept` is dropped with the end: a subscription, for example.
     pub(super) fn new(send: Sender, kept: impl Any + Send) -> Self {
         Self { send, _kept: Box::new(kept) }
     }
 
-    /// Returns what sends.
+    /// Returns the function that sends.
     pub(super) fn sender(&self) -> Sender {
         Arc::clone(&self.send)
     }
 }
 
-/// A thread that spins an executor for as long as this lives.
+/// Guard of a thread that spins an executor. When it is dropped, the spin and the thread end.
 struct Spinning(ExecutorHandle, Option<JoinHandle<()>>);
 
 impl Drop for Spinning {

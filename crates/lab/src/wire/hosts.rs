@@ -11,10 +11,10 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes them.
+    /// Creates the hosts and the cable between them.
     ///
     /// # Errors
-    /// If they cannot be had; in words, with the fix.
+    /// If they cannot be created; in words, with the fix.
     pub(super) fn make() -> Result<Self, String> {
         let id = std::process::id();
         let hosts = Self { names: [format!("rospin-{id}-a"), format!("rospin-{id}-b")] };
@@ -35,12 +35,12 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Returns the addresses.
+    /// Returns the addresses of the two hosts.
     pub(super) fn addresses() -> [String; 2] {
         ADDRESSES.map(str::to_owned)
     }
 
-    /// Returns the command that runs `program` on the host of that number; its arguments are to be added.
+    /// Returns a command that runs `program` on the host of that number. The caller adds the program's arguments.
     pub(super) fn command(&self, number: usize, program: &std::path::Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[number]]).arg(program);

@@ -19,11 +19,11 @@ use super::usage::{Reading, Usage};
 
 /// Time within which the other end has to answer for the first time.
 const MEET_WITHIN: Duration = Duration::from_secs(10);
-/// Time after which messages that have not come are lost.
+/// Time without any arrival after which messages that have not arrived are lost.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two attempts to be heard.
+/// Time between two attempts to get an answer from the other end.
 const HELLO_EVERY: Duration = Duration::from_millis(50);
-/// Messages that are sent before one looks how many came.
+/// Number of messages that are sent between two looks at how many have arrived.
 const BATCH: u64 = 16;
 
 /// Order to a process.
@@ -31,7 +31,7 @@ const BATCH: u64 = 16;
 pub(crate) struct Order {
     pub(crate) cell: Cell,
     pub(crate) process: Process,
-    /// True for the end that sends back what it hears.
+    /// True for the end that sends back the messages that it receives.
     pub(crate) echoes: bool,
     /// Length of each of the two measurements.
     pub(crate) duration: Duration,
@@ -44,36 +44,36 @@ pub(crate) enum Answer {
     Echoed(Usage),
 }
 
-/// The figures of the driving end.
+/// Figures of the driving end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Sample {
-    /// Messages a second, with a bounded number under way.
+    /// Messages a second in the first measurement, with a bounded number of them under way.
     pub(crate) per_s: f64,
-    /// Number of messages that were sent at a fixed rate.
+    /// Number of messages that were sent in the second measurement, which is at a fixed rate.
     pub(crate) sent: u64,
-    /// Seconds for which they were sent.
+    /// Seconds for which messages were sent at the fixed rate.
     pub(crate) seconds: f64,
-    /// Microseconds from sending to hearing, ascending.
+    /// Microseconds from sending each message at the fixed rate to its arrival at this end, ascending.
     pub(crate) latencies_us: Vec<f64>,
     /// Number of messages of both measurements that did not arrive.
     pub(crate) lost: u64,
-    /// Cost of the messages at a fixed rate.
+    /// Cost of the messages at the fixed rate.
     pub(crate) usage: Usage,
 }
 
-/// Obeys an order.
+/// Carries out an order: drives the measurement, or sends back what the driving end sends.
 ///
 /// # Errors
-/// If the middleware cannot be started, or nobody answers.
+/// If the middleware cannot be started, or the other end is not found or falls silent.
 pub(crate) fn run(order: &Order) -> Result<Answer, Box<dyn Error + Send + Sync>> {
     Ok(if order.echoes { Answer::Echoed(echo(order)?) } else { Answer::Drove(drive(order)?) })
 }
 
-/// Messages that arrived.
+/// Record of the messages that arrived at the driving end.
 struct Ear {
     count: AtomicU64,
     hellos: AtomicU64,
-    /// Nanoseconds, by number; 0 for those that did not come.
+    /// Latencies in nanoseconds, by the number of the message; 0 for messages that have not arrived.
     latencies: Vec<AtomicU64>,
 }
 
@@ -107,7 +107,8 @@ impl Ear {
         self.hellos.load(Ordering::Acquire)
     }
 
-    /// Waits until so many have come; returns how many are missing when none has come for long.
+    /// Waits until `count` messages have arrived. Gives up when none has arrived for [`PATIENCE`]. Returns the number of missing
+    /// ones.
     fn wait_for(&self, count: u64) -> u64 {
         let (mut seen, mut at) = (self.count(), Instant::now());
         while seen < count && at.elapsed() < PATIENCE {
@@ -145,7 +146,7 @@ fn drive(order: &Order) -> Result<Sample, String> {
     Ok(sample)
 }
 
-/// Sends until somebody is heard.
+/// Sends messages until the first one comes back, and fails after [`MEET_WITHIN`].
 fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     message::stamp(bytes, HELLO, 0);
     let begun = Instant::now();
@@ -170,7 +171,7 @@ fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends something that both ends take note of, and waits until it is heard.
+/// Sends a message that marks the beginning or the end of a measurement, and waits until it comes back.
 fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), String> {
     message::stamp(bytes, number, 0);
     let (begun, heard) = (Instant::now(), ear.hellos());
@@ -184,7 +185,8 @@ fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), S
     Ok(())
 }
 
-/// Sends as long as it may, so that no more than `under_way` have not been heard; returns messages a second, and how many were lost.
+/// Sends messages for `duration`, at most `under_way` of which have not arrived yet. Returns the messages a second, and the
+/// number of lost ones.
 fn throughput(
     ear: &Ear,
     send: &Sender,
@@ -220,7 +222,7 @@ fn throughput(
     Ok(((sent - first - lost) as f64 / took, lost))
 }
 
-/// Sends at a fixed rate.
+/// Sends messages at a fixed rate, with as many as the record has room for. Returns their figures.
 fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Result<Sample, String> {
     let (count, heard) = (ear.latencies.len() as u64, ear.count());
     let reading = Reading::of_others();
@@ -239,7 +241,7 @@ fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Resu
     Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
 }
 
-/// Sends everything back until it is told to end; returns the cost of those at a fixed rate.
+/// Sends every message back until it is told to end. Returns the cost of the messages at a fixed rate.
 fn echo(order: &Order) -> Result<Usage, String> {
     let Cell { middleware, contender, .. } = order.cell;
     let (told, telling) = channel();

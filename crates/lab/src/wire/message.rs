@@ -1,23 +1,23 @@
 //! Messages: a number and the time of sending at the end of the bytes, whatever precedes them.
 
-/// Number of bytes that every message has.
+/// Number of bytes of the stamp, which every message ends in.
 const STAMP: usize = 16;
 
-/// The number of a message that only finds out whether somebody is there.
+/// Number of a message that only finds out if the other end answers.
 pub(super) const HELLO: u64 = u64::MAX;
-/// The number of the message before those whose latency counts: the other end looks at what it has used.
+/// Number of the message that precedes those at a fixed rate. The other end reads its counters when it gets this message.
 pub(super) const BEGIN: u64 = u64::MAX - 1;
-/// The number of the last message.
+/// Number of the last message, which ends the measurement.
 pub(super) const END: u64 = u64::MAX - 2;
-/// The number of all messages of which only the count matters.
+/// Number of messages that are only counted.
 pub(super) const COUNTED: u64 = u64::MAX - 3;
 
-/// Returns the bytes of messages of that size; none is shorter than its stamp.
+/// Returns the bytes of a message of that size. No message is shorter than its stamp.
 pub(super) fn bytes(size: usize) -> Vec<u8> {
     vec![7; size.max(STAMP)]
 }
 
-/// Writes number and time of sending.
+/// Writes the message's number and the time of sending at its end.
 pub(super) fn stamp(bytes: &mut [u8], number: u64, sent_ns: u64) {
     if let Some((_, stamp)) = bytes.split_last_chunk_mut::<STAMP>() {
         stamp[..8].copy_from_slice(&number.to_le_bytes());
@@ -25,7 +25,7 @@ pub(super) fn stamp(bytes: &mut [u8], number: u64, sent_ns: u64) {
     }
 }
 
-/// Reads number and time of sending; `None` if it is no message of ours.
+/// Returns the message's number and its time of sending, in nanoseconds; `None` if it is too short.
 pub(super) fn read_stamp(bytes: &[u8]) -> Option<(u64, u64)> {
     let (_, stamp) = bytes.split_last_chunk::<STAMP>()?;
     let half = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| stamp[at + index]));

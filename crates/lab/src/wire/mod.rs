@@ -1,8 +1,8 @@
 //! `rospin lab wire`: throughput and latency over each middleware, in one process, between two processes and between two hosts.
 //!
-//! `cell` says what is measured, `end` is one end of a wire and `bare` the same without an executor; `measure` drives it in a process,
-//! with `message` and `usage`; `runner` starts the processes, on the machine, on two `hosts`, or beside somebody else's `peer`.
-//! `comparison` has the results, and `table`, `verdict`, `plots`, `json` and `report` say what came out.
+//! `cell` defines the settings that are measured. `end` is one end of a wire, and `bare` an end without an executor. `measure`
+//! drives the ends in a process, with `message` and `usage`. `runner` starts the processes: on this machine, on two `hosts`, or
+//! beside a `peer` of the user's. `comparison` has the results, and `table`, `verdict`, `plots`, `json` and `report` show them.
 
 #[cfg(any(feature = "dds", feature = "zenoh"))]
 mod bare;
@@ -40,7 +40,7 @@ use self::comparison::Comparison;
 use self::measure::Order;
 use self::options::{DEFAULT_REPORT, Options};
 
-/// The experiment.
+/// The experiment `wire`.
 pub(crate) struct Wire;
 
 impl Experiment for Wire {
@@ -65,7 +65,7 @@ impl Experiment for Wire {
     }
 }
 
-/// Runs the child's part: one end, in this process.
+/// Carries out the order on stdin: runs one end in this process.
 fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
     // This applies to all contenders, or to none if it is not allowed.

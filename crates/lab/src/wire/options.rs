@@ -74,7 +74,7 @@ pub(crate) struct Options {
     pub(crate) order_on_stdin: bool,
 }
 
-/// The reason why nothing can be measured.
+/// Reasons for which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Conflict {
     #[error("--middlewares {name}: {reason}", name = .0.name(), reason = .0.missing())]
@@ -89,7 +89,7 @@ impl Options {
     /// Returns the cells to measure, in the order of the table.
     ///
     /// # Errors
-    /// If this program lacks a middleware that was asked for, or nothing is left.
+    /// If this program lacks a middleware that was asked for, or no cell is left to measure.
     pub(crate) fn cells(&self) -> Result<Vec<Cell>, Conflict> {
         if let Some(middleware) = self.middlewares.iter().find(|middleware| !middleware.is_built()) {
             return Err(Conflict::NotBuilt(*middleware));
@@ -102,7 +102,7 @@ impl Options {
         sizes.sort_unstable();
         sizes.dedup();
         let contenders = match (&self.peer, &self.contenders[..]) {
-            // A bare end over Zenoh does not receive a node's messages.
+            // A bare end over Zenoh does not receive the messages of a peer's node.
             (Some(_), []) => vec![Contender::Rospin],
             (_, given) => choice::in_own_order(given, &Contender::ALL),
         };

@@ -8,14 +8,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::middleware::{Middleware, Process};
 
-/// The running command; it is stopped when this is dropped.
+/// The running command. It is stopped when this value is dropped.
 pub(super) struct Peer(Child);
 
 impl Peer {
-    /// Starts it in an environment in which ROS 2 nodes find ours.
+    /// Starts the command, in an environment in which a ROS 2 node finds this program's.
     ///
     /// # Errors
-    /// If there is no shell.
+    /// If no shell can be started.
     pub(super) fn start(command: &str, middleware: Middleware, process: &Process) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());

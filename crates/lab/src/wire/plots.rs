@@ -69,7 +69,7 @@ pub(crate) fn latency(comparison: &Comparison, place: Place) -> Result<String, P
     })
 }
 
-/// Told apart with any colour vision, and on light and dark ground.
+/// Returns the colour of a middleware. The colours can be told apart with any colour vision, on light and on dark ground.
 const fn colour(middleware: Middleware) -> RGBColor {
     match middleware {
         Middleware::InProcess => RGBColor(128, 128, 128),

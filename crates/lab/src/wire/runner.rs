@@ -18,14 +18,14 @@ use super::options::NAME;
 use super::options::Options;
 use super::peer::Peer;
 
-/// Program beside this one whose allocator counts.
+/// Name of the program whose allocator counts. It is expected in the folder of this program.
 const COUNTING: &str = "rospin-counting";
 /// Length of the run in which allocations are counted.
 const COUNTED: Duration = Duration::from_millis(100);
-/// Time for starting and meeting, for the progress bar.
+/// Time that the processes take to start and to find each other, for the progress bar.
 const OVERHEAD: Duration = Duration::from_millis(700);
 
-/// Everything that was measured, and what the reader has to know of it.
+/// All rows, and remarks that the reader needs.
 pub(crate) struct Measured {
     pub(crate) rows: Vec<Row>,
     pub(crate) remarks: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Measured {
 /// Measures all cells.
 ///
 /// # Errors
-/// If a process cannot be used at all. A cell without an answer is a remark.
+/// If this program's own path cannot be found. A cell that could not be measured has no figures, and a remark.
 pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildError> {
     let program = env::current_exe()?;
     let counting = Some(program.with_file_name(COUNTING)).filter(|counting| counting.exists());
@@ -84,12 +84,12 @@ pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildEr
     Ok(Measured { rows: rows.collect(), remarks })
 }
 
-/// Whatever runs the processes.
+/// Starter of the processes that take measurements.
 struct Bench<'a> {
     program: PathBuf,
     hosts: Option<Hosts>,
     options: &'a Options,
-    /// The number of the last measurement.
+    /// The number of the last measurement, which gives each one a domain of its own.
     number: u16,
 }
 
@@ -116,7 +116,7 @@ impl Bench<'_> {
         Ok(combined(answers))
     }
 
-    /// Returns the allocations a message, from a run that does nothing else.
+    /// Returns the number of allocations for each message, from a run in which only this is measured.
     fn count(&mut self, cell: Cell, counting: PathBuf) -> Option<f64> {
         let program = std::mem::replace(&mut self.program, counting);
         let sample = self.measure(cell, COUNTED);
@@ -126,7 +126,7 @@ impl Bench<'_> {
     }
 }
 
-/// Adds the other end's cost to what the driving end measured.
+/// Returns the driving end's sample, with the other end's cost added to it.
 fn combined(answers: Vec<Answer>) -> Sample {
     let (mut sample, mut other) = (Sample::default(), None);
     for answer in answers {

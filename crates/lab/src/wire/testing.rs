@@ -24,7 +24,7 @@ fn row(middleware: Middleware, contender: Contender, messages_per_s: f64) -> Row
     Row { cell, figures: (middleware != Middleware::Zenoh).then_some(figures) }
 }
 
-/// Returns a comparison of three middlewares, of which one could not be measured.
+/// Returns a made-up comparison of three middlewares, of which one could not be measured.
 pub(crate) fn comparison() -> Comparison {
     let rows = vec![
         row(Middleware::InProcess, Contender::Rospin, 900_000.0),

@@ -8,7 +8,7 @@ use rospin_measure::process::{process_cpu_time, thread_cpu_time};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
-/// The cost between two moments; at the driving end, without the thread that sends.
+/// The cost between two moments. At the driving end, it does not include the thread that sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Usage {
     /// Processor time in seconds.
@@ -20,7 +20,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the sum with that of the other process. Allocations are those of this one.
+    /// Returns the cost of both processes together. The allocations are those of this process only.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { cpu_s: self.cpu_s + other.cpu_s, wake_ups: self.wake_ups + other.wake_ups, ..self }
     }
@@ -36,13 +36,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Takes that of all threads but the calling one. That takes long, and allocates.
+    /// Reads the counters of all threads except the calling one. That takes long, and allocates.
     pub(super) fn of_others() -> Self {
         let wake_ups = wake_ups(false);
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own: thread_cpu_time() }
     }
 
-    /// Returns the values of all threads together.
+    /// Reads the counters of all threads together.
     pub(super) fn of_all() -> Self {
         let (wake_ups, own) = (wake_ups(true), Duration::ZERO);
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own }
@@ -58,7 +58,7 @@ impl Reading {
         }
     }
 
-    /// Returns the cost since then, of all threads but the calling one.
+    /// Returns the cost since this reading, of all threads except the calling one.
     pub(super) fn cost(&self) -> Usage {
         // Read before the files, because reading those allocates.
         let (process, own, allocations) = (process_cpu_time(), thread_cpu_time(), crate::allocations());
@@ -66,7 +66,8 @@ impl Reading {
     }
 }
 
-/// Returns the context switches of all threads of this process, or of all but the calling one; threads that have ended do not count.
+/// Returns the number of context switches of all threads of this process, or of all except the calling one. Threads that have
+/// ended do not count.
 fn wake_ups(with_own: bool) -> u64 {
     let own = gettid().as_raw_nonzero().to_string();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

@@ -1,10 +1,10 @@
-//! Control of a contender: it reports that it runs, and is told to end.
+//! Control of a contender: the contender reports that it runs, and is told to end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-/// Function that ends a thread's waiting.
+/// Function that wakes a thread of the contender, so that it finds that it must end.
 type Wake = Box<dyn Fn() + Send>;
 
 pub(crate) struct Control {
@@ -15,14 +15,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// The receiver gets something once the contender runs, or is closed if it does not.
+    /// Creates a control. The receiver gets an item once the contender runs, and is closed if it fails before that.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
         let (over, wakes, lost) = (AtomicBool::new(false), Mutex::default(), AtomicU64::new(0));
         (Self { over, wakes, running, lost }, is_running)
     }
 
-    /// The contender's part: from now on messages are received. `wake` has it look whether it is over.
+    /// Reports that a thread of the contender is ready for messages. `wake` will be called to have it look if it must end.
     pub(super) fn running(&self, wake: impl Fn() + Send + 'static) {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(wake));
         // Several threads of one contender report that they run. One report is enough.
@@ -33,7 +33,7 @@ impl Control {
         self.over.load(Ordering::Acquire)
     }
 
-    /// A message did not fit into what the contender has between ring and callback.
+    /// Counts a message that the contender lost between the ring and the callback, since it had no room for it.
     pub(super) fn lose(&self) {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
@@ -42,7 +42,7 @@ impl Control {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Ends the contender.
+    /// Tells the contender to end, and wakes its threads.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
         for wake in &*self.wakes.lock().unwrap_or_else(PoisonError::into_inner) {

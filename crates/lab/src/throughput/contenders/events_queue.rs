@@ -1,4 +1,4 @@
-//! A queue of events, one a message, first in, first out: rclcpp's events executor.
+//! Model of rclcpp's events executor: a queue with an event for each message, first in, first out.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ enum Event {
     Look,
 }
 
-/// Queue without a bound, as rclcpp's simple events queue.
+/// Queue without a bound, like rclcpp's simple events queue.
 #[derive(Default)]
 struct Events {
     state: Mutex<State>,
@@ -27,7 +27,8 @@ struct Events {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Event>,
-    /// A signal to nobody costs a system call with this condition variable, and none with the C++ library's.
+    /// True if a thread waits for an event. Only then the condition variable is signalled: the standard library's makes a system
+    /// call for it even if nobody waits, that of C++ does not.
     waiting: bool,
 }
 
@@ -59,7 +60,7 @@ impl Events {
     }
 }
 
-/// Function that a subscription's reader calls on a new message.
+/// Waker that puts an event into the queue when a subscription has a new message.
 struct OnNewMessage {
     number: usize,
     events: Arc<Events>,
@@ -103,7 +104,7 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The timers manager, on a thread of its own: pushes an event when a timer is due.
+/// Runs the timers manager on its thread: pushes an event whenever a timer is due.
 fn manage(mut heap: Heap, events: &Events, control: &Control) {
     while !control.is_over() {
         let now = Instant::now();

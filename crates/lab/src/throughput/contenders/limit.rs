@@ -10,7 +10,7 @@ use super::taken::Taken;
 use super::timers::Heap;
 use super::{Control, Failed};
 
-/// Wakes a thread.
+/// Waker that unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -31,7 +31,7 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     for taken in Taken::all(&context, subscriptions)? {
         shares[taken.group % threads].push(taken);
     }
-    // The last share is this thread's, with the timers. The other threads run before this one reports that it runs.
+    // The last share of subscriptions is for this thread, which also has the timers. The other threads are started first.
     let own = shares.pop().unwrap_or_default();
     thread::scope(|scope| {
         for share in shares {

@@ -16,13 +16,13 @@ use super::super::system::{OnTick, System, Timer};
 use super::taken::Taken;
 use super::{Control, Failed};
 
-/// Subject of a mail: an entity of the group, by number.
+/// A mail: names the entity of the group that has something to do, by its number.
 enum Mail {
     Subscription(usize),
     Timer(usize),
 }
 
-/// Way of a subscription's mails into its group's mailbox.
+/// Waker of a subscription: counts its messages, and puts a mail into its group's mailbox for the first one.
 struct Slip {
     number: usize,
     arrived: AtomicUsize,
@@ -42,7 +42,7 @@ impl Wake for Slip {
     }
 }
 
-/// Group, whose task runs its callbacks.
+/// Group with its mailbox. A Tokio task runs its callbacks.
 struct Worker {
     subscriptions: Vec<(Taken, Arc<Slip>)>,
     timers: Vec<OnTick>,
@@ -79,7 +79,7 @@ impl Worker {
     }
 }
 
-/// Puts the timer into the mailbox whenever it is due.
+/// Puts a mail for the timer into the mailbox whenever the timer is due.
 async fn keep_time(timer: (Instant, std::time::Duration), number: usize, mailbox: UnboundedSender<Mail>) {
     let mut interval = interval_at(timer.0, timer.1);
     interval.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,5 +1,5 @@
-//! Designs that are compared, a file each. Those of other executors are models: they do the work of the design for a message on
-//! the same rings, and leave out the work of the middleware.
+//! The designs that are compared, a file each. Those of other projects are models: for each message they do the work of the
+//! design on the same rings, and leave out the work of the middleware.
 
 mod control;
 mod engine;
@@ -21,7 +21,7 @@ pub(crate) use self::control::Control;
 use super::system::System;
 use super::workload::{Cell, Workload};
 
-/// Reason for which a contender did not run.
+/// Reason for which a contender failed.
 pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 
 /// A design.
@@ -58,7 +58,7 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    /// All contenders, the limit first.
+    /// All contenders, in the order of the tables.
     pub(crate) const ALL: [Self; 13] = [
         Self::Limit,
         Self::TokioMailbox,
@@ -75,7 +75,7 @@ impl Contender {
         Self::RospinWaitSetE2,
     ];
 
-    /// Its name on the command line and in results.
+    /// Returns the contender's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
@@ -134,7 +134,8 @@ impl Contender {
         self.policy().is_none() && !matches!(self, Self::Limit)
     }
 
-    /// On how many threads it runs callbacks in the cell; `None` if it cannot do what the cell asks for.
+    /// Returns the number of threads on which the contender runs callbacks in the cell; `None` if it has only one thread and the
+    /// cell wants several.
     pub(crate) const fn threads(self, cell: &Cell) -> Option<usize> {
         match self {
             Self::WaitSetMulti if !matches!(cell.workload, Workload::TwoThreads) => Some(2),

@@ -1,5 +1,5 @@
-//! R2R: a wait set, from which `spin_once` takes one message a subscription into a bounded channel, whose stream a task
-//! reads. If the channel is full the newest message is lost.
+//! Model of R2R: `spin_once` waits on a wait set and takes one message of each subscription into a bounded channel. A task reads
+//! from the channel. If the channel is full, the newest message is lost.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{Control, Failed};
 /// Number of messages that a subscription's channel holds.
 const CHANNEL: usize = 10;
 
-/// Runtime of the tasks.
+/// Kind of runtime that runs the tasks.
 #[derive(Clone, Copy)]
 pub(super) enum Tasks {
     Local,
@@ -25,14 +25,14 @@ pub(super) enum Tasks {
     Tokio,
 }
 
-/// The ends of all channels that the wait set feeds.
+/// The sending ends of all channels.
 struct Channels {
     messages: Vec<Sender<Arc<Message>>>,
     ticks: Vec<Sender<()>>,
 }
 
 impl Channels {
-    /// Waits for something, and passes on one item of everything that is ready.
+    /// Waits until an entity is ready, and sends one item of each ready entity through its channel.
     fn spin_once(&mut self, entities: &Entities, set: &mut WaitSet, control: &Control) {
         set.wait(entities, |_| true, || control.is_over());
         while let Some(ready) = set.next() {
@@ -54,7 +54,7 @@ impl Channels {
     }
 }
 
-/// Whatever runs tasks.
+/// Runtime that runs the tasks.
 enum Spawner {
     Local(LocalPool),
     Pool(ThreadPool),
@@ -70,7 +70,7 @@ impl Spawner {
         })
     }
 
-    /// Has a task call `callback` with all that comes through the channel.
+    /// Starts a task that calls `callback` with each item that comes through the channel.
     fn read<T: Send + 'static>(
         &self,
         items: Receiver<T>,

@@ -7,7 +7,7 @@ use rospin_engine::{Context, Queue, TopicError};
 
 use super::super::system::{Message, OnMessage, Subscription, options};
 
-/// Subscription that a model takes from.
+/// Subscription of a model: the queue from which the model takes messages, and the callback.
 pub(super) struct Taken {
     pub(super) group: usize,
     pub(super) queue: Arc<Queue<Message>>,
@@ -20,12 +20,12 @@ impl Taken {
         Ok(Self { group, queue: Arc::new(context.create_queue(options(&topic))?), callback })
     }
 
-    /// All of a system's.
+    /// Creates all subscriptions of a system.
     pub(super) fn all(context: &Context, subscriptions: Vec<Subscription>) -> Result<Vec<Self>, TopicError> {
         subscriptions.into_iter().map(|subscription| Self::new(context, subscription)).collect()
     }
 
-    /// Takes a message and runs the callback on it; says whether there was one.
+    /// Takes a message and runs the callback on it. Returns false if there was no message.
     pub(super) fn run_one(&mut self) -> bool {
         match self.queue.try_take() {
             Some(message) => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::system::Timer;
 
-/// Due time of a timer.
+/// Next due time of a timer, with its period.
 pub(super) struct Due {
     pub(super) at: Instant,
     period: Duration,
@@ -28,7 +28,7 @@ impl Due {
     }
 }
 
-/// Timers by due time.
+/// The timers of a model, ordered by due time.
 pub(super) struct Heap {
     dues: Vec<Due>,
     order: BinaryHeap<Reverse<(Instant, usize)>>,
@@ -46,7 +46,7 @@ impl Heap {
         self.order.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The number of a timer that is due by `now`, and fires.
+    /// Returns the number of a timer that is due by `now`, and sets its next due time. `None` if none is due.
     pub(super) fn fire(&mut self, now: Instant) -> Option<usize> {
         let mut first = self.order.peek_mut()?;
         let (_, number) = first.0;

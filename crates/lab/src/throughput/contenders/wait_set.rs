@@ -1,7 +1,8 @@
-//! A wait set that is built anew for every wait: rclcpp's single- and multi-threaded executors, and below R2R.
+//! Model of a wait set that is built anew for every wait: rclcpp's single- and multi-threaded executors, and the lower part of
+//! R2R.
 //!
-//! The model is kind to the design: what it does for an entity on each poll is to keep it alive and to look whether it is
-//! ready. Middlewares also attach and detach a condition.
+//! The model is kind to the design: for each entity, it only keeps the entity alive during a wait and looks if it is ready.
+//! Middlewares also attach and detach a condition.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use super::taken::Taken;
 use super::timers::Due;
 use super::{Control, Failed};
 
-/// Condition that a wait waits for. Arrivals trigger it.
+/// Condition that a thread waits for. An arriving message triggers it.
 #[derive(Default)]
 pub(super) struct Condition {
     state: Mutex<Trigger>,
@@ -26,7 +27,8 @@ pub(super) struct Condition {
 #[derive(Default)]
 struct Trigger {
     triggered: bool,
-    /// A signal to nobody costs a system call with this condition variable, and none with the C library's.
+    /// True if a thread waits. Only then the condition variable is signalled: the standard library's makes a system call for it
+    /// even if nobody waits, that of C does not.
     waiting: bool,
 }
 
@@ -70,17 +72,17 @@ impl Wake for Condition {
     }
 }
 
-/// Ready entity, by number.
+/// Entity that is ready, by its number.
 #[derive(Clone, Copy)]
 pub(super) enum Ready {
     Timer(usize),
     Subscription(usize),
 }
 
-/// Timer that several threads may use.
+/// Timer that several threads may look at.
 type SharedDue = Arc<Mutex<Due>>;
 
-/// Entities and groups, of which wait sets are built.
+/// Entities with the numbers of their groups, of which wait sets are built.
 pub(super) struct Entities {
     pub(super) subscriptions: Vec<(Arc<Queue<Message>>, usize)>,
     timers: Vec<(SharedDue, usize)>,
@@ -88,7 +90,7 @@ pub(super) struct Entities {
 }
 
 impl Entities {
-    /// Those of a system, and their callbacks in the same order.
+    /// Returns the entities of a system, and the callbacks of subscriptions and of timers in the same order.
     pub(super) fn of(system: System) -> Result<(Self, Vec<OnMessage>, Vec<OnTick>), Failed> {
         let condition = Arc::<Condition>::default();
         let taken = Taken::all(&system.context, system.subscriptions)?;
@@ -107,23 +109,23 @@ impl Entities {
         }
     }
 
-    /// Returns true if the timer was still due, and sets its next due time.
+    /// Returns true if the timer is still due, and sets its next due time then.
     pub(super) fn fires(&self, timer: usize) -> bool {
         lock(&self.timers[timer].0).fires(Instant::now())
     }
 }
 
-/// The wait set of one executor; its memory is reused.
+/// The wait set of one executor. Its memory is used again for each wait.
 #[derive(Default)]
 pub(super) struct WaitSet {
     timers: Vec<(usize, SharedDue)>,
     subscriptions: Vec<(usize, Arc<Queue<Message>>)>,
-    /// Entities that the last wait found, in reverse: the next one is last.
+    /// Entities that the last wait found ready, in reverse: the next one is last.
     ready: Vec<Ready>,
 }
 
 impl WaitSet {
-    /// Builds the set of the entities whose group is free, and waits until one is ready or something else happens.
+    /// Builds the set of the entities whose group is free, and waits until one of them is ready or the condition is triggered.
     pub(super) fn wait(&mut self, entities: &Entities, is_free: impl Fn(usize) -> bool, is_over: impl Fn() -> bool) {
         entities.condition.clear();
         self.build(entities, is_free);
@@ -143,7 +145,7 @@ impl WaitSet {
         self.subscriptions.extend(subscriptions.map(|(number, (queue, _))| (number, Arc::clone(queue))));
     }
 
-    /// Finds what is ready, timers first; says when the next timer is due.
+    /// Finds the entities of the set that are ready, timers first. Returns the next due time of the set's timers.
     fn find_ready(&mut self) -> Option<Instant> {
         self.ready.clear();
         let mut next = None;
@@ -230,11 +232,11 @@ impl Multi {
                 self.entities.condition.trigger();
             }
         }
-        // Each thread wakes the next one.
+        // The contender ends: each thread that ends wakes the next one.
         self.entities.condition.trigger();
     }
 
-    /// Something whose group was free, and is held now.
+    /// Returns a ready entity whose group was free, after marking the group as held; `None` if there is none.
     fn pick(&self, control: &Control) -> Option<Ready> {
         let mut set = lock(&self.set);
         let hold = |set: &mut WaitSet| {
