@@ -15,7 +15,7 @@ use crate::simulate;
 
 /// Exit code of a run that failed.
 const EXIT_FAILED: u8 = 1;
-/// Exit code of input that cannot be used; clap uses the same.
+/// Exit code of a run whose input cannot be used; clap uses the same.
 const EXIT_BAD_INPUT: u8 = 2;
 
 /// rospin: a real-time executor for ROS 2. Without a command: `rospin lab reference-system`.
@@ -77,7 +77,7 @@ fn run_default(out: &mut dyn Write) -> Result<(), Failure> {
     run(&matches, out)
 }
 
-/// Says on stderr what went wrong and picks the exit code.
+/// Prints the error on stderr and returns its exit code. Prints nothing if the reader of stdout has gone.
 fn report(failure: &Failure) -> ExitCode {
     let code = exit_code(failure);
     if code != 0 {

@@ -1,6 +1,6 @@
 //! The `rospin` command with an allocator that counts.
 //!
-//! A program of its own, since counting takes time: `rospin lab throughput` runs it for nothing but the counts.
+//! This is a program of its own, since counting takes time. `rospin lab throughput` and `rospin lab wire` run it only to count.
 
 use std::alloc::System;
 use std::process::ExitCode;

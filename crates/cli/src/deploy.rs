@@ -58,7 +58,7 @@ struct Unwritable {
     reason: io::Error,
 }
 
-/// The subcommand with all options.
+/// Returns the subcommand with all options.
 pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME)).disable_help_subcommand(true).arg_required_else_help(true)
 }
@@ -88,7 +88,7 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Somebody may have edited what is there.
+/// Writes a new file. Fails if the file exists, since somebody may have edited it.
 pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }
@@ -113,7 +113,7 @@ fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says which scheduling the threads of a middleware get, if executors are real-time.
+/// Returns a sentence about the scheduling that the threads of a middleware get; `None` if no executor is real-time.
 fn middleware_threads(deployment: &Deployment) -> Option<String> {
     let is_real_time = |plan: &ExecutorPlan| plan.scheduling.is_some_and(OsScheduling::is_real_time);
     if !deployment.executors.iter().any(is_real_time) {

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// An urgent thread that frees what an ordinary one allocated must not wait for that one: the C library's `free` takes a lock,
-/// this one does not. `rospin lab inversion` shows it.
+/// Allocator whose `free` takes no lock, unlike the C library's. So an urgent thread that frees memory does not wait for the
+/// ordinary thread that allocated it. `rospin lab inversion` measures that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rospin_scenario::{Scenario, ScenarioError};
 
-/// A simulation keeps about 120 bytes of each.
+/// Largest number of activations of a simulation, which keeps about 120 bytes of each.
 const ACTIVATIONS_MAX: f64 = 1e7;
 
 /// Reasons for which a file gives no scenario.
@@ -14,7 +14,7 @@ const ACTIVATIONS_MAX: f64 = 1e7;
 pub(crate) enum ScenarioFileError {
     #[error("{}: cannot be read ({reason}); name a scenario file, as in crates/scenario/scenarios", path.display())]
     Unreadable { path: PathBuf, reason: io::Error },
-    /// As compilers say it, so that editors find the place.
+    /// The text is no valid scenario. The message has the form of a compiler's, so that editors find the place.
     #[error("{}:{}:{}: {}{}", path.display(), error.line, error.column, key(error), error.message)]
     Text { path: PathBuf, error: ScenarioError },
 }
@@ -23,10 +23,10 @@ fn key(error: &ScenarioError) -> String {
     if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
 }
 
-/// Reads a scenario.
+/// Reads a scenario, and the measured execution times that it refers to.
 ///
 /// # Errors
-/// Description of the mistake, with the file and the place.
+/// If the file cannot be read or is invalid. The error has the file, the place and the mistake.
 pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
     let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };
@@ -39,7 +39,7 @@ pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
 /// Reads a scenario that is to be simulated, once `change` has changed it.
 ///
 /// # Errors
-/// As [`read`] does, and if there is no end to it, or none that one would wait for.
+/// As [`read`] does, and if the simulation would never end, or would have more than [`ACTIVATIONS_MAX`] activations.
 pub(crate) fn read_to_simulate(path: &Path, change: impl FnOnce(&mut Scenario)) -> Result<Scenario, ScenarioFileError> {
     let mut scenario = read(path)?;
     change(&mut scenario);

@@ -31,9 +31,8 @@ impl CpuMeter {
 
 /// Puts the process before everything else on the machine, as far as that is allowed. Returns true if it was.
 ///
-/// All variants run like this, so that they are compared with each other and not with the rest of the machine. The
-/// process gets a session of its own for it, since Linux shares out processor time by session first; it ends with its
-/// parent nevertheless.
+/// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the machine.
+/// The process gets a session of its own, since Linux divides processor time among sessions first. It still ends with its parent.
 pub fn put_before_others() -> bool {
     let _ = setsid();
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -42,7 +41,7 @@ pub fn put_before_others() -> bool {
     setpriority_process(None, HIGHEST).is_ok()
 }
 
-/// The niceness with the highest priority below the real-time ones.
+/// Niceness that gives the largest share of the processor among ordinary threads.
 const HIGHEST: i32 = -20;
 
 /// Returns the resident memory of the process in MiB; `None` where `/proc` does not tell.

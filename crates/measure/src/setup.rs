@@ -68,7 +68,7 @@ impl Setup {
         ThreadOptions::new().cores(CoreSet::new([self.core]))
     }
 
-    /// True if the timers run before all ordinary threads.
+    /// Returns true if the timers run before all ordinary threads.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         self.missing.is_empty()

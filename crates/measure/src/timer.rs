@@ -11,7 +11,8 @@ use rospin_engine::{
 
 use crate::wake_up::{Grid, Lateness, sleep_loop};
 
-/// Number of due times that are caught up with after a stall: one second's at the highest rate. The other timers catch up, too.
+/// Number of missed due times that rospin's timer makes up for after a stall: those of one second at the highest rate. The bare
+/// loop makes up for all of them, too.
 const CATCH_UP: u32 = 10_000;
 
 /// Reasons for which a timer could not be run.
@@ -58,14 +59,15 @@ impl Turn {
 /// start, in microseconds.
 #[must_use]
 pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
-    // Done before the grid begins, because an ordinary thread may have to wait long until it is set up.
+    // The options are applied before the grid begins, because an ordinary thread may have to wait long until it is set up.
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
     sleep_loop(&mut lateness);
     lateness.into_us()
 }
 
-/// Runs the turn with a timer of an executor that catches up. Returns the lateness of each start, in microseconds.
+/// Runs the turn with a timer of an executor that makes up for missed due times. Returns the lateness of each start, in
+/// microseconds.
 ///
 /// # Errors
 /// If the timer cannot be created, or the executor's spin fails.

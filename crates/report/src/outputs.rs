@@ -10,7 +10,7 @@ use crate::Failure;
 /// Reasons for which a result file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The path cannot be opened for writing, as a check before the run found.
+    /// The path cannot be opened for writing, as was found before the run.
     #[error(
         "{option} {}: cannot be written ({reason}); name a file in an existing folder that you may write to",
         path.display()
@@ -23,7 +23,7 @@ pub enum OutputError {
         /// The operating system's error.
         reason: io::Error,
     },
-    /// Two results would overwrite each other: both options name this path.
+    /// The path that both options name, so that one result would overwrite the other.
     #[error("--json and --report both name {}; give each its own file", .0.display())]
     Same(PathBuf),
     /// Writing failed after the run, although the path could be opened before it.

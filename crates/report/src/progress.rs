@@ -25,8 +25,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress of `runs` runs that take `duration` each; zero if that is not known. Shows nothing before the first
-    /// run begins. With `quiet`, it never shows anything.
+    /// Returns the progress of `runs` runs that take `duration` each; a `duration` of zero means that it is not known. Shows
+    /// nothing before the first run begins. With `quiet`, it never shows anything.
     pub fn new(runs: usize, duration: Duration, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
         let bar = ProgressBar::new(STEPS * runs as u64);

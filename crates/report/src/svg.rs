@@ -22,7 +22,7 @@ pub struct PlotError {
 
 /// Area of an SVG image that a plot is drawn on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// Result of drawing on an [`Area`].
+/// Result of drawing on an [`Area`]: nothing, or the error of the plotting library.
 pub type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// Draws an SVG of that size, in pixels, with that content.

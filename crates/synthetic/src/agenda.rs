@@ -10,7 +10,7 @@ use rospin_scenario::draw::Arrivals;
 
 use super::{lock, nanos};
 
-/// Destination of a message.
+/// Receiver of a message.
 #[derive(Clone)]
 pub(super) enum Outlet {
     /// The subscriptions of an in-process topic.
@@ -88,7 +88,7 @@ impl Source for MailboxSource {
     }
 }
 
-/// Messages of a release: their destinations, and the times of the next ones.
+/// Messages of a release of the scenario: their destinations, and the times of those that are still to come.
 pub(super) struct Messages {
     arrivals: Arrivals,
     outlets: Arc<[Outlet]>,
@@ -101,7 +101,7 @@ enum Entry {
     Wake(Waker),
 }
 
-/// By time, then in the order in which things were entered. Times in nanoseconds of the scenario.
+/// Events from outside by time, those of one time in the order in which they were entered. Times are nanoseconds of the scenario.
 pub(super) struct Agenda {
     entries: BTreeMap<(u64, u64), Entry>,
     entered: u64,
@@ -120,7 +120,7 @@ impl Agenda {
         Self { entries: BTreeMap::new(), entered: 0, releases: Vec::new(), end_ns }
     }
 
-    /// Enters the messages of a release, from the first to the last before the end.
+    /// Enters the messages of a release. Each message is followed by the next one, until the scenario's end.
     pub(super) fn enter_release(&mut self, arrivals: Arrivals, outlets: Vec<Outlet>) {
         self.releases.push(Messages { arrivals, outlets: outlets.into() });
         self.plan(self.releases.len() - 1, 0);
@@ -150,7 +150,8 @@ impl Agenda {
         }
     }
 
-    /// As the simulator does: a release ends with its first message at or after the end.
+    /// Enters the next message of a release. As in the simulator, a release ends with its first message at or after the
+    /// scenario's end.
     fn plan(&mut self, release: usize, not_before_ns: u64) {
         let next: Option<Duration> = self.releases[release].arrivals.next();
         if let Some(at_ns) = next.map(nanos).filter(|at_ns| *at_ns < self.end_ns) {

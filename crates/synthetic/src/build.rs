@@ -1,4 +1,4 @@
-//! From a scenario to the engine's executors, groups and entities.
+//! Construction of the engine's executors, groups and entities from a scenario.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -21,10 +21,10 @@ use super::{RealOutcome, RealPollingPoint, RealRun, SyntheticError, lock, nanos}
 pub(super) struct System {
     pub(super) executors: Vec<Executor>,
     pub(super) world: Arc<World>,
-    /// Records, by executor.
+    /// Records of the schedulers' decisions, by executor.
     pub(super) records: Vec<Record>,
     runs: Arc<Mutex<Vec<RealRun>>>,
-    /// Handles of the entities, which live as long as these.
+    /// Handles of the entities. The entities live as long as these.
     _entities: Vec<Box<dyn Any>>,
 }
 

@@ -1,6 +1,6 @@
-//! The same system without waiting: a manual clock that callbacks move by what they take.
+//! The synthetic system without waiting: callbacks move a manual clock by the time that they take.
 //!
-//! While a callback runs, everything from outside happens at its exact instant; idle time is skipped. So the engine makes
+//! While a callback runs, every event from outside happens at its exact instant; idle time is skipped. So the engine makes
 //! its decisions at the same instants as the simulator, and they can be compared.
 
 use std::cmp::Reverse;
@@ -19,20 +19,20 @@ use super::{RealOutcome, SyntheticError, lock, nanos};
 /// its epoch.
 const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
 
-/// Decision of a scheduler: a pick.
+/// A pick of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Decision {
     /// Number of the callback in the scenario.
     pub(crate) callback: usize,
     /// Number of the segment within its activation, from 0.
     pub(crate) segment: u32,
-    /// Arrival of the message, due time of the timer, wake-up.
+    /// Arrival of the message, due time of the timer, or wake-up of a later segment, in nanoseconds since the scenario began.
     pub(crate) release_ns: u64,
-    /// Time of the segment's start.
+    /// Time of the segment's start, in nanoseconds since the scenario began.
     pub(crate) start_ns: u64,
 }
 
-/// Runs a scenario on one core to its end; returns the decisions by executor, in their order, and the rest.
+/// Runs a scenario on one core to its end. Returns the picks by executor, in the order of each executor, and the other results.
 ///
 /// Executors have one thread each, and OS priorities that differ: a more urgent one is spun in the middle of the callback
 /// that it preempts. At equal priorities it would matter who was notified first, down to notifications for nothing.
@@ -90,7 +90,8 @@ struct Driver {
 }
 
 impl Driver {
-    /// Runs one callback after the other, each time that of the most urgent executor that has one.
+    /// Runs callbacks until none is ready and no event is due: each time one of the most urgent executor that has one. With
+    /// `os_priority`, only executors above that priority run.
     fn run_above(&self, os_priority: Option<u8>) {
         loop {
             let plan = |executor: usize| &self.scenario.executors[executor];
@@ -107,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// True if the current time is between the executor's start and its stop.
+    /// Returns true if the present time is between the executor's start and its stop.
     fn spins(&self, executor: usize) -> bool {
         let plan = &self.scenario.executors[executor];
         let stop_ns = plan.stop.map_or(self.world.end_ns, nanos).min(self.world.end_ns);
@@ -170,7 +171,8 @@ impl Alarms {
         Self { served: vec![None; scenario.callbacks.len()], records }
     }
 
-    /// The earliest after `now_ns`, at which everything that was due and could run has been served.
+    /// Returns the earliest of these instants after `now_ns`; `None` if there is none. All that is due at `now_ns` must have run
+    /// before.
     fn next(&mut self, scenario: &Scenario, world: &World, now_ns: u64) -> Option<u64> {
         for (record, seen) in &mut self.records {
             let events = lock(&record.events);

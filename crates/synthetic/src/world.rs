@@ -24,7 +24,7 @@ pub(super) enum Pace {
 /// 1 ns.
 pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
-/// Executors other than the one whose callback runs, under a manual clock.
+/// The executors other than the one whose callback runs, under a manual clock.
 pub(super) trait Others: Send + Sync {
     /// Runs everything that is ready in executors that are more urgent than `os_priority`. That takes time on the clock.
     fn preempt(&self, os_priority: u8);

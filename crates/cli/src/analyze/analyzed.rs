@@ -17,10 +17,10 @@ use super::overheads;
 use super::rows::{self, Row};
 use super::simulated::Seen;
 
-/// The number of changes that are told; the others change more.
+/// Largest number of proposed changes that are shown. Those that cost nothing come first, then the smallest ones.
 const ADVICE_MAX: usize = 8;
 
-/// All that the tables, the JSON file and the report show.
+/// All results of an analysis: what the tables, the JSON file and the report show.
 pub(super) struct Analyzed {
     pub(super) machine: Machine,
     pub(super) file: PathBuf,
@@ -32,10 +32,10 @@ pub(super) struct Analyzed {
     pub(super) overheads: Overheads,
     pub(super) reservations: BTreeMap<String, Reservation>,
     pub(super) report: Report,
-    /// `None` until it is known, or if nobody asked for it.
+    /// The margins of callbacks and the changes that help; `None` until they are known, or if nobody asked for them.
     pub(super) sensitivity: Option<Sensitivity>,
     pub(super) seen: Option<Seen>,
-    /// Pictures of the callbacks that the user named, then of those whose deadline is not proven to hold.
+    /// Pictures of the callback or chain that the user named, then of those whose deadline is not proven to hold.
     pub(super) pictures: Vec<Picture>,
 }
 
@@ -62,7 +62,8 @@ impl Analyzed {
         format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
     }
 
-    /// Draws the critical instants of what was asked for and, if `failing`, of what is not proven to hold.
+    /// Draws the critical instants of the callback or chain `asked` and, if `failing`, of the first ones whose deadline is not
+    /// proven to hold.
     pub(super) fn draw(&mut self, asked: Option<&str>, failing: bool) {
         // The simulator has no reservations.
         if !self.reservations.is_empty() {
@@ -74,7 +75,7 @@ impl Analyzed {
         self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
     }
 
-    /// Finds out how far callbacks can change, and the changes that make deadlines hold.
+    /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold.
     pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
         let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
@@ -82,12 +83,12 @@ impl Analyzed {
         Ok(())
     }
 
-    /// Callbacks, then chains, that have a deadline which fails, or no bound.
+    /// Returns the callbacks, then the chains, whose deadline is not proven to hold or which have no bound.
     pub(super) fn failing(&self) -> Vec<Row> {
         rows::callbacks(self).into_iter().chain(rows::chains(self)).filter(|row| !row.holds).collect()
     }
 
-    /// Callbacks and chains that a simulation saw exceed their bound.
+    /// Returns the callbacks and chains that took longer in a simulation than their bound, which is a bug of the analysis.
     pub(super) fn exceeded(&self) -> Vec<Row> {
         let all = rows::callbacks(self).into_iter().chain(rows::chains(self));
         all.filter(|row| row.bound.zip(row.seen).is_some_and(|(bound, seen)| seen > bound)).collect()
@@ -105,7 +106,7 @@ impl Analyzed {
         format!("Not proven to hold: {}.", names.join(", "))
     }
 
-    /// Returns the reasons for missing bounds, a line each.
+    /// Returns the reasons for missing bounds: a line for each reason.
     pub(super) fn reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for callback in &self.report.callbacks {
@@ -133,7 +134,8 @@ impl Analyzed {
         advice
     }
 
-    /// By how much deadlines are not proven, and whose execution makes it so: a line each.
+    /// Returns a line for each deadline that is not proven to hold: how far its bound is beyond it, and whose execution causes
+    /// that.
     pub(super) fn causes(&self) -> Vec<String> {
         let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
         let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {
@@ -154,7 +156,8 @@ impl Analyzed {
         sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
     }
 
-    /// Returns the exit code's meaning: an error if a deadline is not proven to hold.
+    /// Returns the error that the exit code reports: a time in a simulation exceeds its bound, or a deadline is not proven to
+    /// hold.
     pub(super) fn judge(&self) -> Result<(), Failure> {
         if let Some(row) = self.exceeded().first() {
             let text = format!(

@@ -2,7 +2,8 @@
 
 use rospin_analysis::{Analysis, AnalysisError, Change};
 
-/// The change with this number, counted from 1 as they are told; or why there is none, and what to do about it.
+/// Returns the change with this number, counted from 1 in the order in which changes are shown. The inner error says that there
+/// is no such change, or that no deployment file can make it (`deploys`), and how to go on.
 pub(super) fn change(
     analysis: &Analysis<'_>,
     number: u16,

@@ -1,7 +1,7 @@
-//! Pictures of critical instants: what runs from there until the response.
+//! Pictures of critical instants: the callbacks that run from there until a response has ended.
 //!
-//! The analysis gives scenarios that begin with a critical instant, the simulator runs them, and the longest response among
-//! them is shown. It is one that can happen; the bound is at least as long.
+//! The analysis makes scenarios that begin with a critical instant, and the simulator runs them. The picture shows the longest
+//! response in these simulations. It can really happen; the bound is at least as long.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,23 +18,24 @@ use rospin_sim::{Event, Outcome, Run, Simulation, What};
 
 use super::analyzed::Analyzed;
 
-/// A simulation of one critical instant takes no more than some milliseconds.
+/// Largest number of activations in the simulation of one critical instant, which then takes no more than some milliseconds.
 const ACTIVATIONS_MAX: f64 = 100_000.0;
-/// As many are shown of those that are not proven to hold.
+/// Largest number of pictures of callbacks and chains whose deadline is not proven to hold.
 pub(super) const SHOWN_MAX: usize = 3;
 
-/// The longest response that a critical instant was seen to lead to.
+/// Picture of the longest response of a callback or chain after a critical instant, in simulations.
 pub(super) struct Picture {
-    /// The callback or chain.
+    /// The name of the callback or chain.
     pub(super) name: String,
     pub(super) bound: Option<Duration>,
-    /// From the release to the end.
+    /// Time from the release to the end of the response.
     pub(super) response: Duration,
-    /// From the critical instant to the end.
+    /// The callbacks that ran from the critical instant to the end of the response.
     pub(super) timeline: Timeline,
 }
 
-/// A piece of an activation without preemption: its thread over all executors, and when.
+/// A piece of an activation that ran without preemption: its callback, the activation's release, and when the piece began and
+/// ended.
 struct Piece {
     callback: usize,
     release: Instant,
@@ -42,7 +43,7 @@ struct Piece {
     to: Instant,
 }
 
-/// The picture of a callback or a chain; `None` if nothing can be simulated, or nothing of it ends.
+/// Returns the picture of a callback or a chain; `None` if nothing can be simulated, or no run of it ends in a simulation.
 pub(super) fn picture(analyzed: &Analyzed, name: &str) -> Option<Picture> {
     let scenario = &analyzed.scenario;
     let all = super::rows::callbacks(analyzed).into_iter().chain(super::rows::chains(analyzed));
@@ -66,13 +67,13 @@ pub(super) fn picture(analyzed: &Analyzed, name: &str) -> Option<Picture> {
     Some(Picture { name: name.to_owned(), bound, response, timeline: cut(scenario, &pieces, begin, end) })
 }
 
-/// Long enough for a busy window.
+/// Returns the length of a simulation that is long enough for a busy window: twice the bound, or four of the longest periods.
 fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
     let period = scenario.callbacks.iter().filter_map(|callback| callback.period).max().unwrap_or_default();
     bound.map_or(4 * period, |bound| 2 * bound).max(period).max(Duration::from_millis(1))
 }
 
-/// The longest response of a callback, or the longest latency of a chain, with its release.
+/// Returns the longest response of a callback, or the longest latency of a chain, with its release.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
     // If several responses are equally long, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {
@@ -131,7 +132,7 @@ fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     pieces
 }
 
-/// The last time up to `release` at which all that was released before had ended.
+/// Returns the last time up to `release` at which all activations that were released before had ended.
 fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     let mut begin = release;
     loop {
@@ -143,7 +144,7 @@ fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     }
 }
 
-/// From the critical instant to the end, as rows of those that ran.
+/// Returns the timeline of the pieces from the critical instant to the end, with a row for each callback that ran.
 fn cut(scenario: &Scenario, pieces: &[Piece], begin: Instant, end: Instant) -> Timeline {
     let mut known = Vec::new();
     let after = |at: Instant| at.saturating_since(begin).as_nanos() as u64;
@@ -166,18 +167,18 @@ fn cut(scenario: &Scenario, pieces: &[Piece], begin: Instant, end: Instant) -> T
 }
 
 impl Picture {
-    /// One line: how long it took, and how long it may take.
+    /// Returns one line with the longest response and the bound.
     pub(super) fn describe(&self) -> String {
         let bound = self.bound.map_or("there is no bound".to_owned(), |bound| format!("the bound is {bound:?}"));
         format!("From the critical instant of `{}`: {:?} until it has ended; {bound}.", self.name, self.response)
     }
 
-    /// For a terminal.
+    /// Returns the picture as text for a terminal.
     pub(super) fn text(&self) -> String {
         format!("{}\n{}", self.describe(), timeline::render(&self.timeline, terminal_width()))
     }
 
-    /// For a page.
+    /// Appends the picture to an HTML page.
     pub(super) fn html(&self, page: &mut String) -> Result<(), ReportError> {
         let drawn = |timeline: &Timeline| -> Result<String, PlotError> { timeline::plot(timeline) };
         writeln!(page, "<h2>Critical instant of {}</h2>", escape(&self.name))?;

@@ -24,7 +24,7 @@ pub(super) enum InputError {
     Reserved { executor: String },
 }
 
-/// `:line:column` of what an error is about, if it is about something that stands in the file.
+/// Returns the place in the file, as `:line:column`, of the entry that the error is about; `None` if it is about none.
 fn place(path: &Path, error: &AnalysisError) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let scenario = Scenario::parse(&text).ok()?;

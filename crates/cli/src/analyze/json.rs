@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::analyzed::Analyzed;
 use super::rows;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
     let document = json!({
         "command": super::options::NAME,
@@ -28,7 +28,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Descriptions of all figures, for readers who have the file and not this program.
+/// Returns the unit and the meaning of every figure, for readers who have the file and not this program.
 fn units() -> Value {
     json!({
         "bound_ms": "longest time from release to end, in milliseconds; null if none was found",

@@ -36,7 +36,7 @@ use self::watch::Watch;
 
 pub(crate) use self::options::NAME;
 
-/// The subcommand with all options.
+/// Returns the subcommand with all options.
 pub(crate) fn command() -> Command {
     let quiet = "Prints nothing unless a deadline fails, and shows no progress";
     Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
@@ -169,7 +169,7 @@ fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError
     Ok(assignment?.apply(analysis.scenario()))
 }
 
-/// Writes the deployment file; what it is made of was analysed.
+/// Writes the deployment file, with the priorities and cores that were analysed.
 fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
     let mut deployment = Deployment::describe(&analyzed.scenario);

@@ -109,7 +109,7 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// Its name in sentences.
+    /// Returns the rule's name in sentences.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Picas => "PiCAS",
@@ -120,7 +120,7 @@ impl Rule {
     }
 }
 
-/// More than a second is no overhead.
+/// Largest overhead in microseconds that is accepted, so that a wrong unit is noticed: one second.
 const US_MAX: f64 = 1e6;
 
 /// Checks that a number of microseconds is a valid overhead.
@@ -133,7 +133,7 @@ fn parse_us(text: &str) -> Result<f64, String> {
     check_us(number)
 }
 
-/// Reads `main=2ms/10ms`.
+/// Parses a reservation, such as `main=2ms/10ms`.
 fn parse_reservation(text: &str) -> Result<(String, Reservation), String> {
     let example = "write EXECUTOR=BUDGET/PERIOD, as in main=2ms/10ms";
     let (executor, times) = text.rsplit_once('=').ok_or_else(|| format!("there is no `=`; {example}"))?;

@@ -19,7 +19,8 @@ pub(super) enum OverheadError {
     Malformed { path: PathBuf, reason: String },
 }
 
-/// Returns the overheads of the options; those that they leave out are the file's, or zero without a file.
+/// Returns the overheads that the options name. Those that they leave out are taken from the options' file, or are zero without a
+/// file.
 pub(super) fn read(options: &OverheadOptions) -> Result<Overheads, OverheadError> {
     let [dispatch, wake_up, receive] = options.overheads.as_deref().map_or(Ok([0.0; 3]), file)?;
     let time =
@@ -37,7 +38,7 @@ fn file(path: &Path) -> Result<[f64; 3], OverheadError> {
     parse(&text).map_err(|reason| OverheadError::Malformed { path: path.to_owned(), reason })
 }
 
-/// Dispatch, wake-up, receive.
+/// Returns the overheads in the JSON file of `rospin doctor`, in microseconds: of dispatch, wake-up and receiving.
 fn parse(text: &str) -> Result<[f64; 3], String> {
     let document: Value = serde_json::from_str(text).map_err(|error| format!("this is no JSON ({error})"))?;
     let read = |name: &str| {
@@ -48,7 +49,7 @@ fn parse(text: &str) -> Result<[f64; 3], String> {
     Ok([read("dispatch")?, read("wake_up")?, read("receive")?])
 }
 
-/// In words, `None` if there are none.
+/// Returns the overheads in words; `None` if all are zero.
 pub(super) fn describe(overheads: &Overheads) -> Option<String> {
     let Overheads { dispatch, wake_up, receive } = overheads;
     (*overheads != Overheads::default())

@@ -1,4 +1,4 @@
-//! Plots of bounds against deadlines: bars for a page, and bars of letters for a terminal.
+//! Plots of bounds against deadlines: bars for a page, and bars of characters for a terminal.
 
 use std::fmt::Write;
 
@@ -12,22 +12,22 @@ use super::rows::{self, Row};
 const WIDTH: u32 = 900;
 const ROW_HEIGHT: u32 = 22;
 const AXIS_HEIGHT: u32 = 44;
-/// Width of the names, in pixels.
+/// Width of the column of names, in pixels.
 const NAMES: u32 = 210;
 /// Number of letters of a name that fit beside a bar.
 const NAME_LENGTH: usize = 28;
-/// Length of the longest bar, in deadlines.
+/// Length of the longest bar, as a multiple of its deadline.
 const SHARE_MAX: f64 = 2.0;
 
 pub(super) const HOLDS: RGBColor = RGBColor(30, 125, 200);
 pub(super) const FAILS: RGBColor = RGBColor(213, 94, 0);
 
-/// Letters until the deadline.
+/// Number of characters from the beginning of a bar to the deadline.
 const LETTERS: usize = 40;
-/// Letters of a bar at most.
+/// Largest number of characters of a bar.
 const LETTERS_MAX: usize = 56;
 
-/// Everything with a deadline.
+/// Returns the callbacks and chains that have a deadline above zero.
 fn judged(analyzed: &Analyzed) -> Vec<Row> {
     let all = rows::callbacks(analyzed).into_iter().chain(rows::chains(analyzed));
     all.filter(|row| row.deadline.is_some_and(|deadline| !deadline.is_zero())).collect()
@@ -64,7 +64,8 @@ fn bar(share: Option<f64>) -> String {
     format!("{bar} {:.0} %", share * 100.0)
 }
 
-/// A bar a row, a line where the deadlines are, a dot for the longest time that was seen; `None` without deadlines.
+/// Returns a plot as SVG: a bar for the bound of each callback and chain with a deadline, a line at the deadlines, and a dot for
+/// the longest time in a simulation. `None` if there are no deadlines.
 pub(super) fn svg(analyzed: &Analyzed) -> Result<Option<String>, PlotError> {
     let rows = judged(analyzed);
     if rows.is_empty() {

@@ -9,7 +9,7 @@ use super::analyzed::Analyzed;
 use super::tables::{self, Figures};
 use super::{overheads, plot};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     let mut page = String::new();
     writeln!(page, "<h1>{}</h1>", escape(&analyzed.title()))?;

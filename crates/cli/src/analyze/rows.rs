@@ -6,27 +6,30 @@ use rospin_analysis::Margin;
 
 use super::analyzed::Analyzed;
 
-/// A callback or a chain.
+/// Figures of a callback or a chain.
 pub(super) struct Row {
     pub(super) name: String,
-    /// From release to end; of a chain, from the release of the first callback to the end of the last one.
+    /// Longest time that is proven: from release to end, or for a chain from the release of the first callback to the end of the
+    /// last one.
     pub(super) bound: Option<Duration>,
     pub(super) deadline: Option<Duration>,
-    /// Longest time in a simulation.
+    /// Longest such time in a simulation.
     pub(super) seen: Option<Duration>,
     pub(super) holds: bool,
-    /// The most misses of so many activations in a row, where some are tolerated and the bound is beyond the deadline.
+    /// Largest proven number of misses, and the number of activations in a row to which it applies. `None` unless the callback
+    /// tolerates some misses and its bound is beyond the deadline.
     pub(super) misses: Option<(Option<u64>, u32)>,
 }
 
 impl Row {
-    /// Milliseconds that are left; negative if the deadline is missed.
+    /// Returns the milliseconds from the bound to the deadline; negative if the bound is beyond it.
     pub(super) fn slack_ms(&self) -> Option<f64> {
         let (bound, deadline) = (self.bound?, self.deadline?);
         Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
     }
 
-    /// In a word or two. A bound beyond the deadline proves nothing; a simulation that misses it does.
+    /// Returns the result in a word or two. A bound beyond the deadline does not prove that the deadline is missed; a simulation
+    /// that misses it does.
     pub(super) fn verdict(&self) -> String {
         if let Some((Some(misses), of)) = self.misses {
             let verdict = if self.holds { "holds" } else { "NOT PROVEN" };
@@ -42,12 +45,12 @@ impl Row {
         verdict.to_owned()
     }
 
-    /// The bound as a share of the deadline.
+    /// Returns the bound divided by the deadline.
     pub(super) fn share(&self) -> Option<f64> {
         Some(self.bound?.as_secs_f64() / self.deadline?.as_secs_f64())
     }
 
-    /// The longest time that was seen, as a share of the deadline.
+    /// Returns the longest time in a simulation divided by the deadline.
     pub(super) fn share_seen(&self) -> Option<f64> {
         Some(self.seen?.as_secs_f64() / self.deadline?.as_secs_f64())
     }

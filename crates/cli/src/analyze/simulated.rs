@@ -5,16 +5,16 @@ use std::time::Duration;
 use rospin_scenario::Scenario;
 use rospin_sim::{Simulation, SimulationError, Statistics};
 
-/// The longest times of several simulations; `None` for what never ran to its end.
+/// The longest times in several simulations; `None` for a callback or chain that never ran to its end.
 pub(super) struct Seen {
     pub(super) seeds: u64,
-    /// By callback, in the scenario's order: from release to end.
+    /// Times from release to end, by callback in the scenario's order.
     pub(super) callbacks: Vec<Option<Duration>>,
-    /// By chain, in the scenario's order: from the release of the first callback to the end of the last one.
+    /// Times from the release of the first callback to the end of the last one, by chain in the scenario's order.
     pub(super) chains: Vec<Option<Duration>>,
 }
 
-/// Simulates with the scenario's seed and those after it.
+/// Runs `seeds` simulations: with the scenario's seed and with those after it.
 pub(super) fn simulate(
     scenario: &Scenario,
     seeds: u64,

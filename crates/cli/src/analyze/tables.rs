@@ -55,7 +55,7 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
 }
 
-/// Returns the margin of each callback, a row each; `None` if margins were not asked for.
+/// Returns a table with a row for the margin of each callback; `None` if margins are not known.
 pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
     let sensitivity = analyzed.sensitivity.as_ref()?;
     let row = |margin: &rospin_analysis::Margin| {
@@ -117,14 +117,14 @@ fn titles(analyzed: &Analyzed) -> Vec<(&'static str, Side)> {
     ["bound"].into_iter().chain(seen).chain(["deadline", "slack"]).map(|title| (title, Side::Right)).collect()
 }
 
-/// As many as [`titles`].
+/// Returns the row's cells for the columns of [`titles`].
 fn times(analyzed: &Analyzed, row: &Row) -> Vec<String> {
     let seen = analyzed.seen.as_ref().map(|_| ms(row.seen));
     let slack = row.slack_ms().map_or_else(|| "-".to_owned(), |slack| format!("{slack:.3}"));
     [ms(row.bound)].into_iter().chain(seen).chain([ms(row.deadline), slack]).collect()
 }
 
-/// Rounded up, as is safe for a bound.
+/// Returns a time in milliseconds, rounded up, as is safe for a bound.
 fn ms(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{:.3}", time.as_nanos().div_ceil(1_000) as f64 / 1e3))
 }

@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_millis(20);
 /// The exit code that a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Thread that shows the progress.
+/// Thread that shows the progress of an analysis and notices Ctrl-C.
 pub(super) struct Watch {
     monitor: Monitor,
     over: Arc<AtomicBool>,
@@ -22,12 +22,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins now. The first Ctrl-C stops what goes on under the monitor, the second one the program.
+    /// Starts the thread. The first Ctrl-C stops the analysis that uses the [monitor](Self::monitor), the second one the program.
     pub(super) fn begin(quiet: bool) -> Self {
         let (over, interrupted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let monitor = Monitor::default();
-        // In this order, so that a second Ctrl-C finds the flag that the first one set. If a handler cannot be installed,
-        // Ctrl-C ends the program as usual.
+        // The handlers are registered in this order, so that the first Ctrl-C only sets the flag, and the second one finds it
+        // set. If a handler cannot be installed, Ctrl-C ends the program as usual.
         let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&interrupted));
         let _ = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted));
         let (watched, ended) = (monitor.clone(), Arc::clone(&over));

@@ -5,10 +5,10 @@ use rospin_engine::os::CoreSet;
 use super::finding::{Finding, Read};
 
 const CPUS: &str = "/sys/devices/system/cpu";
-/// An idle state that takes longer to leave delays every wake-up visibly.
+/// Longest time in microseconds to leave an idle state that is acceptable. A longer one visibly delays every wake-up.
 const SLOW_EXIT_US: u64 = 10;
 
-/// The frequency governor of each core.
+/// Judges the frequency governor of each core.
 pub(crate) fn governors(read: Read<'_>, online: &CoreSet) -> Finding {
     const NAME: &str = "frequency governor";
     let governor = |core: &u16| read(&format!("{CPUS}/cpu{core}/cpufreq/scaling_governor"));

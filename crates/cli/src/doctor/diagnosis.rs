@@ -5,7 +5,7 @@ use rospin_measure::machine::Machine;
 use super::finding::Finding;
 use super::measure::Measured;
 
-/// Everything that the text and the JSON file show.
+/// All results of a diagnosis: what the text and the JSON file show.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnosis {
     pub(crate) machine: Machine,

@@ -9,7 +9,7 @@ pub(crate) enum Verdict {
     Good,
     /// Real time works, but with less than the machine could do.
     LimitsYou,
-    /// Real time does not work with it.
+    /// Real time does not work with the property as it is.
     Broken,
 }
 
@@ -23,7 +23,7 @@ impl Verdict {
     }
 }
 
-/// One thing that matters to real time, as it is on this machine.
+/// A property of this machine that matters to real time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) name: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Finding {
     pub(crate) value: String,
     /// Consequence for a real-time program.
     pub(crate) meaning: String,
-    /// Command or boot parameter that improves it.
+    /// Command or boot parameter that improves the property; `None` if it is good.
     pub(crate) fix: Option<String>,
 }
 
@@ -51,21 +51,22 @@ impl Finding {
         Self { name, verdict: Verdict::LimitsYou, value: value.into(), meaning: meaning.into(), fix }
     }
 
-    /// The same, but worse.
+    /// Returns the same finding with the verdict [`Verdict::Broken`].
     pub(crate) fn broken(self) -> Self {
         Self { verdict: Verdict::Broken, ..self }
     }
 }
 
-/// The text of a file, without white space around it; `None` where there is no such file or it may not be read.
+/// Function that returns the text of the file at a path, without white space around it; `None` if there is no such file or it may
+/// not be read.
 pub(crate) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The real files.
+/// Reads a file of this machine, as a [`Read`].
 pub(crate) fn read_file(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// Made-up files, for the tests of all that reads some.
+/// Returns a [`Read`] of made-up files, for tests.
 #[cfg(test)]
 pub(crate) fn files(texts: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
     move |path| texts.iter().find(|(name, _)| *name == path).map(|(_, text)| text.trim().to_owned())

@@ -25,7 +25,7 @@ pub(crate) fn cgroup(read: Read<'_>) -> Finding {
     Finding::limits(NAME, format!("{cores:.2} cores in {folder}"), meaning, fix)
 }
 
-/// The tightest limit of a group and those around it, in cores, and which has it.
+/// Returns the tightest limit of a control group and those around it in cores, with the folder of the group that has it.
 fn quota(read: Read<'_>, controllers: &str, path: &str) -> Option<(f64, String)> {
     let is_second_version = controllers.is_empty();
     if !is_second_version && !controllers.split(',').any(|controller| controller == "cpu") {
@@ -48,7 +48,7 @@ fn quota(read: Read<'_>, controllers: &str, path: &str) -> Option<(f64, String)>
     around.filter_map(limit).min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// Cores from `50000 100000`; none from `max 100000`.
+/// Returns the limit in cores that a `cpu.max` file has: 0.5 for `50000 100000`, `None` for `max 100000`.
 fn parse_max(text: &str) -> Option<f64> {
     let (quota, period) = text.split_once(' ')?;
     Some(quota.parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
@@ -59,7 +59,7 @@ fn old_quota(read: Read<'_>, folder: &str) -> Option<f64> {
     Some(number("cpu.cfs_quota_us")? / number("cpu.cfs_period_us")?)
 }
 
-/// Processor time of all cores, in ticks of the kernel.
+/// Processor time of all cores since the machine started, in ticks of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Ticks {
     pub(crate) all: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// From the first line of `/proc/stat`.
+    /// Parses the first line of `/proc/stat`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         // The time of guests is part of the first numbers already.

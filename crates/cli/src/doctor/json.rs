@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::diagnosis::Diagnosis;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(diagnosis: &Diagnosis) -> Result<String, serde_json::Error> {
     let overheads = diagnosis.measured.overheads_us();
     let overheads: Map<String, Value> = overheads.into_iter().map(|(name, us)| (name.to_owned(), json!(us))).collect();

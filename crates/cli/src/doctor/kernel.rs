@@ -20,12 +20,12 @@ pub(crate) enum Preemption {
     RealTime,
     /// Another model, by the kernel's name for it.
     Model(String),
-    /// It can be chosen at boot (`PREEMPT_DYNAMIC`), and what was chosen cannot be read.
+    /// The model can be chosen at boot (`PREEMPT_DYNAMIC`), and the choice cannot be read.
     Dynamic,
     Unknown,
 }
 
-/// From what the kernel says of itself, the most reliable first.
+/// Finds the preemption model in the kernel's files about itself. The most reliable file counts.
 pub(crate) fn preemption(read: Read<'_>) -> Preemption {
     let version = read(VERSION).unwrap_or_default();
     if read(REALTIME).as_deref() == Some("1") || version.contains("PREEMPT_RT") {
@@ -42,7 +42,7 @@ pub(crate) fn preemption(read: Read<'_>) -> Preemption {
     }
 }
 
-/// Returns the option that the kernel was built with, where a distribution has a file about it.
+/// Returns the model that the kernel was built with, if there is a file with its configuration.
 fn built_in(read: Read<'_>) -> Option<String> {
     let config = read(&format!("/boot/config-{}", read(RELEASE)?))?;
     let has = |option: &str| config.lines().any(|line| line.trim() == format!("CONFIG_PREEMPT{option}=y"));
@@ -50,13 +50,13 @@ fn built_in(read: Read<'_>) -> Option<String> {
     models.into_iter().find(|(option, _)| has(option)).map(|(_, model)| model.to_owned())
 }
 
-/// The choice in `none voluntary (full)`.
+/// Returns the choice in a text such as `none voluntary (full)`.
 fn in_parentheses(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('(')?;
     rest.split_once(')').map(|(choice, _)| choice.to_owned())
 }
 
-/// Kernel and preemption model.
+/// Judges the kernel's preemption model.
 pub(crate) fn kernel(read: Read<'_>) -> Finding {
     const NAME: &str = "preemption";
     const REAL_TIME: &str = "boot a kernel with PREEMPT_RT (`apt install linux-image-rt-amd64`, `pro enable realtime-kernel`, or \

@@ -18,13 +18,13 @@ use serde::Serialize;
 use super::finding::{Finding, read_file};
 use super::host::{STAT, Ticks};
 
-/// Between wake-ups.
+/// Time between two wake-ups of a measured thread.
 const PERIOD: Duration = Duration::from_millis(1);
 /// Number of messages that are dispatched one after the other in each burst.
 const BURST: usize = 1000;
 /// Number of bursts.
 const BURSTS: usize = 50;
-/// So many bursts, or messages, come first and do not count.
+/// Number of bursts, or of messages, at the beginning of a measurement that do not count.
 const WARM_UP: usize = 5;
 
 /// Reasons for which a measurement failed.
@@ -62,26 +62,29 @@ impl Microseconds {
     }
 }
 
-/// Everything that was measured.
+/// Results of all measurements.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
     /// Lateness of an ordinary thread that sleeps to due times, at 1 kHz.
     pub(crate) floor_plain: Microseconds,
-    /// The same with a real-time priority; `None` where there is none.
+    /// Lateness of a thread with a real-time priority that sleeps to due times, at 1 kHz; `None` if no thread can have such a
+    /// priority.
     pub(crate) floor_real_time: Option<Microseconds>,
     /// Lateness of the callback of a rospin timer at 1 kHz, with a real-time priority if the process may have one.
     pub(crate) timer: Microseconds,
-    /// From the publication of a message to the start of its callback in a parked executor, with the same priority.
+    /// Time from the publication of a message to the start of its callback in a parked executor, with the same priority as
+    /// `timer`.
     pub(crate) notification: Microseconds,
-    /// From the start of a callback to the start of the next one that is ready, both empty.
+    /// Time from the start of a callback to the start of the next one that is ready, both empty.
     pub(crate) dispatch: Microseconds,
-    /// Publication of a message to a subscription in the process.
+    /// Time that the publication of a message takes, with one subscription in the process.
     pub(crate) publish: Microseconds,
-    /// Share of all cores' time that the host took meanwhile.
+    /// Share of all cores' time that the host took during the measurements, in percent.
     pub(crate) stolen_percent: f64,
 }
 
-/// Runs all measurements, each for `duration`.
+/// Runs all measurements: those of wake-ups for `duration` each, and those of dispatch and publication with a fixed number of
+/// messages.
 pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64)) -> Result<Measured, MeasureError> {
     let before = ticks();
     let count = (duration.as_secs_f64() / PERIOD.as_secs_f64()).ceil() as u64;
@@ -119,7 +122,7 @@ impl Measured {
         [("dispatch", self.dispatch.p99), ("wake_up", wake_up), ("receive", self.publish.p99)]
     }
 
-    /// Judges the machine by the lateness of a bare loop.
+    /// Judges the machine by the lateness of a bare loop, with a real-time priority if there is one.
     pub(crate) fn finding(&self) -> Finding {
         const NAME: &str = "measured wake-up";
         let floor = self.floor_real_time.unwrap_or(self.floor_plain);
@@ -145,7 +148,7 @@ fn ticks() -> Ticks {
     read_file(STAT).and_then(|text| Ticks::parse(&text)).unwrap_or_default()
 }
 
-/// On a thread of its own, which takes what it was given with it.
+/// Runs `f` on a thread of its own, which ends with the settings that it was given.
 fn apart<T: Send + 'static>(name: &'static str, f: impl FnOnce() -> T + Send + 'static) -> Result<T, MeasureError> {
     thread::Builder::new().name("doctor".to_owned()).spawn(f)?.join().map_err(|_| MeasureError::Panicked(name))
 }
@@ -161,7 +164,8 @@ fn floor(name: &'static str, options: &ThreadOptions, count: u64) -> Result<Micr
     Microseconds::of(name, &late_us)
 }
 
-/// An ordinary thread publishes the time; the callback says how long ago that was.
+/// Measures the time from publication to callback: an ordinary thread publishes the present time, and the callback compares it
+/// with the time then. Returns microseconds.
 fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("notified").thread(setup.timer.clone()));
@@ -191,7 +195,8 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     Ok(late_us)
 }
 
-/// Microseconds from start to start of empty callbacks, and of publications.
+/// Returns the microseconds from the start of an empty callback to the start of the next, and those from one publication to the
+/// next.
 fn bursts(options: &ThreadOptions) -> Result<(Vec<f64>, Vec<f64>), MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("bursts").thread(options.clone()));
@@ -212,7 +217,7 @@ fn bursts(options: &ThreadOptions) -> Result<(Vec<f64>, Vec<f64>), MeasureError>
     Ok((steps_us(&starts_ns), steps_us(&published_ns)))
 }
 
-/// From one to the next within each burst but the first ones.
+/// Returns the differences between neighbouring times of each burst, in microseconds. The first bursts are left out.
 fn steps_us(times_ns: &[u64]) -> Vec<f64> {
     let bursts = times_ns.chunks(BURST).skip(WARM_UP);
     bursts.flat_map(|burst| burst.windows(2)).map(|pair| (pair[1] - pair[0]) as f64 / 1e3).collect()

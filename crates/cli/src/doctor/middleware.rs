@@ -9,10 +9,10 @@ use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
 use super::finding::{Finding, Read, read_file};
 
 const RECEIVE_BUFFER_MAX: &str = "/proc/sys/net/core/rmem_max";
-/// A burst of one image fits into so many bytes. Linux has 208 KiB unless told otherwise.
+/// Size of a socket's receive buffer that is good: the messages of one image fit into it. Linux has 208 KiB by default.
 const RECEIVE_BUFFER_GOOD: u64 = 4 << 20;
 
-/// `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`, as the kernel numbers them.
+/// Numbers by which the kernel calls `SCHED_FIFO`, `SCHED_RR` and `SCHED_DEADLINE`.
 const REAL_TIME_POLICIES: [u32; 3] = [1, 2, 6];
 const DEADLINE_POLICY: u32 = 6;
 
@@ -50,7 +50,7 @@ pub(super) fn receive_buffer(read: Read<'_>) -> Finding {
     }
 }
 
-/// Judges programs whose threads are known.
+/// Judges programs by their threads.
 fn judge(threads: &[Thread]) -> Vec<Finding> {
     let mut programs: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
     for thread in threads {
@@ -88,7 +88,7 @@ fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
     Some(Finding::limits(NAME, value, meaning, fix).broken())
 }
 
-/// Returns the threads of all processes that may be looked at.
+/// Returns the threads of all processes that this one may read about.
 fn threads() -> Vec<Thread> {
     let mut threads = Vec::new();
     let numbers = |path: &str| -> Vec<u32> {
@@ -107,7 +107,8 @@ fn threads() -> Vec<Thread> {
     threads
 }
 
-/// Reads name and real-time priority of a thread. A reservation runs before every priority.
+/// Returns the name and the real-time priority of a thread, from its `stat` file. A reservation (`SCHED_DEADLINE`) has 100, above
+/// every priority.
 fn parse(stat: &str) -> Option<(String, Option<u32>)> {
     // The name may contain brackets and blanks. The third field comes after it.
     let (head, fields) = stat.rsplit_once(") ")?;

@@ -39,7 +39,7 @@ use self::rights::Rights;
 
 pub(crate) const NAME: &str = "doctor";
 
-/// The subcommand with all options.
+/// Returns the subcommand with all options.
 pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME))
 }

@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::finding::{Finding, read_file};
 
-/// Rights of the process, as far as attempts succeeded.
+/// Rights of the process: for each, if an attempt to use it succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     pub(crate) fifo: Right,
@@ -23,10 +23,10 @@ pub(crate) struct Rights {
     pub(crate) limits: Limits,
 }
 
-/// Had, or why not, with what would help.
+/// Result of trying a right; the error says why the process does not have it, and what would help.
 pub(crate) type Right = Result<(), String>;
 
-/// Limits of the process without `CAP_SYS_NICE` and `CAP_IPC_LOCK`; `None` for no limit.
+/// Limits that the process has if it lacks `CAP_SYS_NICE` and `CAP_IPC_LOCK`; `None` for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Limits {
     pub(crate) rtprio: Option<u64>,
@@ -150,7 +150,7 @@ fn attempt(scheduling: OsScheduling) -> Right {
     report.shortfalls.first().map_or(Ok(()), |shortfall| Err(shortfall.to_string()))
 }
 
-/// Locks what there is now and lets go of it; what other threads allocate meanwhile is not touched.
+/// Locks the memory that the process has now, and unlocks it again. Memory that other threads allocate meanwhile is not touched.
 fn lock_memory() -> Right {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT).map_err(|error| error.to_string())?;
     let status = read_file("/proc/self/status").unwrap_or_default();

@@ -29,7 +29,7 @@ fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
     findings.iter().map(paragraph).collect()
 }
 
-/// Lines that fit the terminal, each after `indent`; words that are longer stay whole.
+/// Returns the text in lines of at most `width` characters, each after `indent`. Longer words stay whole.
 fn wrap(text: &str, indent: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut line = indent.to_owned();
@@ -79,7 +79,7 @@ fn summary(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// For the terminal there is.
+/// Returns the text in lines that fit the terminal of this process.
 pub(crate) fn render_for_terminal(diagnosis: &Diagnosis) -> String {
     render(diagnosis, terminal_width().max(40))
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::simulated::Simulated;
 use super::tables::ms;
 
-/// The whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Error> {
     let units = json!({
         "response_ms": "milliseconds from release to end",
@@ -41,7 +41,7 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Er
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// The longest part at the end.
+/// Content of the JSON file, with the longest part at the end.
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'static str,
@@ -101,7 +101,7 @@ fn chains(simulated: &Simulated<'_>) -> Vec<Value> {
     simulated.outcome.chains.iter().zip(&simulated.scenario.chains).map(figures).collect()
 }
 
-/// One by one, without a [`Value`] of each: a long simulation has millions.
+/// The activations as a list that is written one by one. A long simulation has millions, too many for a [`Value`] of each.
 struct Activations<'a>(&'a Simulated<'a>);
 
 impl Serialize for Activations<'_> {
@@ -124,7 +124,7 @@ struct Activation<'a> {
     end_s: f64,
 }
 
-/// Nulls where there is nothing to count.
+/// Returns statistics as JSON. Their times are `null` if nothing was counted.
 fn statistics(of: &Statistics) -> Value {
     let time = |time| if of.count == 0 { Value::Null } else { json!(ms(time)) };
     json!({ "min": time(of.min), "mean": time(of.mean), "p99": time(of.p99), "max": time(of.max) })

@@ -1,4 +1,4 @@
-//! `rospin simulate`: a scenario file in virtual time, with the oracles beside it.
+//! `rospin simulate`: runs a scenario file in virtual time. The simulator's oracles check the decisions.
 
 mod json;
 mod options;
@@ -35,7 +35,7 @@ struct InputError {
     error: SimulationError,
 }
 
-/// The subcommand with all options.
+/// Returns the subcommand with all options.
 pub(crate) fn command() -> Command {
     let quiet = "Prints nothing unless something is wrong, and shows no progress";
     Options::augment_args(Command::new(NAME)).mut_arg("quiet", |argument| argument.help(quiet))
@@ -69,7 +69,7 @@ fn read(options: &Options) -> Result<Scenario, ScenarioFileError> {
     })
 }
 
-/// With `policies` in the executors of these names, whatever the scenario says.
+/// Runs the scenario. Each policy in `policies` replaces that of the executor with this name.
 fn simulate<'a>(
     options: &'a Options,
     scenario: &'a Scenario,

@@ -63,7 +63,7 @@ pub(crate) enum Listed {
 }
 
 impl Options {
-    /// The command that does the same again, whatever the scenario's own seed becomes.
+    /// Returns a command that repeats the simulation, even if the seed in the scenario changes.
     pub(crate) fn replay(&self, seed: u64) -> String {
         let mut command = format!("rospin simulate {} --seed {seed}", quoted(&self.file.display().to_string()));
         if let Some(time) = self.duration {
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// As a shell wants it.
+/// Returns the text in quotes for a shell, if it needs them.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

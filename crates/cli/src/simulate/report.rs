@@ -8,7 +8,7 @@ use rospin_report::timeline;
 use super::simulated::Simulated;
 use super::tables::{self, Figures};
 
-/// The whole page.
+/// Returns the whole HTML page.
 pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
     let mut page = String::new();
     writeln!(page, "<h1>{}</h1>", escape(&simulated.title()))?;

@@ -10,18 +10,18 @@ use rospin_sim::Outcome;
 
 use super::options::Listed;
 
-/// Number of activations that the timeline of the beginning shows; more would be too fine for a terminal.
+/// Number of activations that the timeline of the beginning shows. More would not fit a terminal.
 pub(super) const SHOWN: usize = 40;
 
-/// The results that the tables, the JSON file and the report show.
+/// All results of a simulation: what the tables, the JSON file and the report show.
 pub(super) struct Simulated<'a> {
     pub(super) machine: Machine,
     pub(super) file: &'a Path,
     pub(super) scenario: &'a Scenario,
     pub(super) outcome: Outcome,
-    /// In the order of the starts.
+    /// The runs of callbacks that ended, in the order of their starts.
     pub(super) activations: Vec<Activation>,
-    /// Activations that the JSON file lists.
+    /// The kind of activations that the JSON file lists.
     pub(super) listed: Listed,
     /// The violations that the oracles found, with the command that replays them.
     pub(super) violations: Option<String>,
@@ -53,7 +53,7 @@ impl Simulated<'_> {
         )
     }
 
-    /// Until when the timeline of the beginning goes.
+    /// Returns the end of the timeline of the beginning, in nanoseconds since the scenario began.
     pub(super) fn shown_ns(&self) -> u64 {
         let end_ns = self.outcome.end.as_nanos();
         let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);

@@ -12,7 +12,7 @@ pub(super) struct Figures {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// Returns the meaning of the columns.
+/// Meaning of the columns.
 pub(super) const LEGEND: &str = "\
 Times in ms from release to end, over the runs that ended. misses: ended after the deadline, or late and not run at the end.
 Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up or that passed.
@@ -72,7 +72,7 @@ fn count(count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| count.to_string())
 }
 
-/// In milliseconds.
+/// Returns a time in milliseconds.
 pub(super) fn ms(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e6
 }

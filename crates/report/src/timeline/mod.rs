@@ -105,7 +105,7 @@ pub fn by_thread(scenario: &Scenario, activations: &[Activation], end_ns: u64) -
     Timeline { end_ns, rows }
 }
 
-/// A unit in which so long a time has few digits: its name, and nanoseconds in it.
+/// Returns a unit in which the time `end_ns` has few digits: the unit's name, and the number of nanoseconds in it.
 fn unit(end_ns: u64) -> (&'static str, f64) {
     match end_ns {
         0..10_000 => ("ns", 1.0),
@@ -115,7 +115,7 @@ fn unit(end_ns: u64) -> (&'static str, f64) {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, 20, ... that is at least `least`.
+/// Returns the smallest of 1, 2, 5, 10, 20, ... that is at least `least`.
 fn round_up(least: u64) -> u64 {
     let mut decade = 1_u64;
     loop {

@@ -37,7 +37,7 @@ pub fn render(timeline: &Timeline, width: usize) -> String {
     text
 }
 
-/// Numbers, and a ruler below them.
+/// Returns the axis as text: a line of numbers with their unit, and a ruler below them.
 fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usize) -> String {
     let (unit, ns) = unit(end_ns);
     let mut numbers = String::new();
@@ -56,7 +56,7 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
     format!("{unit:<label_width$}  {numbers}\n{:label_width$}  {ruler}\n", "")
 }
 
-/// A bar over the release, and a thin line from there to the start.
+/// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start.
 fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
     let (release_ns, start_ns) = (bar.activation.release_ns, bar.activation.start_ns);
     if start_ns <= release_ns {
@@ -76,7 +76,8 @@ fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
     }
 }
 
-/// Half a character of gap, so that two runs in a row can be told apart; then the name, if there is one, and the rest.
+/// Draws the run of an activation: first half a character of gap, which tells two consecutive runs apart, then its name if it has
+/// one, and a bar for the rest.
 fn run(line: &mut [char], bar: &Bar, step_ns: u64) {
     let first = column(bar.activation.start_ns, step_ns);
     let end =
