@@ -93,7 +93,7 @@ fn list(services: &[String]) -> String {
 /// Sender of the response to a request. If it is dropped unused, the call ends [unanswered](CallError::Unanswered).
 #[must_use = "the call ends unanswered if it is dropped"]
 pub struct Reply<Resp> {
-    // Dropped before the sender: a caller that has its response must not count as waiting any more.
+    // The first field, so that it is dropped before the sender: a caller that has its response must not count as waiting.
     answered: Answered,
     sender: oneshot::Sender<Result<Resp, CallError>>,
 }

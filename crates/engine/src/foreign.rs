@@ -47,7 +47,7 @@ impl ForeignThread {
         Self { name, role: ThreadRole::Serves }
     }
 
-    /// True if a thread that the kernel calls `name` is of this kind.
+    /// Returns true if a thread that the kernel calls `name` is of this kind.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         self.name.strip_suffix('*').map_or(name == self.name, |beginning| name.starts_with(beginning))

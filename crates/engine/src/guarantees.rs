@@ -31,7 +31,7 @@ impl Guarantees {
     /// All guarantees: the default of publishers.
     pub const ALL: Self = Self(3);
 
-    /// True if all of `others` are among these.
+    /// Returns true if all of `others` are among these.
     #[must_use]
     #[inline]
     pub const fn include(self, others: Self) -> bool {

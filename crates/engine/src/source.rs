@@ -35,8 +35,8 @@ impl Notifier {
         self.0.executor().times.clock.now()
     }
 
-    /// Returns a sleep until `due` on the entity's executor, for a source whose items come with time: its waker is the
-    /// [notifier](Waker), and it is polled when the source is taken from.
+    /// Returns a sleep until `due`, for a source whose items come with time. The entity's executor wakes it. Poll it whenever the
+    /// source is taken from, with this notifier as the [waker](Waker).
     ///
     /// See [`Sleep`] for the costs.
     pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {

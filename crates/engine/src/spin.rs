@@ -46,7 +46,7 @@ pub(crate) struct Spin<'a> {
 /// State of one thread of a spin, from step to step.
 struct Seat {
     thread: ThreadIndex,
-    /// The run that is under way, or that was not given back yet.
+    /// The run that is under way, or that was not returned to the state yet.
     run: Option<Run>,
     /// True if a callback ran since the last check of the end of the spin.
     ran_one: bool,

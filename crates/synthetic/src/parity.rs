@@ -228,7 +228,7 @@ impl Generator {
         }
     }
 
-    /// Callbacks publish to later ones only, so that no message goes round for ever.
+    /// Has callbacks publish to later ones only, so that no message goes round for ever.
     fn add_outputs(&mut self, scenario: &mut Scenario) {
         for number in 0..scenario.callbacks.len() {
             let topics: Vec<String> = scenario.topics.clone();

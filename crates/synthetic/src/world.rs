@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// Real time: sends messages and wakes callbacks when it is time, until the world is closed.
+    /// Sends messages and wakes callbacks at their times in real time, until the world is closed.
     pub(super) fn publish_until_closed(&self) {
         while !*lock(&self.closed) {
             self.fire_due(self.now_ns());

@@ -91,7 +91,7 @@ impl WaitSet {
         ((there.sequence, there.segment) == (polled.sequence, polled.segment)).then_some(there)
     }
 
-    /// Polls: builds a new ready set of all ready activations that their groups admit. Timers are part of it only with
+    /// Builds a new ready set of all ready activations that their groups admit. Timers are part of it only with
     /// [`Timers::Inside`].
     fn poll(&mut self, view: &mut View<'_>) {
         let Self { timers, places, available, ready_set, .. } = self;

@@ -18,7 +18,7 @@ pub(super) struct TimerState {
     overruns: u64,
 }
 
-/// The last reading of a clock whose rate may vary, and which may leap.
+/// The last reading of a clock whose rate may vary (`before`), and the time on the steady clock when it was read (`read_at`).
 pub(super) struct Leap {
     pub(super) before: Instant,
     pub(super) read_at: Instant,

@@ -111,13 +111,13 @@ impl<P: OwningPointer> Drop for Shared<P> {
     }
 }
 
-/// The producing end.
+/// The producing end of a ring.
 pub(crate) struct Producer<P: OwningPointer> {
     ring: Arc<Shared<P>>,
     head_seen: u64,
 }
 
-/// A consuming end.
+/// A consuming end of a ring.
 pub(crate) struct Consumer<P: OwningPointer> {
     ring: Arc<Shared<P>>,
     tail_seen: AtomicU64,

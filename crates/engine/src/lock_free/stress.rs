@@ -11,7 +11,7 @@ use super::inbox::{BOOK, Book, Flag, Inbox};
 use super::parker::{Deadline, Parker};
 use super::ring::{Consumer, ring};
 
-/// A letter that a notifier leaves for the consumer. Only the notification orders the accesses to it.
+/// Desk on which a notifier leaves a letter for the consumer. Only the notification orders the accesses to the letter.
 struct Desk {
     number: usize,
     letter: UnsafeCell<usize>,

@@ -59,7 +59,8 @@ impl Follower {
     }
 }
 
-/// The last reading of an executor's timers, and the watch that is set for them.
+/// The last reading of ROS time to which an executor's timers were adjusted, and a flag that is set while they wait for a due
+/// time.
 pub(crate) struct RosView {
     follower: Follower,
     watches: bool,

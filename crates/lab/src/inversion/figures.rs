@@ -26,7 +26,7 @@ impl Waits {
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) expected: u64,
-    /// How long after its due time each callback of the timer started, ascending, in microseconds.
+    /// Lateness of each start of the timer's callback after its due time, ascending, in microseconds.
     pub(crate) timer_us: Vec<f64>,
     pub(crate) timer: Option<Waits>,
     /// Time that the timer's callback took for the operations that ordinary threads also do. For the ordinary lock: time until

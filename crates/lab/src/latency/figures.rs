@@ -66,7 +66,7 @@ impl Row {
     }
 }
 
-/// The deadline of a topic's messages: the period.
+/// Returns the deadline of a topic's messages in milliseconds, which is the topic's period.
 pub(crate) const fn deadline_ms(topic: usize) -> f64 {
     PERIODS_MS[topic] as f64
 }

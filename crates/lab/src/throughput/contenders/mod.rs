@@ -24,26 +24,26 @@ use super::workload::{Cell, Workload};
 /// Reason for which a contender failed.
 pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 
-/// A design.
+/// A design that is measured.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 #[value(rename_all = "kebab-case")]
 pub(crate) enum Contender {
-    /// The limit: a thread that pops the rings.
+    /// No executor: a thread takes from the rings and calls the closures. This is the limit.
     Limit,
-    /// A task and a mailbox a worker.
+    /// rclrs: a Tokio task and a mailbox for each group.
     TokioMailbox,
-    /// R2R: channels, on one thread.
+    /// R2R: a wait set, channels and their tasks, all on one thread.
     R2rLocal,
-    /// Channels, on a pool of threads.
+    /// R2R: a wait set on one thread, and channels whose tasks run on a pool of threads.
     R2rPool,
-    /// Channels, on Tokio.
+    /// R2R: a wait set on one thread, and channels whose tasks run on Tokio.
     R2rTokio,
-    /// A wait set.
+    /// rclcpp: a wait set on one thread.
     WaitSetSingle,
-    /// rclcpp: a wait set that threads share.
+    /// rclcpp: a wait set that several threads share.
     WaitSetMulti,
-    /// A queue of events.
+    /// rclcpp: a queue with an event for each message.
     EventsQueue,
     /// rospin, first in, first out.
     RospinFifo,
@@ -51,9 +51,9 @@ pub(crate) enum Contender {
     RospinFixedPriority,
     /// rospin, by deadline.
     RospinEdf,
-    /// rospin, emulating a wait set.
+    /// rospin, emulating rclcpp's wait set with timers outside the ready set (E1).
     RospinWaitSetE1,
-    /// rospin, emulating a newer wait set.
+    /// rospin, emulating rclcpp's wait set with timers inside the ready set (E2).
     RospinWaitSetE2,
 }
 
