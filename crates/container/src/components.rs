@@ -23,7 +23,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// Returns an empty set.
+    /// Returns a set without components.
     #[must_use]
     pub fn new() -> Self {
         Self { makers: BTreeMap::new() }

@@ -11,7 +11,7 @@ use crate::error::RunError;
 pub enum Ended {
     /// A component [ended](ContainerHandle::end) the container.
     Component {
-        /// The node of the component.
+        /// The full name of the component's node.
         component: String,
         /// Why the component ended the container, in its own words.
         reason: String,

@@ -105,7 +105,7 @@ impl<Resp> Reply<Resp> {
         self.finish(Ok(response));
     }
 
-    /// Notes that the response may come from anywhere, and not only from a callback of the service's executor.
+    /// Notes that the response may come from any thread, and not only from a callback of the service's executor.
     pub(crate) fn leaves(&self) {
         self.answered.leaves();
     }
@@ -157,7 +157,7 @@ pub(crate) struct Sent<Resp> {
     limit: Option<Box<Limit>>,
 }
 
-/// The timeout of a call.
+/// The timeout of a call, and the sleep that ends when it has passed.
 struct Limit {
     after: Duration,
     due: Instant,

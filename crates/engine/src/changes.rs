@@ -19,7 +19,7 @@ pub(crate) type Change<S> = Box<dyn FnOnce(&mut S) + Send>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Ticket(u64);
 
-/// The changes that are still to be made.
+/// The changes to an executor that were asked for and are still to be made.
 pub(crate) struct Changes<S>(Mutex<Waiting<S>>);
 
 struct Waiting<S> {

@@ -40,7 +40,7 @@ pub enum DeployError {
         /// The name of the timer.
         timer: String,
     },
-    /// Patterns of the file contradict each other.
+    /// Patterns of the file put one group on two executors.
     #[error("the deployment contradicts itself: {0}")]
     Ambiguous(#[from] Ambiguous),
     /// The file names a core that the machine does not have.

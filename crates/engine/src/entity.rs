@@ -12,7 +12,7 @@ use crate::state::State;
 
 /// Part that the handles of all kinds of entities have in common.
 pub(crate) struct EntityHandle {
-    /// Keeps the group alive.
+    /// The entity's group, which the handle keeps alive.
     pub(crate) group: Arc<GroupCore>,
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,

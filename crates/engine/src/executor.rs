@@ -140,7 +140,7 @@ impl Executor {
         self.solo.next_due()
     }
 
-    /// Returns a handle, for callbacks and other threads.
+    /// Returns a handle of the executor, for callbacks and other threads.
     #[must_use]
     pub fn handle(&self) -> ExecutorHandle {
         self.solo.handle().clone()

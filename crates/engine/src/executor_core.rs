@@ -101,7 +101,7 @@ impl ExecutorCore {
         }
     }
 
-    /// Makes some of the changes that were submitted, in order.
+    /// Makes at most [`CHANGES_A_STEP`] of the changes that were submitted, in order.
     #[inline]
     pub(crate) fn make_some_changes(&self, state: &mut State) {
         if self.shared.news.load(Ordering::Relaxed) {

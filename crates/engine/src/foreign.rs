@@ -15,7 +15,7 @@ use crate::os::{ThreadOptions, scheduling_of, threads_of_process};
 /// The most urgent priority that a middleware gets by itself: the kernel's watchdogs have 99.
 const HIGHEST: u8 = 98;
 
-/// Role of a middleware's thread in the way of messages.
+/// Role of a middleware's thread on the way that messages take.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ThreadRole {
     /// Messages pass this thread: it reads or writes the network, or hands messages on.
@@ -30,7 +30,7 @@ pub enum ThreadRole {
 pub struct ForeignThread {
     /// Beginning of the threads' names in the kernel if it ends in `*`, otherwise the whole name.
     pub name: &'static str,
-    /// Role of the threads in the way of messages.
+    /// Role of the threads on the way that messages take.
     pub role: ThreadRole,
 }
 
@@ -75,7 +75,7 @@ struct Known {
 }
 
 impl ForeignList {
-    /// Adds the threads that a middleware starts.
+    /// Adds a middleware, with the threads that it starts.
     pub fn add(&self, threads: ForeignThreads) {
         self.lock().of.push(threads);
     }

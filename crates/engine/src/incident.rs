@@ -18,7 +18,7 @@ pub enum OnPanic {
     Halt,
 }
 
-/// A panic or an error that did not stop the executor.
+/// A panic or an error of a callback, or an item that could not be taken from its source, with the names of those concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Incident {

@@ -13,7 +13,7 @@ use crate::shared::Shared;
 /// The data of an entity that its handle and its executor share.
 pub(crate) struct Membership {
     pub(crate) executor: Arc<Shared>,
-    /// Set once the executor has added the entity.
+    /// The entity's identifier, which is set once the executor has added the entity.
     id: OnceLock<EntityId>,
     is_over: AtomicBool,
 }
@@ -66,7 +66,7 @@ pub(crate) struct TimerSettings {
     pub(crate) ticket: Option<Ticket>,
 }
 
-/// A request of the handle to the executor.
+/// A request that a timer's handle makes to the executor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimerRequest {
     Cancel,
@@ -78,7 +78,7 @@ pub(crate) enum TimerRequest {
     },
 }
 
-/// A due time that never comes.
+/// Value in place of a due time if there is none.
 const NEVER: u64 = u64::MAX;
 
 impl TimerShared {

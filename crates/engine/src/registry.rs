@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{name}` is in use for {existing}, so it cannot be used for {requested}")]
 pub struct TypeMismatch {
-    /// The name.
+    /// The name of the topic or the service.
     pub name: String,
     /// The type that the name is used for.
     pub existing: &'static str,

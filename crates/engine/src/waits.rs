@@ -57,7 +57,7 @@ impl Answered {
         Self(Arc::clone(progress))
     }
 
-    /// Notes that the response may come from anywhere from now on.
+    /// Notes that the response may come from any thread from now on.
     pub(crate) fn leaves(&self) {
         self.0.is_out.store(true, Ordering::Release);
     }

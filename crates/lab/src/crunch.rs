@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// Busy time before the calibration, for the core to reach its clock rate.
 const CALIBRATION_WARM_UP: Duration = Duration::from_millis(50);
-/// Bursts of the calibration; their median counts.
+/// Number of bursts of divisions in the calibration, whose median counts.
 const CALIBRATION_BURSTS: usize = 9;
-/// Candidates tried in a burst: about half a millisecond.
+/// Number of divisions in a burst, which take about half a millisecond.
 const CALIBRATION_DIVISIONS: u64 = 200_000;
 /// Shortest and longest piece of work between two looks at the clock. A core would have to become half
 /// as fast within a piece to overshoot by more than the shortest one.

@@ -58,7 +58,7 @@ pub struct RealPollingPoint {
 /// Results of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RealOutcome {
-    /// Activations that ran to their ends, in the order of these.
+    /// Activations that ran to their ends, in the order in which they ended.
     pub runs: Vec<RealRun>,
     /// Polling points, in the order of time. Policies other than wait sets have none.
     pub polling_points: Vec<RealPollingPoint>,

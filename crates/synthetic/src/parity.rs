@@ -27,7 +27,7 @@ const RANDOM_SCENARIOS: u64 = 5_000;
 /// Unit of the generator's random durations.
 const STEP: Duration = Duration::from_micros(100);
 
-/// Behaviour that must be the same on both sides.
+/// Behaviour that must be the same on the engine and in the simulator.
 #[derive(PartialEq, Eq, Debug, Default)]
 struct Behaviour {
     decisions: Vec<Decision>,

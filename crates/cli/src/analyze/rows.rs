@@ -13,7 +13,7 @@ pub(super) struct Row {
     /// last one.
     pub(super) bound: Option<Duration>,
     pub(super) deadline: Option<Duration>,
-    /// Longest such time in a simulation.
+    /// Longest time of the same kind in a simulation.
     pub(super) seen: Option<Duration>,
     pub(super) holds: bool,
     /// Largest proven number of misses, and the number of activations in a row to which it applies. `None` unless the callback

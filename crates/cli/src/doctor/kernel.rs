@@ -16,7 +16,7 @@ pub(crate) const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksour
 /// Preemption model of the kernel: how soon it leaves a core to a more urgent thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Preemption {
-    /// `PREEMPT_RT`.
+    /// The real-time model, `PREEMPT_RT`.
     RealTime,
     /// Another model, by the kernel's name for it.
     Model(String),

@@ -108,9 +108,9 @@ pub trait Policy: Send {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PolicyEntry {
-    /// The name by which it is chosen.
+    /// The name by which the policy is chosen.
     pub name: &'static str,
-    /// A description in one sentence.
+    /// A description of the policy in one sentence.
     pub summary: &'static str,
     /// Creates the policy with an empty ready set.
     pub build: fn() -> Box<dyn Policy>,

@@ -35,7 +35,7 @@ pub enum Release {
 struct EntityState {
     spec: EntitySpec,
     registration: u64,
-    /// The place among the members of its group.
+    /// The entity's place among the members of its group.
     place_in_group: usize,
     /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
     /// activations are under way.

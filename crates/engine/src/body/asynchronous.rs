@@ -95,7 +95,7 @@ impl<P> Payload<P> {
     }
 }
 
-/// A callback that returns futures.
+/// An asynchronous callback, which returns a future for each item.
 pub(crate) trait Invoke<P, T>: Send + Sync + 'static {
     type Future: Future<Output = ()> + Send + 'static;
 
@@ -135,7 +135,7 @@ where
 
 /// The source and the callback, shared by the bodies of one entity.
 struct Shared<T, C> {
-    /// Lock that lets one body take an item at a time.
+    /// The source, behind a lock that lets one body take an item at a time.
     take: Mutex<T>,
     callback: C,
 }

@@ -47,7 +47,7 @@ where
 
 /// A callback of a reentrant group, which may run on several threads at once.
 pub(crate) struct SharedBody<T, F> {
-    /// One body takes at a time, although several run at once.
+    /// The source. One body takes from it at a time, although several run at once.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
     /// Notifier by which further items are [passed on](pass_on); `None` if the entity has one activation at a time.

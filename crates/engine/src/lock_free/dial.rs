@@ -12,7 +12,7 @@ const FOLLOWS_SYSTEM: u64 = u64::MAX;
 /// Value in place of a due time if there is none.
 const NO_TIMER: u64 = u64::MAX;
 
-/// The dial, for any number of readers. Setters must take turns.
+/// The dial that shows ROS time. Any number of threads may read it; threads that set it must take turns.
 pub(crate) struct Dial {
     turns: AtomicU64,
     faces: [Face; 2],

@@ -12,14 +12,14 @@ use super::jump::{ClockChange, JumpThreshold, TimeJump, Told};
 use crate::lock_free::dial::Dial;
 use crate::time_source::{TimeListener, TimeSource};
 
-/// Drives ROS time. Each context has one.
+/// Driver of ROS time: moves it on request, after the jump callbacks have run. Each context has one.
 pub(crate) struct Driver {
     pub(crate) dial: Dial,
     source: TimeSource,
     books: Mutex<Books>,
 }
 
-/// Request for ROS time to show a time.
+/// State that ROS time has, or should have on a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) is_active: bool,
@@ -51,7 +51,7 @@ struct Books {
 struct Hook {
     number: u64,
     threshold: JumpThreshold,
-    /// Set when the entity is attached.
+    /// The executor that runs the callback; `None` until the entity is attached.
     listener: Option<Listener>,
     /// The jump that the callback has yet to be told of. Several jumps in a row become one.
     untold: Option<Told>,

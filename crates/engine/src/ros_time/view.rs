@@ -9,7 +9,7 @@ use crate::times::Times;
 /// The last reading of ROS time, by which the next one tells if there was a jump.
 pub(crate) struct Follower {
     told: Reading,
-    /// The time at the last reading.
+    /// ROS time at the last reading.
     shown: Instant,
     /// The steady clock's time at the last reading.
     shown_at: Instant,
@@ -80,7 +80,7 @@ impl RosView {
         (current, leap.is_some())
     }
 
-    /// Sets the due time that the timers wait for.
+    /// Watches ROS time for the next due time of the timers.
     pub(crate) fn watch(&mut self, scheduler: &Scheduler, times: &Times) {
         let due_ns = next_due(scheduler, times).map(Instant::as_nanos);
         if due_ns.is_some() || self.watches {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rospin_core::{Instant, TimerSpec};
 
-/// A sleeper.
+/// A task that sleeps: its due time and its waker.
 pub(super) struct Sleeper {
     pub(super) due: Instant,
     /// The longest time that it sleeps if its clock jumps. `None` means until `due`, however long that takes.

@@ -61,7 +61,7 @@ pub struct Rate {
     last: Instant,
 }
 
-/// The due time of a tick.
+/// The due time of a tick, and if the loop is in time for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Due {
     at: Instant,

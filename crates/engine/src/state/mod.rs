@@ -27,7 +27,7 @@ use leftovers::Leftovers;
 
 /// A place for one of the activations that an entity may have under way.
 struct RunSlot {
-    /// `None` while the callback runs.
+    /// The callback; `None` while a thread runs it.
     callback: Option<Box<Callback>>,
     /// The sequence number of the activation that is running or suspended.
     sequence: Option<u64>,
@@ -105,7 +105,7 @@ pub(crate) struct NewEntity {
     pub(crate) signal: Option<Arc<Signal>>,
 }
 
-/// Timer that a change adds.
+/// Timer that is about to be added.
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
     pub(crate) shared: Arc<TimerShared>,

@@ -60,7 +60,7 @@ pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
 
 /// A thread of a scope.
 pub(crate) struct Scoped<'scope, T> {
-    /// `None` once it was joined.
+    /// Handle of the thread; `None` once the thread was joined.
     handle: Option<thread::ScopedJoinHandle<'scope, thread::Result<T>>>,
     end: Arc<End>,
 }

@@ -65,7 +65,7 @@ struct Queue<T> {
     losses: Arc<LossCounters>,
 }
 
-/// Function that tells a subscription that it has a message.
+/// Way to tell a subscription that it has a message.
 enum Alarm<T> {
     /// Notifies the executor, unless it is muted: then it takes further messages anyway.
     Executor(Notifier, MuteOf<Arc<T>>),

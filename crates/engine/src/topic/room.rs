@@ -18,7 +18,7 @@ pub(super) struct Room<T> {
     histories: Vec<History<T>>,
     /// Memory for the messages that publishers keep.
     pub(super) kept: Vec<Arc<T>>,
-    /// Memory for the order of these messages.
+    /// Memory for the numbers by which the kept messages are put in order.
     pub(super) order: Order,
 }
 

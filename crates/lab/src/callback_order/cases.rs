@@ -9,7 +9,7 @@ use rospin_scenario::{Pattern, Scenario};
 pub(super) const E1: &str = "wait-set-e1";
 /// Policy that emulates rclcpp from Eloquent on: timers are part of the ready set.
 pub(super) const E2: &str = "wait-set-e2";
-/// rospin's policies.
+/// Names of rospin's own policies.
 pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
 
 /// An experiment of the paper.

@@ -26,7 +26,7 @@ impl Figures {
     }
 }
 
-/// Returns the text that is printed before the sentence.
+/// Returns the tables and diagrams as text, with notes below them.
 pub(super) fn render(results: &[CaseResult], cells: &[Cell], width: usize) -> String {
     let mut text = String::new();
     for figures in polling_points(results) {

@@ -19,7 +19,8 @@ const MARGIN: u32 = 8;
 const LABEL_WIDTH: u32 = 186;
 const COUNT_WIDTH: u32 = 84;
 
-/// Colours of the plot, which differ for any colour vision, on light and dark ground.
+/// Colour of a variant that keeps the deadline, and below it that of one that misses it. They can be told apart with any colour
+/// vision, on light and on dark ground.
 pub(crate) const KEPT: RGBColor = RGBColor(30, 125, 200);
 pub(crate) const MISSED: RGBColor = RGBColor(213, 94, 0);
 

@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "latency";
 /// Results of one run of one variant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunResult {
-    /// The variant.
+    /// The variant that was run.
     pub(crate) variant: Variant,
     /// The number of the run, from 1.
     pub(crate) run: u32,
@@ -38,7 +38,7 @@ impl RunResult {
     }
 }
 
-/// Runs a variant.
+/// Runner of one variant at a time.
 pub(crate) trait Runner {
     /// Runs `variant` once; `progress` is told the share that is done, 0 to 1.
     fn run(
@@ -54,18 +54,18 @@ pub(crate) trait Runner {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", variant.name())]
 pub(crate) struct RunError {
-    /// The variant.
+    /// The variant that was run.
     pub(crate) variant: Variant,
-    /// Reason of the error.
+    /// Reason for which a process of the run gave no result.
     pub(crate) reason: ChildError,
 }
 
 /// Order to a child. The publisher and the subscriber of a run find each other by the name in their orders.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Order {
-    /// Be the subscriber.
+    /// Be the subscriber of this variant, with these settings; the publisher comes to this name.
     Subscribe(Variant, Settings, String),
-    /// Be the publisher.
+    /// Be the publisher, with these settings; the subscriber waits at this name.
     Publish(Settings, String),
 }
 
@@ -90,7 +90,7 @@ impl Order {
     }
 }
 
-/// Runs publisher and subscriber as two processes.
+/// Runner that starts the publisher and the subscriber as two processes.
 pub(crate) struct TwoProcesses;
 
 impl Runner for TwoProcesses {

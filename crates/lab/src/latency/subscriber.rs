@@ -31,7 +31,7 @@ pub(crate) struct Subscribed {
     pub(crate) dropped: [u64; TOPICS],
     /// Settings that the subscriber's threads had.
     pub(crate) threads: Vec<ThreadFacts>,
-    /// Remarks for the reader.
+    /// Remarks for the reader of the results, for example on rights that were missing.
     pub(crate) remarks: Vec<String>,
 }
 

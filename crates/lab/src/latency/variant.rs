@@ -72,7 +72,7 @@ impl Structure {
         matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf)
     }
 
-    /// Returns a description in one sentence.
+    /// Returns a description of the structure in one sentence.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Futures => {

@@ -45,11 +45,11 @@ pub(crate) struct Part {
     pub(crate) cpu_percent: f64,
     /// Resident memory at the end of the run, in MiB; `None` if the kernel does not tell.
     pub(crate) memory_mib: Option<f64>,
-    /// Remarks for the reader.
+    /// Remarks for the reader of the results, for example on rights that were missing.
     pub(crate) remarks: Vec<String>,
 }
 
-/// Runs an executor in child processes.
+/// Runner that runs an executor in child processes.
 pub(crate) struct ChildProcess;
 
 impl Runner for ChildProcess {

@@ -25,7 +25,7 @@ pub(crate) struct NodeSpec {
 /// Kinds of nodes. Inputs are given by the names of their topics.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// Publishes every `period_ms`.
+    /// Publishes every `period_ms` milliseconds.
     Sensor { period_ms: u64 },
     /// Works on every sample, and passes it on.
     Transform { input: &'static str },

@@ -44,7 +44,7 @@ impl Variant {
         }
     }
 
-    /// Returns a description in one sentence.
+    /// Returns a description of the executor in one sentence.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::WaitSetSingle => {
@@ -127,7 +127,7 @@ pub(crate) struct RunResult {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Runs the graph under one executor.
+/// Runner of the graph under one executor at a time.
 pub(crate) trait Runner {
     /// Runs `variant` for the whole duration; `progress` is told the share that is done, 0 to 1.
     fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError>;
@@ -141,7 +141,7 @@ pub(crate) enum RunError {
     Child {
         /// Name of the executor.
         executor: &'static str,
-        /// Reason of the error.
+        /// Reason for which a process of the run gave no result.
         reason: ChildError,
     },
 }

@@ -57,7 +57,7 @@ mod tests {
 
     struct Simulation {
         groups: Vec<Group>,
-        /// Group, port and waiting samples of every callback.
+        /// Group and port of each callback that is ready, in the order in which they became ready.
         queue: VecDeque<(usize, Port)>,
         waiting: HashMap<(usize, Port), VecDeque<Arc<Message>>>,
         due_ns: Vec<(u64, usize)>,

@@ -23,7 +23,7 @@ struct Contender {
     planner_sd_ms: Option<f64>,
 }
 
-/// Returns the sentence.
+/// Returns a sentence that says which executor has the best figures.
 pub(crate) fn sentence(comparison: &Comparison) -> String {
     let contenders = contenders(comparison);
     let silent = comparison

@@ -14,6 +14,6 @@ pub(crate) struct Throughput {
     pub(crate) window: Duration,
     pub(crate) busy_poll: Duration,
     pub(crate) figures: Figures,
-    /// Remarks for the reader.
+    /// Remarks for the reader of the results.
     pub(crate) remarks: Vec<String>,
 }

@@ -58,7 +58,7 @@ impl Workload {
         }
     }
 
-    /// Returns a description for people.
+    /// Returns a description of the workload for people.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Saturation => {

@@ -8,7 +8,7 @@ use plotters::style::RGBColor;
 pub(crate) enum Contender {
     /// A loop of `clock_nanosleep` with absolute due times: nothing in user space is less late.
     Floor,
-    /// `tokio::time::interval`.
+    /// A loop that awaits the ticks of `tokio::time::interval`.
     TokioInterval,
     /// A Tokio task for the timer, which sleeps and sends a mail to the task that runs the callback.
     TaskPerTimer,

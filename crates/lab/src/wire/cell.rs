@@ -33,7 +33,7 @@ impl Place {
     /// The places that this program can measure by itself.
     pub(crate) const OWN: [Self; 3] = [Self::Process, Self::Processes, Self::Hosts];
 
-    /// Returns its name in tables.
+    /// Returns the place's name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Process => "one process",
@@ -63,7 +63,7 @@ impl Contender {
     /// Both contenders.
     pub(crate) const ALL: [Self; 2] = [Self::Rospin, Self::Bare];
 
-    /// Returns its name in tables.
+    /// Returns the contender's name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rospin => "rospin",

@@ -19,7 +19,7 @@ pub(crate) struct Comparison {
     /// The command that started the other end; `None` if the other end was this program's own.
     pub(crate) peer: Option<String>,
     pub(crate) rows: Vec<Row>,
-    /// Remarks for the reader.
+    /// Remarks for the reader of the results, for example on rights that were missing.
     pub(crate) remarks: Vec<String>,
 }
 

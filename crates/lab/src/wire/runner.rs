@@ -20,7 +20,7 @@ use super::peer::Peer;
 
 /// Name of the program whose allocator counts. It is expected in the folder of this program.
 const COUNTING: &str = "rospin-counting";
-/// Length of the run in which allocations are counted.
+/// Length of each measurement in the run that counts allocations.
 const COUNTED: Duration = Duration::from_millis(100);
 /// Time that the processes take to start and to find each other, for the progress bar.
 const OVERHEAD: Duration = Duration::from_millis(700);

@@ -94,7 +94,7 @@ impl Contender {
         }
     }
 
-    /// Returns a description for people.
+    /// Returns a description of the contender for people.
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Self::Limit => "no executor: a bare thread takes from the rings in turn, calls the closures, and parks",
