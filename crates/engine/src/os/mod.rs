@@ -28,8 +28,8 @@
 //! | [`Publisher::publish`](crate::Publisher::publish) | other threads that publish on the topic, or add or remove a publisher or subscription |
 //! | [`Timer::reset`](crate::Timer::reset), [`cancel`](crate::Timer::cancel) | other threads that change entities of the executor; allocates |
 //! | [`Client::call`](crate::Client::call) | other clients of the service; allocates |
-//! | creating and dropping entities | the same, and threads that look up names, loss counters or flags; allocates and frees |
-//! | [`Context::losses`](crate::Context::losses) | the same; copies all counters, so not for urgent threads |
+//! | creating and dropping entities | all threads of the rows above, and threads that look up names, loss counters or flags; allocates and frees |
+//! | [`Context::losses`](crate::Context::losses) | threads that create or drop loss counters, or call it too; copies all counters, so not for urgent threads |
 //!
 //! rospin cannot promise the following; each point has advice:
 //!
@@ -58,8 +58,8 @@
 //! 50 us. `rospin lab inversion` measures all this on your machine.
 //!
 //! # Processes that fork
-//! | creating and dropping entities | all threads of the rows above, and threads that look up names, loss counters or flags; allocates and frees |
-//! | [`Context::losses`](crate::Context::losses) | threads that create or drop loss counters; copies all counters, so not for urgent threads |
+//!
+//! A process that is forked off while executors spin has a copy of them, without their threads. Dropping the copies does nothing,
 //! and they cannot be spun. New contexts work as anywhere. A lock that was held at the fork stays held in the copy, so do not use the
 //! copies' publishers and timers.
 
