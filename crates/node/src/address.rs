@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::names::{FullName, TypeName};
 use crate::qos::Qos;
 
-/// The form of messages: ends of one form share them, others exchange them encoded. Dynamic messages have one Rust type for all
-/// definitions, which their hashes tell apart, announced or not.
+/// The form of an end's messages. Ends of one form share messages in memory, ends of different forms exchange them encoded. All
+/// dynamic messages have one Rust type, so the hash of their definition is part of the form, also where it is not announced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Form {
     rust_type: TypeId,
     definition: Option<Cow<'static, str>>,
-    /// Number of an end whose quality of service has to do with time: it shares messages with nobody.
+    /// Number that no other end has, if the quality of service has to do with time: such an end shares messages with nobody.
     timed: Option<u64>,
 }
 
-/// A topic's name, its type as ends are matched by it, and the form of an end's messages.
+/// Address of an end: its topic's name, the part of the type by which ends are matched, and the form of the end's messages.
 pub(crate) struct Address {
     pub(crate) name: String,
     pub(crate) type_key: String,

@@ -15,9 +15,9 @@ pub struct Calls<T>(Mutex<State<T>>);
 
 struct State<T> {
     waiting: BTreeMap<i64, Waiting<T>>,
-    /// The number of the last call.
+    /// The number of the call that began last; zero before the first one.
     last: i64,
-    /// Servers, each with the number of its arrival.
+    /// Servers by id, each with the number of its arrival, from 1.
     servers: BTreeMap<Vec<u8>, u64>,
     arrivals: u64,
     is_closed: bool,
@@ -25,7 +25,7 @@ struct State<T> {
 
 struct Waiting<T> {
     sender: oneshot::Sender<T>,
-    /// The last server that had arrived when the call was sent.
+    /// The number of servers that had arrived when the call began. A server with a higher number did not get the request.
     newest: u64,
 }
 
@@ -90,7 +90,7 @@ impl<T> Calls<T> {
         let mut state = self.lock();
         state.servers.remove(id);
         let oldest = state.servers.values().copied().min().unwrap_or(u64::MAX);
-        // Numbers of calls and of arrivals grow together.
+        // A later call has seen at least as many arrivals. So all calls before the newest orphan are orphans, too.
         let orphan = state.waiting.iter().rev().find(|(_, waiting)| waiting.newest < oldest);
         orphan.map(|(number, _)| *number)
     }
@@ -100,7 +100,7 @@ impl<T> Calls<T> {
         self.lock().servers.len()
     }
 
-    /// Ends all calls up to that number without a response.
+    /// Ends the call with that number and all earlier ones, without a response.
     pub fn end_until(&self, number: i64) {
         let mut state = self.lock();
         let later = state.waiting.split_off(&number.saturating_add(1));

@@ -23,7 +23,7 @@ pub struct SimTime {
 }
 
 impl SimTime {
-    /// Makes ROS time follow the system clock again, unless somebody else makes it follow `/clock`.
+    /// Makes ROS time follow the system clock again, unless another `SimTime` makes it follow `/clock`.
     pub(crate) fn end(self) {
         let Self { _subscription: subscription, follower } = self;
         drop(subscription);
@@ -32,7 +32,7 @@ impl SimTime {
         let is_followed = || Follower::all().iter().any(|other| other.time == time);
         if !is_followed() {
             drop(time.set_active(false));
-            // Another thread may have activated ROS time between the check and the call.
+            // Another thread may have begun to follow `/clock` since the check. The call above has then undone its activation.
             if is_followed() {
                 drop(time.set_active(true));
             }
@@ -78,8 +78,8 @@ struct Following {
     leads: AtomicBool,
 }
 
-/// An entry in [`FOLLOWERS`]. It is removed when the last clone is dropped. The callback has a clone, so that a
-/// follower whose executor is gone does not lead.
+/// An entry in [`FOLLOWERS`]. It is removed when the first of its clones is dropped: the guard's, or that of the callback, which
+/// is dropped with its executor. So a follower whose executor is gone does not lead.
 #[derive(Clone, Debug)]
 struct Follower(Arc<Following>);
 

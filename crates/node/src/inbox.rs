@@ -1,4 +1,5 @@
-//! The place where threads of a middleware leave what arrived, and an executor's thread finds it: the only place where they meet.
+//! Queue between a middleware and an executor: the middleware's threads add items, and an executor's thread takes them. These
+//! threads meet nowhere else.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +11,8 @@ use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
 use crate::events::EndEvents;
 
-/// The newest items of a [`Delivery`], for whoever takes them. An item that is there when this is dropped is lost with its entity.
+/// Queue of the newest items that its [`Delivery`] added, and the end that takes them. Items that are left when it is dropped are
+/// counted as lost with their entity.
 ///
 /// ```
 /// use rospin_node::Inbox;
@@ -21,32 +23,32 @@ use crate::events::EndEvents;
 /// ```
 pub struct Inbox<T> {
     shared: Arc<Shared<T>>,
-    /// The next item, as of the last time when one was taken. Whoever adds one later notifies.
+    /// The oldest item that was left when one was taken last. Later items notify by themselves.
     next: Pending,
 }
 
-/// The other end of an [`Inbox`]: for threads that receive. Clones are the same end.
+/// The end of an [`Inbox`] that adds items, for threads that receive. Clones are the same end.
 pub struct Delivery<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     queue: Mutex<Queue<T>>,
-    /// The number of items, which is read without the lock.
+    /// The number of items, for readers without the lock.
     count: AtomicUsize,
     depth: usize,
-    /// Returns the time from its arrival on for which an item may be taken; `None` is no limit.
+    /// Function that returns how long after its arrival an item may be taken; `None` is no limit.
     lifespan: fn(&T) -> Option<Duration>,
-    /// Empty until there is an entity.
+    /// Notifier of the entity that takes the items. Empty until there is one.
     notifier: OnceLock<Notifier>,
-    /// Record of the subscription, if that must be told of each arrival.
+    /// Record of the subscription's events, if it must be told of each arrival.
     told: OnceLock<EndEvents>,
 }
 
 struct Queue<T> {
-    /// The items with the times of their arrival, which are `None` as long as there is no entity, whose clock tells them.
+    /// The items with the times of their arrival on the clock of the entity. A time is `None` until there is an entity.
     items: VecDeque<(Option<Instant>, T)>,
-    /// The number of items that were lost while there was no entity that counts them.
+    /// The number of items that were lost before there was an entity to count them.
     lost: u64,
-    /// True once there was an item with a lifespan, from when on full queues are searched for such items.
+    /// True once there was an item with a lifespan. From then on a full queue is searched for expired items.
     has_lifespans: bool,
 }
 
@@ -55,7 +57,7 @@ impl<T> Shared<T> {
         self.queue.lock()
     }
 
-    /// Removes the oldest item whose lifespan is over at that time.
+    /// Removes and returns the oldest item whose lifespan is over at `now`.
     fn take_expired(&self, queue: &mut Queue<T>, now: Instant) -> Option<T> {
         if !queue.has_lifespans {
             return None;
@@ -68,14 +70,14 @@ impl<T> Shared<T> {
         queue.items.remove(at).map(|(_, item)| item)
     }
 
-    /// Counts losses for the entity, or keeps them until there is one.
+    /// Counts lost items for the entity, or in the queue until there is an entity.
     fn count_lost(&self, count: u64) {
         match self.notifier.get() {
             _ if count == 0 => {}
             Some(notifier) => notifier.count_lost(LossCause::QueueFull, count),
             None => {
                 let mut queue = self.lock();
-                // An entity that has come meanwhile has taken over what was lost before.
+                // An entity that was attached since the first look has taken over `lost`, and does not look there again.
                 if let Some(notifier) = self.notifier.get() {
                     drop(queue);
                     notifier.count_lost(LossCause::QueueFull, count);
@@ -94,7 +96,7 @@ impl<T> Inbox<T> {
         Self::with_lifespans(depth, |_| None)
     }
 
-    /// Creates an inbox as [`new`](Self::new) does, in which items whose lifespan is over make room before others do.
+    /// Creates an inbox as [`new`](Self::new) does. An item whose lifespan is over makes room before others do.
     pub(crate) fn with_lifespans(depth: usize, lifespan: fn(&T) -> Option<Duration>) -> (Self, Delivery<T>) {
         let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0, has_lifespans: false });
         let shared = Shared {
@@ -109,13 +111,14 @@ impl<T> Inbox<T> {
         (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, Delivery(shared))
     }
 
-    /// Has `notifier` told of what arrives from now on, and of what was lost so far. Takes effect once.
+    /// Sets the notifier that is told of items from now on, and tells it of the number of items that were lost so far. Only the
+    /// first one is set.
     pub fn attach(&self, notifier: Notifier) {
         let now = notifier.now();
         let mut queue = self.shared.lock();
         queue.items.iter_mut().for_each(|(arrival, _)| *arrival = Some(now));
         let (lost, is_empty) = (std::mem::take(&mut queue.lost), queue.items.is_empty());
-        // Under the lock: whoever adds an item finds either both or neither.
+        // Set under the lock. Otherwise another thread could add an item without a time, or count a loss that nobody takes over.
         let _ = self.shared.notifier.set(notifier);
         drop(queue);
         self.shared.count_lost(lost);
@@ -130,8 +133,8 @@ impl<T> Inbox<T> {
         self.pop_unless(|_| false).map(|(_, item)| item)
     }
 
-    /// Takes the oldest item with the time of its arrival, unless something else arrived `before` it. There is a time once there is an
-    /// entity.
+    /// Takes the oldest item, unless an item of another queue, which arrived at `before`, comes first. Returns it with the time
+    /// of its arrival, which is `None` without an entity.
     pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, T)> {
         self.pop_unless(|arrival| before.is_some_and(|before| arrival.is_some_and(|arrival| before <= arrival)))
     }
@@ -154,7 +157,7 @@ impl<T> Inbox<T> {
         item
     }
 
-    /// Returns what is left, as of the last time when an item was taken.
+    /// Returns what was left when an item was taken last.
     #[must_use]
     pub const fn pending(&self) -> Pending {
         self.next
@@ -173,7 +176,7 @@ impl<T> Inbox<T> {
         self.shared.count.load(Ordering::Acquire)
     }
 
-    /// Drops the oldest item whose lifespan is over at that time, and counts it. Returns true if there was such an item.
+    /// Drops the oldest item whose lifespan is over at `now`, and counts it as expired. Returns true if there was such an item.
     pub(crate) fn drop_expired(&self, now: Instant) -> bool {
         let mut queue = self.shared.lock();
         let expired = self.shared.take_expired(&mut queue, now);
@@ -183,14 +186,14 @@ impl<T> Inbox<T> {
         expired.is_some()
     }
 
-    /// Counts items that were taken out too late.
+    /// Counts items as expired that the caller took after their lifespan.
     pub(crate) fn count_expired(&self, count: u64) {
         if let Some(notifier) = self.shared.notifier.get().filter(|_| count > 0) {
             notifier.count_lost(LossCause::Expired, count);
         }
     }
 
-    /// Counts items that were taken out only to make room.
+    /// Counts items as lost that the caller took only to make room.
     pub(crate) fn count_lost(&self, count: u64) {
         self.shared.count_lost(count);
     }
@@ -203,7 +206,7 @@ impl<T> Drop for Inbox<T> {
         if let Some(notifier) = self.shared.notifier.get().filter(|_| !left.is_empty()) {
             notifier.count_lost(LossCause::EntityDropped, left.len() as u64);
         }
-        // Without the lock: requests among them tell their clients, which may be of this process.
+        // The items are dropped here, without the lock: a dropped request tells its client, which may be of this process.
     }
 }
 
@@ -214,20 +217,21 @@ impl<T> fmt::Debug for Inbox<T> {
 }
 
 impl<T> Delivery<T> {
-    /// Returns how many items are kept.
+    /// Returns how many items the inbox keeps at most.
     pub(crate) fn depth(&self) -> usize {
         self.0.depth
     }
 
-    /// Has the record told of each arrival from now on. Takes effect once.
+    /// Has `events` told of each arrival from now on. Only the first record is told.
     pub(crate) fn tell_arrivals(&self, events: &EndEvents) {
         let _ = self.0.told.set(events.clone());
     }
 
-    /// Adds an item, on any thread. If the inbox is full the oldest item makes room, one whose lifespan is over before others, and is
-    /// counted as lost, together with the `missing` ones: those that never arrived, as far as the caller can tell.
+    /// Adds an item, on any thread. In a full inbox the oldest item whose lifespan is over makes room, or else the oldest of all,
+    /// and is counted as lost. So are the `missing` items: those that never arrived, as far as the caller can tell.
     ///
-    /// An urgent thread waits for no longer than another one needs to move an item, with priority inheritance. May allocate.
+    /// Locks, with priority inheritance, while it moves the item, and while it searches a full inbox for an item whose lifespan
+    /// is over. May allocate.
     pub fn push(&self, item: T, missing: u64) {
         let shared = &*self.0;
         let notifier = shared.notifier.get();
@@ -237,11 +241,11 @@ impl<T> Delivery<T> {
         let is_full = queue.items.len() == shared.depth;
         let expired = arrival.filter(|_| is_full).and_then(|now| shared.take_expired(&mut queue, now));
         let displaced = if is_full && expired.is_none() { queue.items.pop_front() } else { None };
-        // An entity that has come meanwhile has a clock, too.
+        // An entity that was attached since the first look has a clock, too.
         let arrival = arrival.or_else(|| shared.notifier.get().map(Notifier::now));
         queue.items.push_back((arrival, item));
         shared.count.store(queue.items.len(), Ordering::Release);
-        // A thread that is woken by what follows needs the lock.
+        // Unlocked first: the thread that is notified below takes the lock at once.
         drop(queue);
         shared.count_lost(missing.saturating_add(displaced.is_some().into()));
         if let Some(notifier) = notifier.filter(|_| expired.is_some()) {

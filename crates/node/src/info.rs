@@ -89,14 +89,14 @@ pub struct Packet {
     lifespan: Option<Duration>,
 }
 
-/// The publication of a message, as the middleware knows it.
+/// Origin of a message that came through the middleware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Publication {
-    /// The publisher.
+    /// Id of the publisher.
     pub publisher: Gid,
     /// The number of the message among those of its publisher, beginning with 1, if the middleware has it.
     pub number: Option<u64>,
-    /// The time on the publisher's system clock.
+    /// Time of the publication on the publisher's system clock, if the middleware has it.
     pub time: Option<Instant>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Origin {
 pub(crate) enum Way {
     /// From a publisher of this process. `None` if the subscription did not ask for origins.
     Here(Option<Origin>),
-    /// `None` if the middleware knows nothing of it.
+    /// Through the middleware. `None` if it knows nothing of the publication.
     Outside(Option<Publication>),
 }
 
@@ -136,7 +136,7 @@ impl Packet {
         self.lifespan
     }
 
-    /// Returns a message of a publisher of this process whose messages have another Rust type.
+    /// Returns an encoded message of this process, whose publisher has another Rust type than the subscription.
     pub(crate) const fn of_here(payload: Bytes, origin: Origin) -> Self {
         Self { payload, way: Way::Here(Some(origin)), lifespan: None }
     }
@@ -151,7 +151,7 @@ impl Packet {
 }
 
 impl MessageInfo {
-    /// Returns the info of a message that came that way, and arrived at that time on the steady clock; now, if it is not known.
+    /// Returns the info of a message that came on that way. `arrival` is on the steady clock; if it is not known, now counts.
     pub(crate) fn new(way: Way, arrival: Option<Instant>, clock: &Clock) -> Self {
         let now = Now::read(clock);
         let publication = match way {
@@ -183,7 +183,7 @@ impl Now {
         Self { steady: clock.now(), system: clock.read(ClockKind::System) }
     }
 
-    /// Returns a moment on the system clock that lies before this one, given its time on the steady clock.
+    /// Returns the time of the system clock at an earlier time of the steady clock.
     fn system_time(&self, steady: Instant) -> Instant {
         self.system - self.steady.saturating_since(steady)
     }

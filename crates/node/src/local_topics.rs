@@ -19,16 +19,16 @@ use crate::info::Packet;
 use crate::matches::{Awaited, Matches};
 use crate::terms::Terms;
 
-/// The topics of one [graph](crate::Graph), as far as this process has ends of them.
+/// The topics of one [graph](crate::Graph) that have ends in this process.
 #[derive(Default)]
 pub(crate) struct LocalTopics {
-    /// The engine's topics behind them.
+    /// The engine's topics, through which ends of one form share messages.
     pub(crate) engine: Topics,
-    /// By name, and then by type.
+    /// Topics by name, and then by type.
     known: Mutex<BTreeMap<String, BTreeMap<String, Known>>>,
 }
 
-/// A topic that has ends, or gets its first one.
+/// A topic with the number of its ends. An end that is being added is counted already.
 struct Known {
     topic: Arc<LocalTopic>,
     ends: usize,
@@ -37,7 +37,7 @@ struct Known {
 /// A topic of one ROS type.
 struct LocalTopic {
     name: String,
-    /// The ROS type, as its ends are matched by it.
+    /// The part of the ROS type by which ends are matched.
     type_key: String,
     state: Mutex<Ends>,
     /// True while there are ends of more than one form.
@@ -56,18 +56,19 @@ struct End {
     form: Form,
     kind: EndKind,
     events: EndEvents,
-    /// The messages that were published while the end's first ones, which were kept for it, are being encoded.
+    /// Messages that were published while those that publishers kept for this late subscription are being encoded; else `None`.
     meanwhile: Option<Meanwhile>,
 }
 
-/// The newest messages for a subscription that cannot take them yet, as many as its depth says.
+/// Messages for a late subscription that has not got its kept messages yet: the newest ones, as many as its depth says, and the
+/// number of older ones that these displaced.
 #[derive(Default)]
 struct Meanwhile {
     messages: VecDeque<Packet>,
     lost: u64,
 }
 
-/// The messages that a publisher keeps for late subscriptions, at one moment, still to be encoded.
+/// Function that encodes the messages that a publisher kept for late subscriptions at one moment.
 pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 
 pub(crate) enum EndKind {
@@ -76,8 +77,8 @@ pub(crate) enum EndKind {
 }
 
 impl EndKind {
-    /// Returns the first policy that keeps a publisher and a subscription apart, `Ok` if they are matched, and `None` if both are
-    /// publishers, or both subscriptions.
+    /// Compares the quality of service of a publisher and a subscription. Returns `Ok` if they are matched, otherwise the first
+    /// policy that keeps them apart, and `None` if both are publishers or both subscriptions.
     fn fit(&self, other: &Self) -> Option<Result<(), QosPolicy>> {
         match (self, other) {
             (Self::Publisher { offered, .. }, Self::Subscription { requested, .. })
@@ -92,7 +93,7 @@ impl EndKind {
     }
 }
 
-/// Records in both ends' events that one of them has come.
+/// Records in the events of two ends that they are matched, or which policy keeps them apart.
 fn tell_both(one: &EndKind, of_one: &EndEvents, other: &EndKind, of_other: &EndEvents) {
     let Some(fit) = one.fit(other) else { return };
     for events in [of_one, of_other] {
@@ -108,7 +109,7 @@ fn tell_both(one: &EndKind, of_one: &EndEvents, other: &EndKind, of_other: &EndE
     }
 }
 
-/// An end of a topic, which is there until this is dropped.
+/// Guard of an end of a topic, which leaves the topic when this is dropped.
 pub(crate) struct LocalEnd {
     topics: Arc<LocalTopics>,
     topic: Arc<LocalTopic>,
@@ -117,7 +118,7 @@ pub(crate) struct LocalEnd {
 }
 
 impl LocalTopics {
-    /// Enters an end.
+    /// Adds an end to its topic, and creates the topic for its first end.
     pub(crate) fn enter(self: &Arc<Self>, address: Address, kind: EndKind, events: EndEvents) -> LocalEnd {
         let Address { name, type_key, form } = address;
         let mut topics = self.known.lock();
@@ -130,13 +131,13 @@ impl LocalTopics {
         let topic = Arc::clone(&known.topic);
         drop(topics);
         let id = topic.lock().next_id();
-        // Takes the end away again if encoding panics.
+        // Made before `join`, so that the end is removed again if encoding panics.
         let end = LocalEnd { topics: Arc::clone(self), topic, id, form };
         end.join(kind, events);
         end
     }
 
-    /// Notes that an end has gone. The last one takes its topic along.
+    /// Counts an end of the topic less. The last end takes the topic along.
     fn forget(&self, topic: &LocalTopic) {
         let mut topics = self.known.lock();
         let Some(types) = topics.get_mut(&topic.name) else { return };
@@ -170,7 +171,7 @@ impl Ends {
         self.ends.windows(2).any(|ends| ends[0].form != ends[1].form)
     }
 
-    /// Returns what publishers of other forms keep for a subscription.
+    /// Returns the messages that publishers of other forms have kept for a late subscription, still to be encoded.
     fn kept_by_others(&self, form: &Form, kind: &EndKind) -> Vec<Kept> {
         let EndKind::Subscription { requested, .. } = kind else { return Vec::new() };
         if !requested.guarantees.include(Guarantees::TRANSIENT_LOCAL) {
@@ -183,7 +184,7 @@ impl Ends {
         kept.collect()
     }
 
-    /// Returns how many ends match that one.
+    /// Returns the number of ends that match the one with that id.
     fn matched_with(&self, id: u64) -> usize {
         let own = self.ends.iter().find(|end| end.id == id);
         own.map_or(0, |own| self.ends.iter().filter(|end| end.kind.matches(&own.kind)).count())
@@ -191,7 +192,8 @@ impl Ends {
 }
 
 impl End {
-    /// Hands on a message of another form, unless messages that are older are still to come.
+    /// Passes the subscription an encoded message of a publisher of another form, if the two match. The message waits if older
+    /// ones are still being encoded.
     fn push(&mut self, offered: Terms, packet: &Packet) {
         let EndKind::Subscription { requested, delivery } = &self.kind else { return };
         match &mut self.meanwhile {
@@ -207,7 +209,7 @@ impl End {
         }
     }
 
-    /// Hands on the messages that were kept for this end, and those that came meanwhile.
+    /// Passes the subscription the messages that were kept for it, and then those that were published meanwhile.
     fn catch_up(&mut self, kept: Vec<Packet>) {
         let Some(Meanwhile { messages, lost }) = self.meanwhile.take() else { return };
         if let EndKind::Subscription { delivery, .. } = &self.kind {
@@ -224,7 +226,8 @@ impl LocalEnd {
         for other in &state.ends {
             tell_both(&other.kind, &other.events, &kind, &events);
         }
-        // What is kept and what is published from now on are told apart under the lock, so nothing is heard twice or not at all.
+        // The lock separates messages that were kept from those that are published from now on, so none is delivered twice or not
+        // at all.
         let kept = state.kept_by_others(&self.form, &kind);
         let depth = if let EndKind::Subscription { delivery, .. } = &kind { delivery.depth() } else { 0 };
         let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
@@ -246,15 +249,16 @@ impl LocalEnd {
         }
     }
 
-    /// True if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
+    /// Returns true if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
     pub(crate) fn is_mixed(&self) -> bool {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
-    /// Publishes through `publish`, and hands what `encode` makes of the message to subscriptions of other forms. `packet` is what it
-    /// has made already.
+    /// Publishes a message: `publish` passes it to ends of the same form, and subscriptions of other forms get it encoded.
+    /// `packet` is the encoded message. If it is `None` and there is an end of another form, `encode` encodes it.
     ///
-    /// Takes turns with subscriptions that come just then. What `publish` returns is dropped after the unlock.
+    /// Locks, so that a subscription that is being added gets the message once. The result of `publish` is dropped after the
+    /// unlock.
     pub(crate) fn publish<R>(
         &self,
         mut packet: Option<Packet>,
@@ -277,14 +281,14 @@ impl LocalEnd {
         drop(published);
     }
 
-    /// Returns the number of ends of this process that it is matched with.
+    /// Returns the number of ends of this process that this end is matched with.
     pub(crate) fn count(&self) -> usize {
         self.topic.lock().matched_with(self.id)
     }
 
-    /// Waits until it is matched with an end of this process, or until `outside` is there.
+    /// Waits until this end is matched with an end of this process, or until `outside` resolves.
     pub(crate) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
-        // Not owned: a future that is kept for long does not keep the topic.
+        // Weak, so that a future that is kept for long does not keep the topic.
         let (topic, id) = (Arc::downgrade(&self.topic), self.id);
         let here = async move {
             loop {
@@ -312,7 +316,7 @@ impl LocalEnd {
 }
 
 impl LocalEnd {
-    /// Leaves the topic: it is matched with nobody any more, and gets nothing that others encode.
+    /// Removes the end from its topic. It has no matches any more, and gets no encoded messages.
     pub(crate) fn leave(&self) {
         let mut state = self.topic.lock();
         let at = state.ends.iter().position(|end| end.id == self.id);
@@ -341,7 +345,7 @@ impl Drop for LocalEnd {
     }
 }
 
-/// Ends that one of this process is matched with: those here, and those that the middleware knows of.
+/// Matches of an end of this process: ends of this process, and those that the middleware knows of.
 pub(crate) struct AllMatches {
     pub(crate) here: Arc<LocalEnd>,
     pub(crate) outside: Option<Box<dyn Matches>>,

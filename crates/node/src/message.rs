@@ -22,7 +22,8 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
     }
 }
 
-/// Decoder of a subscription's messages, which may know more about the type than Rust does.
+/// Decoder of a subscription's messages. It may know more about the type than Rust does, such as the definition of dynamic
+/// messages.
 ///
 /// The decoder of a [`Message`] is `PhantomData`, which has no size.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {

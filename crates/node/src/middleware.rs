@@ -74,7 +74,7 @@ pub trait Middleware: Send + Sync + 'static {
 
 /// The middleware's side of a node.
 pub trait NodeEnd: Send + Sync + 'static {
-    /// Creates a publisher of payloads of that type. Enters into `events` what happens to it with ends of other processes.
+    /// Creates a publisher of payloads of that type. Records in `events` what happens between it and ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -88,8 +88,8 @@ pub trait NodeEnd: Send + Sync + 'static {
 
     /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It receives
     /// messages that are sent from then on; those that publishers kept only if `qos` is transient local. It must leave out
-    /// messages that were published through the same middleware object, because this crate delivers those itself. Enters into `events`
-    /// what happens to it with ends of other processes.
+    /// messages that were published through the same middleware object, because this crate delivers those itself. Records in
+    /// `events` what happens between it and ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -102,8 +102,8 @@ pub trait NodeEnd: Send + Sync + 'static {
         events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused>;
 
-    /// Creates a server. The returned source has its requests, each with the way of its response. It has no requests that were
-    /// sent to an earlier server, and keeps no more than the depth of `qos`.
+    /// Creates a server. The items of the returned source are the requests, each with the way of its response. There are no
+    /// requests that were sent to an earlier server, and no more of them wait than the depth of `qos`.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -138,14 +138,14 @@ impl fmt::Debug for SubscriptionEnd {
 /// Requests of a server, each with the way of its response.
 pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attachment = ()>>;
 
-/// The middleware's side of a publisher. It is [matched](Matches) with subscriptions of other processes, as
-/// [`NodeEnd::create_subscription`] describes them.
+/// The middleware's side of a publisher. Its [matches](Matches) are subscriptions of other processes.
 pub trait PublisherEnd: Matches {
     /// Returns true if any subscription may get the next message, now or later. Otherwise the message is not even encoded.
     /// Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
-    /// Returns its id: the same as subscriptions of other processes see in the [publication](crate::Publication) of each message.
+    /// Returns the publisher's id: the one that subscriptions of other processes see in the [publication](crate::Publication) of
+    /// each message.
     fn gid(&self) -> Gid;
 
     /// Notes a message that is not sent, because no subscription would get it. A middleware that numbers messages counts it. A
@@ -155,8 +155,8 @@ pub trait PublisherEnd: Matches {
     /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does nothing.
     fn assert_liveliness(&self) {}
 
-    /// Sends a message, without waiting for subscriptions. It may take the bytes out of `payload`, and leaves there the memory
-    /// that the next message is encoded into.
+    /// Sends a message, without waiting for subscriptions. It may take the memory of `payload`. The memory that it leaves there
+    /// is used for the next message.
     ///
     /// # Errors
     /// If the message is lost.

@@ -21,7 +21,7 @@ pub(crate) struct Network {
     pub(crate) graph: Arc<Graph>,
     /// The middleware. With `None`, nodes reach only nodes of the same context.
     pub(crate) middleware: Option<Box<dyn Middleware>>,
-    /// The threads of middlewares, for as long as nodes talk through one.
+    /// The context's list of threads of middlewares, kept for as long as nodes use a middleware.
     pub(crate) _threads: Option<Arc<ForeignList>>,
     /// The parameters of all nodes.
     pub(crate) stores: Mutex<Vec<Weak<Store>>>,

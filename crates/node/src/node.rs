@@ -158,7 +158,7 @@ pub enum NodeError {
     Offer {
         /// The node's name.
         node: NodeName,
-        /// The problem.
+        /// The error.
         reason: String,
     },
 }
@@ -187,11 +187,12 @@ struct Core {
     own: OnceLock<OwnGroup>,
     _presence: Presence,
     link: Link,
-    // Declared after the link, so that it is dropped after it: the link says goodbye through the network.
+    // Declared after the link, so that it is dropped after it: the end of the link still uses the network to leave it.
     network: Arc<Network>,
     /// The main executor. Weak, because its callbacks may own the node.
     main: Weak<MainExecutor>,
-    /// The executor in its place. It drops its callbacks when it ends, so it may be held.
+    /// The executor that the node's options name in place of the main one. It drops its callbacks when it ends, so the node may
+    /// hold its handle.
     executor: Option<ExecutorHandle>,
 }
 
@@ -232,7 +233,7 @@ impl Node {
         Ok(Self { core: Arc::new(core), standard: Arc::default() })
     }
 
-    /// Returns the same node for entities that belong to the node itself, so that they do not keep it alive.
+    /// Returns the same node for the entities of its default services. Holding it does not keep these services alive.
     pub(crate) fn without_standard(&self) -> Self {
         Self { core: Arc::clone(&self.core), standard: Arc::default() }
     }

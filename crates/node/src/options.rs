@@ -47,7 +47,7 @@ impl Common {
     }
 }
 
-/// The setters of [`Common`], for what has a callback.
+/// The setters of [`Common`], for the options of every entity with a callback.
 macro_rules! common_setters {
     () => {
         /// Sets the name under which the entity appears in messages, traces, chains and loss counts.

@@ -84,7 +84,8 @@ impl<M: Encode> Publisher<M> {
 
     /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each message is one, too.
     ///
-    /// It keeps a publisher alive. Over Cyclone DDS one whose lease has ended is alive again, for other processes, with its next message.
+    /// The sign extends the lease of a publisher that is alive. Over Cyclone DDS, a publisher whose lease has ended is alive
+    /// again, for other processes, with its next message.
     ///
     /// Locks for a moment.
     pub fn assert_liveliness(&self) {

@@ -12,16 +12,16 @@ pub struct Qos {
     pub durability: Durability,
     /// Number of messages that are kept: see [`History`].
     pub history: History,
-    /// Longest time between two messages of a publisher; `None` is no limit. A subscription that requests one is matched only with
-    /// publishers that offer one as short. Missed deadlines are an [event](crate::DeadlineMissed).
+    /// Longest time between two messages of a publisher; `None` is no limit. A subscription that requests a deadline is matched
+    /// only with publishers that offer the same or a shorter one. Missed deadlines are an [event](crate::DeadlineMissed).
     pub deadline: Option<Duration>,
     /// Time after which a message is not worth receiving any more; `None` is no limit. It is a publisher's: see
     /// [`with_lifespan`](Self::with_lifespan).
     pub lifespan: Option<Duration>,
     /// Signs of life that a publisher gives: see [`Liveliness`].
     pub liveliness: Liveliness,
-    /// Longest time between two signs of life of a publisher; `None` is no limit. A subscription that requests one is matched only
-    /// with publishers that offer one as short.
+    /// Longest time between two signs of life of a publisher; `None` is no limit. A subscription that requests a lease is matched
+    /// only with publishers that offer the same or a shorter one.
     pub liveliness_lease_duration: Option<Duration>,
 }
 
@@ -86,8 +86,8 @@ impl Qos {
         self.liveliness_lease_duration.filter(|lease| !lease.is_zero())
     }
 
-    /// Returns true if it has anything to do with time. Ends with such a quality of service exchange encoded messages, so that all
-    /// others need not know of time.
+    /// Returns true if it has a deadline, a lifespan, a lease or manual liveliness. Ends with such a quality of service exchange
+    /// encoded messages, so that all other ends need no code for time.
     pub(crate) fn is_timed(&self) -> bool {
         self.deadline().is_some()
             || self.lifespan().is_some()

@@ -28,7 +28,7 @@ pub struct Server {
     registration: Registration,
 }
 
-/// A server as its node and the graph know it.
+/// The parts of a server besides its entity: its count of unsent responses and its entry in the graph, which is dropped with it.
 struct Registration {
     responder: Responder,
     _presence: Presence,
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// Server without its callback.
+/// A server before it has its callback.
 pub(crate) struct Draft<S: Service> {
     options: EntityOptions,
     requests: Requests<S>,
@@ -123,7 +123,7 @@ impl<S: Service> Draft<S> {
         Ok(Self { options, requests, registration })
     }
 
-    /// Adds the entity, which `create` makes from options, source and responder.
+    /// Creates the entity with `create`, from options, source and responder.
     pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,

@@ -55,9 +55,9 @@ impl Offers {
 }
 
 impl Node {
-    /// Starts what a new node offers, on `executor`.
+    /// Starts the default services that `offers` has, on `executor`.
     pub(crate) fn offer(&self, offers: Offers, executor: &ExecutorHandle) -> Result<(), NodeError> {
-        // The entities must not keep themselves alive.
+        // The entities hold this node. It does not hold the entities, so they do not keep themselves alive.
         let node = self.without_standard();
         let failed = |reason: String| NodeError::Offer { node: self.name().clone(), reason };
         let rosout = offers.rosout.then(|| node.publish_rosout(executor)).transpose();

@@ -19,7 +19,7 @@ use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::qos::Qos;
 
-/// Receives the messages of a topic.
+/// Subscription to a topic, whose callback gets its messages.
 ///
 /// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
 /// running is not waited for.
@@ -29,7 +29,7 @@ pub struct Subscription {
     registration: Registration,
 }
 
-/// A subscription as its node, the graph and the middleware know it.
+/// The parts of a subscription besides its entity: its matches, its events and its entry in the graph, which is dropped with it.
 struct Registration {
     matches: Box<dyn Matches>,
     events: EndEvents,
@@ -87,7 +87,7 @@ impl fmt::Debug for Subscription {
     }
 }
 
-/// A subscription without its callback.
+/// A subscription before it has its callback.
 pub(crate) struct Draft<D: Decode> {
     options: EntityOptions,
     messages: Messages<D>,
@@ -95,7 +95,7 @@ pub(crate) struct Draft<D: Decode> {
     registration: Registration,
 }
 
-/// The parts of a subscription that do not depend on the type of its messages.
+/// The parts of a new subscription that do not depend on the type of its messages.
 struct Plan {
     topic: String,
     resolved: FullName,
@@ -154,7 +154,7 @@ impl<D: Decode> Draft<D> {
         Ok(Subscription::new(entity, registration))
     }
 
-    /// Gives it a callback that needs no payload, on a group of any kind.
+    /// Creates the subscription with a callback that needs no payload, on a group of any kind.
     pub(crate) fn finish_plain(
         self,
         group: &impl Group,

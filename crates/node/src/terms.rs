@@ -10,11 +10,11 @@ use crate::qos::{Durability, Liveliness, Qos, Reliability};
 /// Quality of service that a publisher offers or a subscription requests, as far as their match depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
-    /// The part that the engine compares, too.
+    /// Reliability and durability, which the engine compares, too.
     pub(crate) guarantees: Guarantees,
-    /// Longest time between two messages.
+    /// Longest time between two messages. [`Duration::MAX`] is no limit.
     deadline: Duration,
-    /// Longest time without a sign of life.
+    /// Longest time without a sign of life. [`Duration::MAX`] is no limit.
     lease: Duration,
     liveliness: Liveliness,
 }

@@ -9,7 +9,7 @@ pub(crate) struct Watchers<T> {
     last: u64,
 }
 
-/// A watcher.
+/// Entry of a watcher.
 #[derive(Debug)]
 pub(crate) struct Watcher<T> {
     number: u64,

@@ -278,7 +278,7 @@ impl<A: Action> ActionClient<A> {
         self.cancel(GoalInfo { stamp, ..GoalInfo::default() })
     }
 
-    /// Sends a request to cancel. The server decides which goals it means.
+    /// Sends a request to cancel. The server decides which goals the request means.
     pub(crate) fn cancel(
         &self,
         goal_info: GoalInfo,

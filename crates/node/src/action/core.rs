@@ -113,7 +113,7 @@ impl<A: Action> Core<A> {
         self.lock().book.select(info.goal_id.into(), info.stamp)
     }
 
-    /// Marks the goals as canceling. Returns those that are, because some may have ended meanwhile.
+    /// Marks the goals as canceling. Returns those that are canceling now; the others have ended meanwhile.
     pub(crate) fn cancel(&self, goals: Vec<(GoalInfo, Arc<Kept<A>>)>) -> Vec<GoalInfo> {
         let is_canceling: Vec<bool> = self.change(|state| {
             let cancel = |(_, kept): &(GoalInfo, Arc<Kept<A>>)| {
@@ -125,8 +125,8 @@ impl<A: Action> Core<A> {
             };
             goals.iter().map(cancel).collect()
         });
-        // The other references are dropped here, outside the lock: they may be the last ones, if the book has forgotten their
-        // goals.
+        // The references to the other goals are dropped here, outside the lock: they may be the last ones, if the book has
+        // forgotten these goals.
         let canceling =
             goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
         let canceling: Vec<_> = canceling.collect();
@@ -204,8 +204,8 @@ impl<A: Action> Core<A> {
         changed
     }
 
-    /// Publishes the status until it is current. Only one thread at a time does, without holding the lock, so the last
-    /// message that subscriptions get is the current status.
+    /// Publishes the status until it is current. Only one thread at a time does so, without holding the lock. So the last message
+    /// that subscriptions get is the current status.
     fn publish_status(&self) {
         /// Lets other threads publish again when it is dropped, also after a panic.
         struct Turn<'a, A: Action>(&'a Core<A>);

@@ -16,7 +16,7 @@ use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
 use crate::service::Responder;
 
-/// Cheap to clone, because each entity has one.
+/// Handling of an action server's requests, which the server's entities share. Cheap to clone.
 pub(crate) struct Desk<A: Action> {
     pub(crate) core: Arc<Core<A>>,
     pub(crate) accepted: Accepted<A>,

@@ -183,7 +183,7 @@ impl fmt::Debug for ActionServer {
     }
 }
 
-/// Server without its callbacks.
+/// An action server before it has its callbacks.
 struct Parts<A: Action> {
     action: String,
     desk: Desk<A>,

@@ -32,9 +32,9 @@ struct Progress<F> {
     accepted: Option<Time>,
     /// The latest stamp in a status that does not contain this goal.
     others_until: Option<Time>,
-    /// The last server has gone since the goal was sent.
+    /// True if the last server has gone since the goal was sent.
     is_orphan: bool,
-    /// There will be no more feedback.
+    /// True if there will be no more feedback.
     has_ended: bool,
     /// True if a stream of the feedback exists.
     is_wanted: bool,
@@ -58,7 +58,7 @@ impl<F> Tracked<F> {
         self.lock().state
     }
 
-    /// Records that the server accepted it. Servers that do not say when give a stamp of zero.
+    /// Records that the server accepted the goal. Servers that do not say when give a stamp of zero.
     pub(crate) fn accept(&self, stamp: Time) {
         let mut progress = self.lock();
         progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
@@ -174,7 +174,7 @@ impl<F> Goals<F> {
         self.lock().goals.iter().filter_map(|(_, goal)| goal.upgrade()).collect()
     }
 
-    /// Notes that the last server has gone. Its last words may still be under way.
+    /// Notes that the last server has gone. Its last feedback may still be under way.
     pub(crate) fn orphan(&self) {
         for goal in self.alive() {
             let mut progress = goal.lock();
@@ -263,7 +263,7 @@ pub struct FeedbackStream<A: Action> {
 }
 
 impl<A: Action> FeedbackStream<A> {
-    /// Waits for the next feedback, and returns it; `None` at the end. It is there for those who need nothing else of a stream.
+    /// Waits for the next feedback, and returns it; `None` at the end. It needs no crate with methods of streams.
     pub async fn next(&mut self) -> Option<A::Feedback> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

@@ -98,8 +98,9 @@ fn checked_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the name that a node gets by the rules. The first rule for the name counts, and the first one for the
-/// namespace. Rules for one node only name it as it is called after the first step, as in rcl.
+/// Returns the name that a node gets by the rules: first the first rule for its name counts, and then the first one for its
+/// namespace. As in rcl, a rule for one node names it by its original name in the first step, and by the name after this step in
+/// the second one.
 pub(crate) fn node_name(rules: &[RemapRule], namespace: &str, name: &str) -> Result<NodeName, NameError> {
     let first = |scope: &Scope, name: &str| {
         let rule = rules.iter().find(|rule| rule.scope == *scope && rule.is_for(name));
@@ -125,7 +126,7 @@ impl Remaps {
         Ok(Self(remaps))
     }
 
-    /// Returns the name in place of this one. The first rule that matches counts.
+    /// Returns the name that replaces this one, or the name itself. The first rule that matches counts.
     pub(crate) fn apply(&self, name: FullName, kind: NameKind) -> FullName {
         let is_for = |only: &Option<NameKind>| only.is_none_or(|only| only == kind);
         let rule = self.0.iter().find(|(from, only, _)| *from == name && is_for(only));

@@ -73,7 +73,7 @@ pub struct ByReferenceTo<Form>(PhantomData<Form>);
 /// The messages of a subscription.
 #[doc(hidden)]
 pub trait Arrivals<M>: Source<Item = Received<M>> {
-    /// Returns the same messages with what their callback can ask of them.
+    /// Returns the same messages, each with its [`MessageInfo`], for callbacks that take it.
     fn informed(self) -> impl Source<Item = (Received<M>, MessageInfo)>;
 }
 

@@ -13,7 +13,7 @@ pub trait Returned: 'static {
 pub enum Nothing {}
 
 impl Returned for Nothing {
-    /// The error is its message.
+    /// `Err` has the error's text.
     type Value = Result<(), String>;
 }
 

@@ -27,14 +27,14 @@ pub enum SubscriptionSide {}
 
 /// A publisher or subscription, whose [events](Event) callbacks are told of.
 pub trait Eventful {
-    /// The side of the topic that it is on.
+    /// Side of the topic: publisher or subscription.
     type Side;
 
-    /// Returns the record of its events.
+    /// Returns the record of the end's events.
     #[doc(hidden)]
     fn events(&self) -> &EndEvents;
 
-    /// Returns the name of its callbacks' entities, without the event's.
+    /// Returns the first part of the names of its callbacks' entities. The event's name follows.
     #[doc(hidden)]
     fn entity_name(&self) -> String;
 }

@@ -8,7 +8,8 @@ use super::record::EndEvents;
 use super::status::DeadlineMissed;
 use super::timed::Timed;
 
-/// Missed deadlines of an end, calculated from the times of its messages. Nothing runs for it while no callback wants to be told.
+/// Missed deadlines of an end, calculated from the times of its messages. No timer runs for it unless a callback wants to be told
+/// of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     /// Never zero.
@@ -45,7 +46,7 @@ impl Deadline {
         before.is_none()
     }
 
-    /// Returns the state at that time, and notes what is missed.
+    /// Returns the state at `now`, and notes the periods that were missed by then.
     fn look(&mut self, now: Instant) -> State {
         let Some(last) = self.last else { return State { missed: self.missed, next: None } };
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);

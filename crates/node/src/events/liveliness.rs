@@ -8,7 +8,8 @@ use super::record::EndEvents;
 use super::status::{LivelinessChanged, LivelinessLost};
 use super::timed::Timed;
 
-/// The lease of a publisher whose program gives the signs of life. Nothing runs for it while no callback wants to be told.
+/// The lease of a publisher whose program gives the signs of life. No timer runs for it unless a callback wants to be told of its
+/// end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lease {
     duration: Duration,
@@ -16,8 +17,8 @@ pub(super) struct Lease {
     last: Instant,
     /// Number of times that the lease was found to have ended.
     lost: u64,
-    /// True if it was found to have ended since the last sign of life. A sign that is noted afterwards with an earlier time begins a
-    /// new lease: whoever was told of the end does not sleep, so he must be told.
+    /// True if it was found to have ended since the last sign of life. A sign that is noted afterwards, even with an earlier
+    /// time, begins a new lease. Callbacks must then be notified, because no timer wakes them after the end of a lease.
     has_ended: bool,
 }
 
@@ -40,7 +41,7 @@ impl Lease {
         self.last + self.duration
     }
 
-    /// Returns true if it has ended at that time, which is noted.
+    /// Notes if the lease has ended at `now`, and returns true in that case.
     fn look(&mut self, now: Instant) -> bool {
         if !self.has_ended && now > self.end() {
             self.has_ended = true;
@@ -70,7 +71,7 @@ impl Timed for LivelinessLost {
     }
 }
 
-/// Numbers of a subscription's publishers.
+/// Numbers of a subscription's publishers that are alive, and that are not.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Alive {
     pub(super) alive: usize,
@@ -86,7 +87,8 @@ impl Timed for LivelinessChanged {
             (state.elsewhere, state.publishers.clone())
         };
         let mut next: Option<Instant> = None;
-        // Their locks are taken without the subscription's: a publisher takes that of its subscriptions under its own.
+        // The publishers' locks are taken without the subscription's lock, because a publisher locks its subscriptions under its
+        // own lock.
         for publisher in publishers {
             let mut state = publisher.lock();
             if state.lease.as_mut().is_some_and(|lease| lease.look(now)) {

@@ -1,4 +1,4 @@
-//! Events of publishers and subscriptions: who is matched, what does not fit, what was lost.
+//! Events of publishers and subscriptions: matches, quality of service that does not fit, and lost messages.
 //!
 //! The middleware and the topics of this process record events in an end's [`EndEvents`], on any thread. A callback is an entity whose
 //! source compares the record with what the callback was last told. So any number of events between two runs become one, no event is

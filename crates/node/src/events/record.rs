@@ -57,7 +57,7 @@ impl EndEvents {
         Self(Arc::new(Record { state, losses: OnceLock::new(), is_timed }))
     }
 
-    /// Returns true if the end must be told of its messages.
+    /// Returns true if the end has a deadline or a lease. Its messages and signs of life are then noted.
     pub(crate) fn is_timed(&self) -> bool {
         self.0.is_timed
     }
@@ -75,7 +75,8 @@ impl EndEvents {
     pub(crate) fn message(&self, now: Instant) {
         let mut state = self.lock();
         let is_first = state.deadline.as_mut().is_some_and(|deadline| deadline.message(now));
-        // Whoever waits for the first period knows when later ones end.
+        // The first message starts the first period, whose end callbacks must now wait for. They find the ends of later ones by
+        // themselves.
         if is_first {
             state.notify();
         }
@@ -91,13 +92,13 @@ impl EndEvents {
         self.lock().is_over
     }
 
-    /// Notes that a subscription is matched with a publisher of this process.
+    /// Notes that this subscription is matched with a publisher of this process.
     pub(crate) fn follow(&self, publisher: &Self) {
         publisher.lock().followers.push(Arc::downgrade(&self.0));
         self.change(|state| state.publishers.push(publisher.clone()));
     }
 
-    /// Notes that a subscription is not matched with a publisher of this process any more.
+    /// Notes that this subscription is not matched with a publisher of this process any more.
     pub(crate) fn unfollow(&self, publisher: &Self) {
         publisher.lock().followers.retain(|follower| !std::ptr::eq(follower.as_ptr(), &raw const *self.0));
         let mut gone = None;
@@ -105,17 +106,17 @@ impl EndEvents {
             let at = state.publishers.iter().position(|other| Arc::ptr_eq(&other.0, &publisher.0));
             gone = at.map(|at| state.publishers.swap_remove(at));
         });
-        // Without the lock.
+        // Dropped without the lock.
         drop(gone);
     }
 
-    /// Sets the number of publishers of other processes that a subscription is matched with and that are alive, and the number of those
-    /// that are not.
+    /// Sets the number of publishers of other processes that this subscription is matched with and that are alive, and the number
+    /// of those that are not alive.
     pub fn liveliness(&self, alive: usize, not_alive: usize) {
         self.change(|State { elsewhere, .. }| *elsewhere = Alive { alive, not_alive });
     }
 
-    /// Notes that the end is matched with one more.
+    /// Notes that the end is matched with one more end.
     pub fn match_came(&self) {
         self.change(|State { matched, .. }| {
             matched.current += 1;
@@ -123,12 +124,12 @@ impl EndEvents {
         });
     }
 
-    /// Notes that an end has gone that it was matched with.
+    /// Notes that an end that this one was matched with has gone.
     pub fn match_went(&self) {
         self.change(|State { matched, .. }| matched.current = matched.current.saturating_sub(1));
     }
 
-    /// Notes an end of the same topic that it is not matched with because of that policy.
+    /// Notes an end of the same topic with which this one is not matched because of that policy.
     pub fn incompatible(&self, policy: QosPolicy) {
         self.change(|State { incompatible, .. }| {
             incompatible.total += 1;
@@ -166,14 +167,14 @@ impl fmt::Debug for EndEvents {
     }
 }
 
-/// Part of the record that a callback is told of.
+/// Event that is calculated from a part of the record.
 pub(super) trait Told: Send + Sized + 'static {
     /// The part of the record.
     type Totals: Default + Copy + PartialEq + Send + 'static;
 
     fn totals(state: &State) -> Self::Totals;
 
-    /// Returns the event that has led from the one to the other.
+    /// Returns the event that has led from the part `before` to `now`.
     fn between(before: Self::Totals, now: Self::Totals) -> Self;
 }
 
@@ -218,7 +219,7 @@ impl Told for IncompatibleQos {
     }
 }
 
-/// A record with a source that is notified of its changes, until this value is dropped.
+/// A record with an entry among its watchers, which is notified of changes until this value is dropped.
 pub(super) struct Watched {
     pub(super) events: EndEvents,
     number: u64,
@@ -238,7 +239,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         let removed = self.events.lock().watchers.remove(self.number);
-        // Without the lock.
+        // Dropped without the lock.
         drop(removed);
     }
 }

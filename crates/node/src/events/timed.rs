@@ -12,11 +12,11 @@ pub(super) trait Timed: Send + Sized + 'static {
     /// Totals from which the event is calculated.
     type Totals: Default + Copy + PartialEq + Send + 'static;
 
-    /// Returns the totals at that time, and the time at which they change next if nothing else happens until then. Whatever else
-    /// changes them notifies.
+    /// Returns the totals at `now`, and the time at which they change next if nothing happens until then but time passing. Other
+    /// changes of the totals notify.
     fn look(events: &EndEvents, now: Instant) -> (Self::Totals, Option<Instant>);
 
-    /// Returns the event that has led from the one to the other.
+    /// Returns the event that has led from the totals `before` to `now`.
     fn between(before: Self::Totals, now: Self::Totals) -> Self;
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Passing<E: Timed> {
     told: E::Totals,
     notifier: Option<Notifier>,
     alarm: Option<Sleep>,
-    /// True once it has looked, from when on it is notified of what follows.
+    /// True after the first take. From then on the alarm and other changes notify.
     has_looked: bool,
 }
 
@@ -36,7 +36,7 @@ impl<E: Timed> Passing<E> {
         Self { watched, told, notifier: None, alarm: None, has_looked: false }
     }
 
-    /// Sleeps until that time.
+    /// Has the entity notified at that time on the steady clock.
     fn sleep_until(&mut self, notifier: &Notifier, due: Instant) {
         let waker = Waker::from(notifier.clone());
         let mut alarm = notifier.sleep_until(ClockKind::Steady, due);

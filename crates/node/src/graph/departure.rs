@@ -6,18 +6,19 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 use super::{EndpointKind, Graph, GraphChange};
 
-/// Those who are told of departures.
+/// Watchers that are told when the last endpoint of a kind and name has gone.
 pub(super) type Watchers = crate::watchers::Watchers<Watched>;
 
-/// Endpoints that a watcher watches, by kind and name.
+/// The kind and name of the endpoints that a watcher watches, and their state.
 #[derive(Default, Debug)]
 pub(super) struct Watched {
     of: Option<(EndpointKind, String)>,
-    /// The last of them has gone, and nobody has taken note yet.
+    /// True if the last of these endpoints has gone and the watcher has not taken that yet.
     has_gone: bool,
 }
 
-/// Tells those who watch an endpoint that has gone. `is_left` returns true if there is another one of that kind and name.
+/// Tells the watchers of endpoints that have gone, and returns the notifiers to call. `is_left` returns true if there is another
+/// endpoint of that kind and name; its watchers are not told.
 pub(super) fn tell(
     watchers: &mut Watchers,
     changes: &[GraphChange],
@@ -39,7 +40,7 @@ pub(super) fn tell(
     told
 }
 
-/// Has an item each time that the last endpoint of a kind and name left the graph.
+/// Source with an item each time that the last endpoint of a kind and name has left the graph.
 pub(crate) struct Departures {
     graph: Arc<Graph>,
     number: u64,

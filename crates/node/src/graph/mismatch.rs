@@ -8,25 +8,25 @@ use crate::qos::{Durability, Reliability};
 /// The conditions under which a middleware connects two ends of one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Matching {
-    /// The same type by name, and a quality of service that fits. The middleware itself tells of the latter.
+    /// The same type by name, and a quality of service that fits. The middleware itself reports one that does not fit.
     #[default]
     ByName,
     /// The same type by name and hash, whatever the quality of service.
     ByHash,
 }
 
-/// The effect of what keeps two ends apart.
+/// Effect of most mismatches, in the text of the log.
 const DEAF: &str = "the two hear nothing of each other";
 
-/// A mismatch: the matter, by which it is told once, and the text.
+/// A mismatch: the matter, which is logged once, and the text for the log.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Mismatch {
     pub(super) matter: String,
     pub(super) text: String,
 }
 
-/// Returns what does not fit between two ends, if they are two ends of one topic or service. Two of this process (`both_ours`) are
-/// connected without the middleware, which then has nothing to tell of them.
+/// Returns the mismatch of two ends, or `None` if they fit or are not two ends of one topic or service. Two ends of this process
+/// (`both_ours`) are connected without the middleware, so it reports nothing about their quality of service.
 pub(super) fn find(one: &Endpoint, other: &Endpoint, matching: Matching, both_ours: bool) -> Option<Mismatch> {
     if one.name != other.name {
         return None;
@@ -81,7 +81,8 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
     Some((format!("{one}, {other}"), text))
 }
 
-/// The one end does not give all that the other one asks for. By the rules of DDS that keeps them apart.
+/// Returns the policy by which one end does not offer all that the other one demands, and the text for the log. By the rules of
+/// DDS this keeps the two apart.
 fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     if asks.kind != EndpointKind::Subscription {
         return None;
@@ -132,7 +133,7 @@ fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(Str
     Some((what.to_owned(), text))
 }
 
-/// Returns a time whose absence is no limit.
+/// Returns the time, or the longest one if there is no limit.
 fn limit(time: Option<Duration>) -> Duration {
     time.unwrap_or(Duration::MAX)
 }

@@ -1,7 +1,7 @@
 //! The ROS graph: nodes, and their endpoints of topics and services.
 //!
-//! The nodes of this process are entered above the seam. A middleware enters those of other processes. Entering calls
-//! no user code and waits for none: watchers are notified, and take the changes on an executor's thread.
+//! This crate enters the nodes of this process, and a middleware those of other processes. Entering calls no user code and waits
+//! for none: watchers are notified, and take the changes on an executor's thread.
 
 mod changes;
 mod departure;
@@ -236,7 +236,7 @@ impl Graph {
         state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
     }
 
-    /// Returns true if ends are connected only where the quality of service that is offered is what is asked for.
+    /// Returns true if ends are connected only where the offered quality of service meets the demanded one.
     pub(crate) fn matches_qos(&self) -> bool {
         self.matching == Matching::ByName
     }
@@ -265,7 +265,7 @@ impl Graph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes changes about another process.
+    /// Makes changes that enter no end of this process.
     fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
@@ -300,12 +300,12 @@ impl Graph {
 }
 
 impl Graph {
-    /// Returns what does not fit between endpoints that came and others. At least one of the two is of this process.
+    /// Returns the mismatches between endpoints that came and all others. At least one of the two is of this process.
     fn mismatches(&self, state: &State, whose: Whose, changes: &[GraphChange]) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
         for change in changes {
             let GraphChange::EndpointCame(endpoint) = change else { continue };
-            // Entries of this process come first. Entries of other processes are not compared with each other.
+            // The map has entries of this process first. Two entries of other processes are not compared with each other.
             let others = state.endpoints.iter().take_while(|(id, _)| whose == Whose::Ours || matches!(id, Id::Ours(_)));
             for (id, other) in others {
                 let both_ours = whose == Whose::Ours && matches!(id, Id::Ours(_));

@@ -46,7 +46,7 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Starts the node's work. Publishers send messages from then on.
+    /// Starts the node's work. Publishers send messages once this has succeeded.
     ///
     /// # Errors
     /// A failure leaves the node inactive.

@@ -48,7 +48,7 @@ pub enum TransitionError {
         node: String,
         /// The transition.
         transition: &'static str,
-        /// The callback's reason.
+        /// The reason that the callback returned.
         reason: String,
         /// The state that the node is in now.
         state: State,
@@ -60,7 +60,7 @@ pub enum TransitionError {
         node: String,
         /// The transition.
         transition: &'static str,
-        /// The callback's reason, followed by that of `on_error` if it failed, too.
+        /// The reason that the callback returned, followed by that of `on_error` if it failed, too.
         reason: String,
         /// The state that the node is in now.
         state: State,

@@ -38,7 +38,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         Ok(Self(Arc::new(Inner { node, group, stage, events, requests: Requests::default(), time })))
     }
 
-    /// Returns the transitions that the program requests.
+    /// Returns the queue of transitions that the program requests.
     pub(super) fn requests(&self) -> &Requests {
         &self.0.requests
     }

@@ -189,7 +189,7 @@ impl Edge {
         msgs::Transition { id: self.id, label: self.label.to_owned() }
     }
 
-    /// Returns the message that reports that a node took it.
+    /// Returns the message that reports that a node took this transition.
     pub(super) fn event(&self, at: Instant) -> msgs::TransitionEvent {
         let event = msgs::TransitionEvent {
             transition: self.message(),

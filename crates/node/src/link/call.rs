@@ -94,7 +94,7 @@ enum CallState<T> {
     Network(Awaited<Result<Bytes, CallError>>, Arc<AtomicU64>),
 }
 
-// Nothing in it is ever pinned in its place.
+// No field of it is ever pinned.
 impl<T> Unpin for Call<T> {}
 
 impl<T: DeserializeOwned> Future for Call<T> {

@@ -73,7 +73,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         Ok(Self { plain, with_origins, is_latched, gid, last: AtomicU64::new(0), clock: context.clock().clone() })
     }
 
-    /// True if it keeps messages for late subscriptions.
+    /// Returns true if it keeps messages for late subscriptions.
     pub(super) const fn is_latched(&self) -> bool {
         self.is_latched
     }

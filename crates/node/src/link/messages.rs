@@ -25,13 +25,14 @@ use crate::qos::Qos;
 /// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
 pub(crate) struct Messages<D: Decode> {
     decode: D,
-    // First nothing comes any more from either side, and then is counted what was left.
+    // The order of drops: first both ends, so that nothing arrives any more, and then the queues, which count the messages that
+    // were left.
     end: Arc<LocalEnd>,
     _outside: Option<Box<dyn Send>>,
     here: HereQueue<D::Message>,
     encoded: EncodedQueue,
     clock: Clock,
-    /// The time on the steady clock when it was created, at which messages that had been kept for it arrived.
+    /// The time of creation on the steady clock. Messages that publishers had kept for this subscription arrived then.
     created: Instant,
 }
 
@@ -74,11 +75,12 @@ impl<D: Decode> Messages<D> {
         let mut packet = self.encoded.pop(self.here.oldest_arrival());
         if packet.is_none() {
             if let Some((message, origin)) = Source::try_take(&mut self.here)? {
-                // Publishing puts it into the queue at once, unless it was kept for a late subscription.
+                // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was kept for a
+                // late subscription.
                 let arrival = origin.map(|origin| origin.published.max(self.created));
                 return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
             }
-            // The one that was older has made room for another, which is not there yet.
+            // A newer message is displacing the older one, and cannot be taken yet.
             packet = self.encoded.pop(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
@@ -89,7 +91,7 @@ impl<D: Decode> Messages<D> {
 
 impl<D: Decode> Drop for Messages<D> {
     fn drop(&mut self) {
-        // The handle of the subscription has it, too.
+        // The handle of the subscription holds the end, too, so dropping it here would not suffice.
         self.end.leave();
     }
 }

@@ -1,5 +1,5 @@
-//! The ends that a node's entities talk through: in this process directly, and beyond it through a middleware. Values become
-//! payloads here.
+//! The ends through which a node's entities communicate: in this process directly, and beyond it through a middleware. Values
+//! become payloads here.
 
 mod call;
 mod encoded;
@@ -42,7 +42,7 @@ pub(crate) type Subscribed<D> = (Messages<D>, Box<dyn Matches>, EndEvents);
 pub(crate) struct Link {
     context: Context,
     graph: Arc<Graph>,
-    /// `None`: the node talks to this process alone.
+    /// The middleware's side of the node. With `None`, the node reaches only this process.
     network: Option<Box<dyn NodeEnd>>,
 }
 
@@ -108,7 +108,8 @@ impl Link {
     }
 }
 
-/// Runs code of a message's type. A panic is an error like any other, because it must end neither the entity nor another one's thread.
+/// Runs code of a message's type. A panic becomes an error like any other, because it must end neither the entity nor the thread
+/// that it happens on.
 fn contain<T, E>(convert: impl FnOnce() -> Result<T, E>) -> Result<T, Box<dyn Error + Send + Sync>>
 where
     E: Into<Box<dyn Error + Send + Sync>>,

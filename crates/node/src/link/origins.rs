@@ -1,7 +1,7 @@
 //! The topic of messages together with their origins.
 //!
-//! Its type is the same for all messages. Behind these traits it is compiled here; without them, again in every program, because the
-//! compiler shares no generic code between crates that it optimises.
+//! The type of this topic is the same for all messages. Behind these traits its code is compiled here. Without them it would be
+//! compiled again in every program, because the compiler shares no generic code between crates that it optimises.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub(super) fn create_publisher(
     Ok(Arc::new(publisher))
 }
 
-/// The subscription's end: a source whose type is not told.
+/// The subscription's end of the topic: a source.
 pub(super) trait OriginQueue: Send {
     fn oldest_arrival(&self) -> Option<Instant>;
     fn len(&self) -> usize;

@@ -85,7 +85,7 @@ impl<M: Encode> PublisherLink<M> {
             let (name, kept) = (Arc::clone(&name), keeper());
             let now = clock.now();
             let packet = move |kept: &Arc<WithOrigin>| {
-                // Part of the lifespan is over.
+                // A part of the lifespan is over already.
                 let left =
                     lifespan.map(|lifespan| lifespan.saturating_sub(now.saturating_since(kept.origin.published)));
                 if left.is_some_and(|left| left.is_zero()) {
@@ -141,7 +141,7 @@ impl<M: Encode> PublisherLink<M> {
         let encoded = message.borrow().append_to(&mut payload).map_err(|error| failed(error.to_string()));
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
-            // First those of this process: they wait for nobody.
+            // First to subscriptions of this process: that never waits, while the middleware may.
             self.publish_here(message, crosses.then(|| Bytes::copy_from_slice(&payload)));
             end.publish(&mut payload)
         });
@@ -151,7 +151,7 @@ impl<M: Encode> PublisherLink<M> {
 
     fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
         let number = self.here.next_number();
-        // A message that it displaces is counted where it was.
+        // A message that this one displaces from a queue is counted by the subscription of that queue.
         if self.here.is_latched() || payload.is_some() {
             let (message, origin) = (message.into(), self.here.origin(number));
             let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);

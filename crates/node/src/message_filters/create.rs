@@ -17,7 +17,7 @@ use crate::group::{Group, OwnGroup};
 use crate::node::Node;
 use crate::on::On;
 
-/// The number of messages that are matched in one go of an input that keeps all of them.
+/// The part of [`Sets`]' batch, in messages, of an input that keeps all messages.
 const BATCH_OF_KEEP_ALL: usize = 100;
 
 impl<G: Group> On<'_, G> {
@@ -25,7 +25,7 @@ impl<G: Group> On<'_, G> {
     /// together as a tuple. See [`message_filters`](crate::message_filters). A topic is a `&str`, or a [`SyncInput`] with its quality
     /// of service.
     ///
-    /// A deployment file's depth is that of each topic.
+    /// A depth that a deployment file gives the synchronizer is that of each topic's queue.
     ///
     /// # Errors
     /// If a topic's or a type's name is invalid, the middleware refuses, or the group is gone.

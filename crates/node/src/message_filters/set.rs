@@ -23,7 +23,7 @@ pub trait Member: Sized + Send + 'static {
     /// The type of the message.
     type Message: Message + Stamped;
 
-    /// True if there is no set without it.
+    /// True if there is no set without this member.
     #[doc(hidden)]
     const IS_REQUIRED: bool;
 
@@ -56,12 +56,12 @@ pub(super) struct Opened {
     pub(super) message_type: TypeName,
 }
 
-/// A member of a tuple.
+/// Properties of a member of a tuple, without its type.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct MemberSpec {
     pub(super) is_required: bool,
-    /// Creates the subscription of its topic.
+    /// Function that creates the subscription of the member's topic.
     pub(super) open: fn(&Node, &str, &FullName, &Qos) -> Result<Opened, TopicError>,
 }
 

@@ -91,9 +91,9 @@ pub(super) struct Sets<S> {
     matching: Box<dyn Matching<AnyMessage>>,
     /// Sets that are still to be taken, complete or not.
     decided: VecDeque<Set<AnyMessage>>,
-    /// Room for the sets that a message decides.
+    /// Memory for the sets that one message decides. It is empty between two messages.
     new: Vec<Set<AnyMessage>>,
-    /// The number of messages that are taken at most before others get their turn.
+    /// The number of messages that are taken at most before other entities get their turn.
     batch: usize,
     counts: Arc<Counts>,
     watch: Watch,
@@ -139,7 +139,7 @@ impl<S: MessageSet> Sets<S> {
         Ok(true)
     }
 
-    /// Drops everything that arrived before ROS time jumped.
+    /// Drops all messages that arrived before ROS time jumped.
     fn forget_before_jump(&mut self) -> Result<(), TakeError> {
         let jumped_at_ns = self.counts.jumped_at_ns.load(Ordering::Acquire);
         if jumped_at_ns == 0 {
@@ -156,7 +156,8 @@ impl<S: MessageSet> Sets<S> {
         }
         self.watch.forget();
         self.decided.extend(self.new.drain(..));
-        // Only now: after a message that could not be taken, the rest is dropped the next time. A jump since then stays, too.
+        // Cleared only now: if a message could not be taken, the method has returned, and the rest is dropped the next time. A
+        // later jump is not cleared.
         let _ = self.counts.jumped_at_ns.compare_exchange(jumped_at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
@@ -206,7 +207,7 @@ impl<S: MessageSet> Source for Sets<S> {
                 return Ok(None);
             }
         }
-        // Publishers are faster than this loop. Other entities get their turn first.
+        // Messages arrive faster than this loop takes them. Other entities get their turn first.
         self.notifier.iter().for_each(Notifier::notify);
         Ok(None)
     }

@@ -11,7 +11,7 @@ use crate::graph::Presence;
 use crate::matches::Matches;
 use crate::node::Node;
 
-/// Receives messages of several topics that belong together.
+/// Synchronizer of several topics, whose callback gets their messages that belong together.
 ///
 /// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
 /// running is not waited for.

@@ -33,7 +33,7 @@ pub enum ParameterClientError {
     Refused {
         /// The node.
         node: String,
-        /// The node's reason.
+        /// The reason that the node gave.
         reason: String,
     },
     /// The node did not answer for every name. Nodes of rclcpp answer for no name if one of them is not declared.

@@ -23,9 +23,9 @@ pub enum SetParameterError {
     WrongType {
         /// The parameter.
         name: String,
-        /// Its type.
+        /// The parameter's type.
         expected: ParameterKind,
-        /// The value's type.
+        /// The type of the value to set.
         found: String,
     },
     /// The value is not in the parameter's range.
@@ -33,7 +33,7 @@ pub enum SetParameterError {
     OutOfRange {
         /// The parameter.
         name: String,
-        /// The value.
+        /// The value to set.
         value: String,
         /// The allowed range.
         range: String,
@@ -41,7 +41,7 @@ pub enum SetParameterError {
     /// An on-set callback rejected the value.
     #[error("{reason}")]
     Rejected {
-        /// The callback's reason.
+        /// The reason that the callback returned.
         reason: String,
     },
     /// A pre-set or an on-set callback panicked.

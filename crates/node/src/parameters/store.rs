@@ -100,7 +100,7 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Declares a parameter, and returns its value's place.
+    /// Declares a parameter, and returns the slot of its value.
     pub(super) fn declare<T: ParameterVariant>(
         &self,
         name: &str,

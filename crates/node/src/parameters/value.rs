@@ -254,7 +254,7 @@ impl From<ParameterValue> for wire::ParameterValue {
     }
 }
 
-/// A change of parameters, as it is reported.
+/// A change of parameters, as watchers and `/parameter_events` get it.
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) new: Vec<ParameterSetting>,

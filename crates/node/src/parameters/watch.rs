@@ -7,7 +7,7 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 use super::store::Store;
 use super::value::ParameterSetting;
 
-/// The parameters that were set since the source was last taken from.
+/// Source of the parameters that were set since the last take.
 pub(super) struct SetParameters {
     store: Arc<Store>,
     number: u64,

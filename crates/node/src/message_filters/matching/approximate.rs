@@ -1,13 +1,13 @@
 //! Approximate time: the algorithm of ROS's `ApproximateTime`, which finds the sets of the least span.
 //!
-//! Once each input has a message, the latest of the oldest messages is the *pivot*. Whichever set comes next, it has the pivot in it,
-//! or else a message before the pivot and all that could go with it would be left out. The search moves through the sets with the
-//! pivot: it passes the oldest message, which ends the set that begins with it, and looks at the set of what is then the oldest of
-//! each input. Each of these ends later than the ones before, so the search is over when even a set that began at the pivot would
-//! not be better.
+//! Once each input has a message, the latest of the oldest messages is the *pivot*. The next set contains the pivot: a set
+//! without it would contain a later message of the same input, and leave out the pivot and all that could go with it. The search
+//! begins with the set of the oldest message of each input. Then it passes the oldest message of this set, and looks at the set
+//! of the oldest messages that it has not passed, and so on. Each of these sets ends no earlier than the ones before, so the
+//! search is over when even a set that began at the pivot would not be better.
 //!
-//! The best set so far always consists of the first message of each queue, because messages that came before it are dropped when it
-//! is found. So it needs no memory of its own, and giving up a search means to look at the queues from their beginning.
+//! The best set so far always consists of the first message of each queue, because older messages are dropped when it is found.
+//! So it needs no memory of its own. The end of a search means that the next one begins with the first message of each queue.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ struct Queue<T> {
     messages: VecDeque<(i64, T)>,
     /// The number of messages at the front that the search has passed.
     passed: usize,
-    /// True if a message made room that might have been in a better set than those that are left.
+    /// True if the full queue dropped a message that might have been in a better set than the messages that are left.
     has_dropped: bool,
 }
 
@@ -88,7 +88,7 @@ struct Penalty {
 }
 
 impl Penalty {
-    /// Takes a penalty of up to a million; more makes no difference.
+    /// Converts a penalty. One above a million counts as a million.
     fn new(age_penalty: f64) -> Self {
         // At least 1 and less than 2^20, so the exponent's bias is in this range.
         let bits = (1.0 + age_penalty.clamp(0.0, 1e6)).to_bits();
@@ -126,7 +126,7 @@ impl<T> Approximate<T> {
         decided.extend(first.map(|(_, message)| super::alone(inputs, input, message)));
     }
 
-    /// Ends the search: what it passed is to be looked at again.
+    /// Ends the search: the next one begins with the oldest message of each input.
     fn look_again(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.passed = 0);
         self.candidate = None;
@@ -136,15 +136,16 @@ impl<T> Approximate<T> {
     fn search(&mut self, decided: &mut Vec<Set<T>>) {
         while let Some(span) = self.heads() {
             for (input, queue) in self.queues.iter_mut().enumerate() {
-                // Whatever this input dropped was older than its oldest message, which is not the latest here. So it would have
-                // been in no better set than this one.
+                // A message that this input dropped was older than its message here, which is not the latest of this set. So the
+                // dropped message would have been in no better set.
                 queue.has_dropped &= input == span.last;
             }
             let candidate = match self.candidate {
                 None if i128::from(span.end) - i128::from(span.start) > i128::from(self.limits.max_interval_ns)
                     || self.queues[span.last].has_dropped =>
                 {
-                    // Either no set, or perhaps not the best one: a message that was dropped may have been the pivot.
+                    // Either the span is too long for a set, or the set may not be the best one: a message that was dropped may
+                    // have been the pivot.
                     self.drop_first(span.first, decided);
                     continue;
                 }
@@ -202,7 +203,7 @@ impl<T> Approximate<T> {
                     (None, Some((last, _))) => {
                         last.saturating_add(self.limits.lower_bounds_ns[input]).max(best.pivot_time)
                     }
-                    // Not while there is a candidate: its messages are in the queues.
+                    // Cannot happen while there is a candidate, because each queue has a message of it.
                     (None, None) => best.pivot_time,
                 };
             let Some(span) = Span::of(self.queues.iter().enumerate().map(stamp)) else { return false };

@@ -27,7 +27,7 @@ impl<T: Send> Matching<T> for Exact<T> {
             decided.push(super::alone(inputs, input, before));
         }
         if set.iter().all(Option::is_some) {
-            // Those up to the stamp, of which the last one is complete.
+            // The sets up to this stamp. The last one is complete.
             let newer = self.sets.split_off(&stamp_ns.saturating_add(1));
             decided.extend(std::mem::replace(&mut self.sets, newer).into_values());
         }

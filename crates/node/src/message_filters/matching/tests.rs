@@ -111,14 +111,15 @@ fn unlimited(inputs: usize, age_penalty: f64) -> Limits {
     Limits { queue_size: usize::MAX, age_penalty, max_interval_ns: i64::MAX, lower_bounds_ns: vec![0; inputs] }
 }
 
-/// Stamps with their inputs, in the order of the search.
+/// Stamps and their inputs, in the order in which the search looks at them.
 type Keys = Vec<(i64, usize)>;
 
-/// The sets that the published properties ask for, of streams that are known as a whole.
+/// Returns the sets that ROS's published rules for approximate time ask for, of streams that are known as a whole.
 ///
-/// Contiguous: the next set contains the latest of the oldest messages that are left, the pivot; a set without it would leave out the
-/// messages of another one. Optimal: of all sets that contain the pivot, by trying each of them, it is the one whose end, with the
-/// penalty, minus its start is least. Of sets that are equally good, it is the first. Sets do not cross: all older messages are out.
+/// Contiguous: the next set contains the pivot, that is, the latest of the oldest messages that are left. A set without the pivot
+/// would leave out messages that form a set before it. Optimal: of all sets that contain the pivot (each of them is tried), it is
+/// the one whose end, with the penalty, minus its start is least. Of sets that are equally good, it is the first. Sets do not
+/// cross: all messages that are older than those of a set are left out.
 fn naive(limits: &Limits, streams: &[Vec<i64>]) -> Vec<Vec<usize>> {
     let mut left: Vec<_> = streams.iter().map(|_| 0).collect();
     let mut sets = Vec::new();
@@ -253,7 +254,7 @@ fn stamps_out_of_order_and_extreme_ones_lose_messages_and_nothing_else() {
         let lower_bounds_ns = vec![i64::MAX; inputs];
         let limits = Limits { queue_size: 4, age_penalty: f64::INFINITY, max_interval_ns: i64::MAX, lower_bounds_ns };
         for mut matching in [Box::new(Approximate::new(limits)) as Matched, Box::new(Exact::new(inputs, 4))] {
-            // It counts that nothing is lost.
+            // `play` checks that each message is in one set, or held.
             play(&mut matching, inputs, &messages);
         }
     }
@@ -270,7 +271,7 @@ fn exact_sets_are_the_stamps_that_all_inputs_have() {
         let (sets, _) = play(&mut matching, inputs, &messages);
         let of = |input: usize| messages.iter().filter(move |(of, _)| *of == input).map(|(_, stamp)| *stamp);
         let all = (1..inputs).fold(of(0).collect::<BTreeSet<_>>(), |all, input| &all & &of(input).collect());
-        // A set that is complete after a later one is not there any more.
+        // A set whose last message arrives after a later set was complete is dropped with that later set.
         assert!(sets.len() <= all.len());
         for (_, set) in &sets {
             let stamps: BTreeSet<_> = set.iter().enumerate().map(|(input, place)| of(input).nth(*place)).collect();

@@ -22,7 +22,7 @@ pub enum ParameterFileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file is not valid YAML.
