@@ -31,11 +31,11 @@ struct State {
     unreadable: AtomicU64,
 }
 
-/// Id of all servers together: a call ends when the last server has gone.
+/// Id under which [`Calls`] has all servers together: a call ends when the last server has gone.
 const SERVERS: &[u8] = b"";
 
 impl State {
-    /// Notes if there is a server. If not, calls that wait for one end.
+    /// Notes if there is a server. If there is none, ends the calls that wait for a response.
     fn served(&self, is_served: bool) {
         if is_served {
             self.calls.server_came(SERVERS);

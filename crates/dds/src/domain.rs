@@ -25,7 +25,8 @@ pub struct Domain(Arc<Inner>);
 struct Inner {
     domain_id: u16,
     feed: Arc<Feed>,
-    // These are dropped in order: others learn that it has no nodes, then it stops listening, and then it leaves.
+    // Fields are dropped in this order: others learn that the process has no nodes, its thread ends, discovery ends, and then the
+    // process leaves the domain.
     announced: Announced,
     ready: Ready,
     _discovery: Discovery<Feed>,

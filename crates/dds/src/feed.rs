@@ -1,7 +1,7 @@
 //! The graph, and the list of all readers and writers, from discovery.
 //!
-//! The library calls this on its threads. Entities of this process's own participant are left out of the graph, because they
-//! are entered elsewhere.
+//! The library calls the feed on its threads. Readers and writers of this process's own participant are left out of the graph,
+//! because the crate `rospin-node` enters the endpoints of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -42,7 +42,7 @@ pub(crate) struct Bond {
     label: String,
     feed: Arc<Feed>,
     state: Mutex<State>,
-    /// True while there is another end, whether or not it is sure to listen.
+    /// True while an end is matched, also one that is not sure to listen yet.
     is_heard: AtomicBool,
     watch: Watch,
     /// Probe of the first end, if that is a writer.
@@ -59,7 +59,7 @@ struct State {
     second: BTreeSet<Handle>,
     /// Ends that are matched and not yet sure to listen, each with the time of its match.
     unsure: BTreeMap<Handle, Instant>,
-    /// Number of matches. Discovery knows of ends before they are matched.
+    /// Number of matches that count. It is calculated when an end comes or goes: discovery knows of an end before it is matched.
     count: usize,
     /// Tasks that wait for the first match.
     waiters: Waiters,
@@ -161,7 +161,7 @@ impl Bond {
         }
     }
 
-    /// Counts the ends that are sure to listen by now. Returns true if all are.
+    /// Counts the matched ends that are sure to listen by now. Returns true if no other ones are left.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
             // `writes` tries again when the writer exists.

@@ -31,9 +31,9 @@ pub(crate) fn dds_type(name: &TypeName, part: &str) -> String {
     format!("{}::{}::dds_::{}{part}_", name.package, name.kind.as_str(), name.name)
 }
 
-/// Returns the kind of a reader or writer in ROS, and the name of its topic or service there; `None` if it is nothing of ROS, or
-/// the other half of something. A server is told by the reader of its requests, and a client by that of its responses:
-/// those are what every implementation assigns to a node.
+/// Returns the kind of endpoint in ROS that a reader or writer stands for, and the name of its topic or service. A server is
+/// recognized by the reader of its requests, and a client by the reader of its responses, because these are what every
+/// implementation assigns to a node. Returns `None` for their writers, and for topics that are not of ROS.
 pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     let (kind, name) = match (topic.split_at_checked(2)?, end) {
         (("rt", name), End::Writers) => (EndpointKind::Publisher, name),
@@ -45,7 +45,7 @@ pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     name.starts_with('/').then_some((kind, name))
 }
 
-/// Returns the word topic or service, for which a DDS topic is used in ROS, and its name there; `None` if for neither.
+/// Returns `topic` or `service`, for which ROS uses this DDS topic, and the name in ROS; `None` if ROS does not use it.
 pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
     let (kind, name) = match topic.split_at_checked(2)? {
         ("rt", name) => ("topic", name),
@@ -56,7 +56,7 @@ pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
     name.starts_with('/').then_some((kind, name))
 }
 
-/// Returns the name of a type in ROS; if it is none of ROS, that in DDS.
+/// Returns the name of a type in ROS, or its name in DDS if it is not of ROS.
 pub(crate) fn of_type(kind: EndpointKind, dds_type: &str) -> String {
     let part = match kind {
         EndpointKind::Publisher | EndpointKind::Subscription => "_",

@@ -68,8 +68,8 @@ impl Announced {
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut List) -> R) -> R {
-        // The list is sent under the lock, so that the last change is sent last. Only the library is called there, and a feed
-        // that ignores this message.
+        // The list is sent under the lock, so that the last change is sent last. Under this lock only the library is called, and
+        // the feed, which ignores messages of this process.
         let mut list = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut list);
         list.say();

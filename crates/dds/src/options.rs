@@ -233,7 +233,7 @@ impl DomainOptions {
         }
         discovery += &match self.range {
             DiscoveryRange::SystemDefault => String::new(),
-            // Nobody else has that tag.
+            // No other process has that tag, so none is found.
             DiscoveryRange::Off => {
                 format!("<ParticipantIndex>none</ParticipantIndex><Tag>ros_discovery_off_{}</Tag>", std::process::id())
             }

@@ -59,7 +59,7 @@ impl PublisherEnd for DdsPublisher {
     }
 
     fn pass_over(&self) {
-        // A message is a sign of life, also for those who have not listened yet.
+        // A message is a sign of life, also if no subscription gets it.
         self.assert_liveliness();
     }
 

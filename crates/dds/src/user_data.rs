@@ -8,9 +8,9 @@ use crate::cyclone::Guid;
 /// A reader and a writer of a service that belong together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Pair {
-    /// A client's.
+    /// The pair of a client, with its name.
     Client(String),
-    /// A server's.
+    /// The pair of a server, with its name.
     Server(String),
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn type_hash(user_data: &[u8]) -> Option<&str> {
     setting(user_data, "typehash")
 }
 
-/// Returns the pair that it is part of; `rmw_cyclonedds_cpp` says that, from ROS 2 Foxy on.
+/// Returns the pair that a reader or writer is part of. `rmw_cyclonedds_cpp` announces it from ROS 2 Foxy on.
 pub(crate) fn pair(user_data: &[u8]) -> Option<Pair> {
     let client = setting(user_data, "clientid").map(|name| Pair::Client(name.to_owned()));
     client.or_else(|| setting(user_data, "serviceid").map(|name| Pair::Server(name.to_owned())))

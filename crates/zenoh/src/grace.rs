@@ -42,7 +42,7 @@ impl Grace {
         let grace = Arc::clone(self);
         let thread = thread::Builder::new().name("zenoh-grace".to_owned()).spawn(move || grace.run());
         if thread.is_err() {
-            // Without a thread that waits, the calls end now rather than never.
+            // The thread cannot be started, so the calls end now rather than never.
             self.run_now();
         }
     }

@@ -44,9 +44,9 @@ pub(crate) enum Says {
 }
 
 impl<'a> Token<'a> {
-    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node and of what it is, kind, enclave, namespace,
-    /// name; after that for all but nodes topic, type, its hash, quality of service. Returns `None` if the key is no
-    /// token, or its kind is not known.
+    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node, number of the entity, kind, enclave, namespace, name;
+    /// and for all kinds but nodes topic, type, hash of the type, quality of service. Returns `None` if the key is no token, or
+    /// its kind is not known.
     pub(crate) fn parse(key: &'a str) -> Option<Self> {
         let parts: Vec<_> = key.split('/').collect();
         let (["@ros2_lv", _, session, _, _, kind, _, namespace, name], rest) = parts.split_first_chunk()? else {
@@ -90,7 +90,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Returns a limit of a token; `None` if it is none.
+/// Returns a duration of a token; `None` if it is infinite, which is no limit.
 fn limit(limit: QosDuration) -> Option<Duration> {
     // The nanoseconds of a token may be more than a second.
     let limited = || Duration::from_secs(limit.sec).saturating_add(Duration::from_nanos(limit.nsec));

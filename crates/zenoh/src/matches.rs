@@ -34,7 +34,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens. Zenoh's threads call `observe` with each token first.
+    /// Follows the tokens of the ends that `endpoint` is matched with. For each token that comes or goes, Zenoh's threads call
+    /// `observe` before the match counts.
     pub(crate) fn observe(
         session: &Session,
         endpoint: &Endpoint,
@@ -81,7 +82,7 @@ fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, t
         SampleKind::Delete if state.tokens.remove(key) => events.iter().for_each(|events| events.match_went()),
         _ => {}
     }
-    // A process that dies takes its tokens along, so who has one is alive.
+    // A process that dies takes its tokens along, so a publisher with a token is alive.
     events.iter().for_each(|events| events.liveliness(state.tokens.len(), 0));
     is_any.store(!state.tokens.is_empty(), Ordering::Release);
     if !state.tokens.is_empty() {

@@ -52,7 +52,7 @@ const WAITS: [&str; 2] = [
     "transport/link/tx/queue/congestion_control/drop/wait_before_drop",
     "transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments",
 ];
-/// The number by which the time for a message of several packets is longer.
+/// Factor between the times that a publisher waits for the other packets of a message and for its first packet.
 const LONGER: u32 = 10;
 
 const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
@@ -163,18 +163,18 @@ impl SessionOptions {
         self.setting("scouting/multicast/enabled", if enabled { "true" } else { "false" })
     }
 
-    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory; off
-    /// unless told otherwise, as in `rmw_zenoh_cpp`. There is this method with the feature `shared-memory` only.
+    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory. The default
+    /// is no, as in `rmw_zenoh_cpp`. This method exists with the feature `shared-memory` only.
     ///
-    /// Both ends have to want it, and to see the same `/dev/shm`: Zenoh tries that when they connect, and what is not so goes
-    /// over the network as ever. What is encoded in 3072 bytes or more is copied into memory of 16 MiB, which the sending
-    /// session has; the other end copies it when it arrives, and gives its place back. While there is no room in that memory,
-    /// and for the first few messages, until it is there, messages go over the network. Nothing is lost by that, and their order
+    /// Both ends must enable it, and see the same `/dev/shm`. Zenoh tests that when they connect, and uses the network if it is
+    /// not so. A message that is encoded in 3072 bytes or more is copied into a memory of 16 MiB that the sending session has.
+    /// The other end copies it out when it arrives, and gives its place back. While there is no room in that memory, and for the
+    /// first few messages, until the memory exists, messages go over the network. No message is lost by that, and their order
     /// stays.
     ///
-    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and
-    /// `.../message_size_threshold` change the two numbers. Whoever may open files of this user can read and change what
-    /// is there. A process that is killed leaves its memory behind; the next one that uses any removes it.
+    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
+    /// change the two numbers. Every program that may open files of this user can read and change the memory. A process that is
+    /// killed leaves its memory behind; the next process that uses shared memory removes it.
     #[cfg(feature = "shared-memory")]
     #[must_use]
     pub fn shared_memory(self, enabled: bool) -> Self {

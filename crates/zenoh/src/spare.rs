@@ -41,7 +41,7 @@ impl Spare {
     }
 }
 
-/// Payload on its way.
+/// Payload that is being sent. Its memory returns to the publisher's buffers when it is dropped.
 struct Lent {
     bytes: Vec<u8>,
     home: Weak<Spare>,

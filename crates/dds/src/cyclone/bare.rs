@@ -1,4 +1,5 @@
-//! The library as it is: a participant, a writer, and a reader whose listener wakes a thread. To measure by.
+//! The library without rospin: a participant, a writer, and a reader whose listener wakes a thread. Measurements compare rospin
+//! with it.
 
 use std::ffi::c_void;
 use std::slice;
@@ -11,13 +12,13 @@ use super::{EntityQos, Handle, Listen, Participant, Writer};
 /// A domain with one topic in it.
 pub struct Bare {
     raw: *mut c_void,
-    // After the thread.
+    // Dropped after the thread that calls it has ended: `drop` stops that thread first.
     _heard: Box<Heard>,
     writer: Writer<Deaf>,
     _participant: Participant,
 }
 
-/// Called with each message.
+/// Function that is called with each message.
 type Heard = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 struct Deaf;
@@ -44,21 +45,22 @@ unsafe extern "C" {
 }
 
 /// # Safety
-/// The library calls it with the target that [`Bare::start`] gave it, and bytes that are there meanwhile.
+/// The library calls it with the target that [`Bare::start`] gave it, and bytes that are valid during the call.
 unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize) {
     // SAFETY: `target` is the `Heard` that `Bare::start` passed. It is dropped after the thread that calls this function has
     // ended.
     let heard = unsafe { &*target.cast::<Heard>() };
-    // SAFETY: so many bytes are there for as long as this call takes.
+    // SAFETY: the bytes have that length, and are valid during this call.
     let bytes = unsafe { slice::from_raw_parts(bytes, size) };
     heard(bytes);
 }
 
 impl Bare {
-    /// Starts it, in a domain that must not be there in this process, with the topics that it writes to and reads from.
+    /// Starts a participant in a domain that this process has not joined, a writer of the first topic, and a reader of the second
+    /// one.
     ///
     /// # Panics
-    /// If something of it cannot be had.
+    /// If Cyclone DDS cannot create one of them.
     #[must_use]
     pub fn start(
         options: &DomainOptions,
@@ -88,10 +90,10 @@ impl Bare {
         Self { raw, _heard: hear, writer, _participant: participant }
     }
 
-    /// Sends a message, encapsulation header first; the vector is empty then.
+    /// Sends a message, encapsulation header first, and leaves the vector empty.
     ///
     /// # Panics
-    /// If it cannot.
+    /// If the message cannot be sent.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         self.writer.write(bytes).expect("there is room");
     }
@@ -99,7 +101,7 @@ impl Bare {
 
 impl Drop for Bare {
     fn drop(&mut self) {
-        // SAFETY: it was started, and is stopped once.
+        // SAFETY: the reader and its thread were started, and are stopped once.
         unsafe { rospin_dds_bare_stop(self.raw) }
     }
 }

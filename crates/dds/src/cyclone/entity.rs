@@ -8,7 +8,7 @@ use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
 use super::{Code, EntityQos, Guid, Handle, check, sample, text};
 
-/// An entity, deleted when this is dropped: the library returns once nothing of it is called any more.
+/// An entity, which is deleted when this is dropped. Deleting it waits until the library calls none of its listeners any more.
 #[derive(Debug)]
 pub(super) struct Entity(i32);
 
@@ -42,7 +42,7 @@ impl Drop for Entity {
     }
 }
 
-/// A participant, in a domain of its own as far as this process goes.
+/// A participant, in a domain that no other participant of this process is in.
 pub(crate) struct Participant {
     participant: Entity,
     guid: Guid,
@@ -82,7 +82,7 @@ impl Participant {
         self.participant.0
     }
 
-    /// Has the type and the topic made known for as long as what it returns lives, or a reader or writer of it.
+    /// Creates a topic of that type. Both exist for as long as the returned entity, or a reader or writer of the topic.
     pub(super) fn topic(&self, name: &str, type_name: &str) -> Result<(Entity, *const SerType), Code> {
         let (name, type_name) = (text(name)?, text(type_name)?);
         let mut sertype = ptr::null();
@@ -113,7 +113,7 @@ fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
     }
 }
 
-/// A listener as the library has it, which stays where it is.
+/// A listener in the library's form, at an address that does not change.
 struct Told<L> {
     raw: Box<RawListener>,
     _listen: Arc<L>,
@@ -133,7 +133,7 @@ impl<L: Listen> Told<L> {
 /// A writer of encoded messages.
 pub(crate) struct Writer<L> {
     writer: Entity,
-    /// Lives as long as the writer.
+    /// Type of the writer's topic, which exists as long as the writer.
     sertype: *const SerType,
     guid: Guid,
     handle: Handle,
@@ -182,21 +182,21 @@ impl<L: Listen> Writer<L> {
         Probe(self.writer.0)
     }
 
-    /// Sends a message, encapsulation header first, and leaves the vector empty. What is in this process gets it on this
-    /// thread. A reliable writer that is far ahead of its readers waits for a tenth of a second, and times out.
+    /// Sends a message, encapsulation header first, and leaves the vector empty. Readers of this process get it on this thread. A
+    /// reliable writer that is far ahead of its readers waits for a tenth of a second, and then fails.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
         // SAFETY: `sertype` is the type of the writer's topic.
         unsafe { sample::write(self.writer.0, self.sertype, bytes) }
     }
 }
 
-/// Tells which readers listen to a writer. It may outlive the writer.
+/// Probe of a writer, which finds out if readers listen to it. It may outlive the writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe(i32);
 
 impl Probe {
-    /// Returns false if that reader is reliable, elsewhere, and has not answered the writer yet. It asks later for what is written
-    /// before it does, as far as the writer still has it.
+    /// Returns false if that reader is reliable, of another participant, and has not answered the writer yet. Such a reader asks
+    /// later for messages that were written before its answer, and gets those that the writer still has.
     pub(crate) fn is_heard(self, reader: Handle) -> bool {
         // SAFETY: the library checks if a number is that of an entity.
         unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }
@@ -212,7 +212,7 @@ pub(crate) struct Reader<L> {
 }
 
 impl<L: Listen> Reader<L> {
-    /// Messages may come before this returns.
+    /// Creates a reader. Its messages may arrive before this returns.
     pub(crate) fn create(
         participant: &Participant,
         topic: &str,
@@ -238,7 +238,7 @@ impl<L: Listen> Reader<L> {
     }
 }
 
-/// Tells of what discovery finds, for as long as it lives.
+/// Discovery, whose findings the library passes to `D` until this is dropped.
 pub(crate) struct Discovery<D> {
     _readers: Vec<Entity>,
     // Declared after the readers, so that it is dropped after them.

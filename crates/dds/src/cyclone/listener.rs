@@ -8,20 +8,19 @@ use std::time::Duration;
 use super::ffi::{RawDiscovery, RawEndpoint, RawListener, RawReceiver, RawSample};
 use super::{Guid, Handle, Sample, Times};
 
-/// Something that is told of the matches of a reader or writer.
+/// Listener that is told of the matches of a reader or writer.
 pub(crate) trait Listen: Send + Sync + 'static {
-    /// Another end came or went.
+    /// Notes that another end came, or that it went.
     fn matched(&self, peer: Handle, came: bool);
-    /// Another end is there whose quality of service does not fit; the number of the policy is the standard's.
+    /// Notes another end whose quality of service does not fit. `policy` is the number of the policy in the DDS standard.
     fn incompatible(&self, policy: u32);
-    /// The numbers of a reader's matched writers that are alive, and that are not, have changed. Writers are not told.
+    /// Notes how many of a reader's matched writers are alive, and how many are not. Only readers are told.
     fn liveliness(&self, _alive: u32, _not_alive: u32) {}
 }
 
 /// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
-    /// Handles a message of the writer `writer`.
-    /// Its lifespan ends after that time; `None` is no limit.
+    /// Handles a message of the writer `writer` with the id `id`. The message expires after `lifespan`; `None` is no limit.
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>);
 }
 
@@ -92,7 +91,8 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
 }
 
 /// # Safety
-/// The library calls it with the target that [`receiver`] gave it, a sample that is the receiver's, and an id that is there meanwhile.
+/// The library calls it with the target that [`receiver`] gave it, a sample of which one reference count belongs to the receiver
+/// from then on, and an id that is valid during the call.
 unsafe extern "C" fn arrived<R: Receive>(
     target: *const c_void,
     sample: *mut RawSample,
@@ -105,12 +105,12 @@ unsafe extern "C" fn arrived<R: Receive>(
     let sample = unsafe { Sample::from_raw(sample) };
     // SAFETY: `forget` is not called before the last call of this function has returned.
     let receive = unsafe { &*target.cast::<R>() };
-    // SAFETY: it is there for as long as this call takes.
+    // SAFETY: the id is valid during this call.
     receive.arrived(sample, writer, unsafe { &*id }, limit(lifespan));
 }
 
 /// # Safety
-/// The library calls it once, as the last one.
+/// The library calls it once, after the last call of [`arrived`] has returned.
 unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
     // SAFETY: the target came from a box, and nobody else has it.
     drop(unsafe { Box::from_raw(target.cast_mut().cast::<R>()) });
@@ -121,13 +121,13 @@ fn limit(nanos: i64) -> Option<Duration> {
     (nanos != i64::MAX).then(|| Duration::from_nanos(nanos.max(0).unsigned_abs()))
 }
 
-/// Returns the library's form of something that is told of discovery. It must not move while the library knows it.
+/// Returns the library's form of a receiver of discovery, which must not move while the library knows it.
 pub(super) fn discovery<D: Discover>(discover: &D) -> RawDiscovery {
     RawDiscovery { target: std::ptr::from_ref(discover).cast(), endpoint: endpoint::<D>, participant: participant::<D> }
 }
 
 /// # Safety
-/// The library calls it with the target that [`discovery`] gave it, and an endpoint that is there meanwhile.
+/// The library calls it with the target that [`discovery`] gave it, and an endpoint that is valid during the call.
 unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *const RawEndpoint) {
     // SAFETY: `Discovery` keeps the target until the library has deleted the readers of discovery.
     let discover = unsafe { &*target.cast::<D>() };
@@ -167,10 +167,10 @@ unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *con
     });
 }
 
-/// The text, if it is one.
+/// Returns the text; `None` if the pointer is null or the text is not Unicode.
 ///
 /// # Safety
-/// It ends with a zero, if it is not null, and nobody changes it as long as it is borrowed.
+/// The text ends with a zero, if the pointer is not null, and nobody changes it as long as it is borrowed.
 unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
     if from.is_null() {
         return None;
@@ -181,7 +181,7 @@ unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
 }
 
 /// # Safety
-/// The library calls it with the target that [`discovery`] gave it, and an id that is there meanwhile.
+/// The library calls it with the target that [`discovery`] gave it, and an id that is valid during the call.
 unsafe extern "C" fn participant<D: Discover>(target: *const c_void, guid: *const [u8; 16], is_alive: i32) {
     // SAFETY: as in `endpoint`.
     let discover = unsafe { &*target.cast::<D>() };

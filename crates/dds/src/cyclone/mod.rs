@@ -4,7 +4,7 @@
 //!
 //! - The library calls on its threads the methods of [`Listen`], [`Receive`] and [`Discover`]; they must not block, and
 //!   run no user code.
-//! - Dropping an entity waits until none of them is running and none will.
+//! - Dropping an entity waits until none of these methods is running for it, and none will.
 
 #![allow(unsafe_code)]
 
@@ -45,7 +45,7 @@ pub(crate) struct EntityQos<'a> {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Times {
     pub(crate) deadline: Option<Duration>,
-    /// A writer's.
+    /// Time after which a writer's messages expire.
     pub(crate) lifespan: Option<Duration>,
     /// True if a writer's program gives the signs of life.
     pub(crate) is_manual: bool,

@@ -19,7 +19,7 @@ unsafe impl Sync for Sample {}
 
 impl Sample {
     /// # Safety
-    /// The caller owns one count of it, which becomes this value's.
+    /// The caller owns one reference count of the sample, which becomes this value's.
     pub(super) const unsafe fn from_raw(raw: NonNull<RawSample>) -> Self {
         Self(raw)
     }
@@ -48,9 +48,9 @@ impl Sample {
         (number > 0).then_some(number)
     }
 
-    /// Nanoseconds since 1970 on the clock of its writer, if that told them.
+    /// Returns the time of sending in nanoseconds since 1970 on the clock of the writer's machine, if the writer told it.
     pub(crate) fn sent_ns(&self) -> Option<u64> {
-        // SAFETY: it lives as long as this has its count.
+        // SAFETY: the sample lives as long as this value has a reference count of it.
         let time = unsafe { ffi::rospin_dds_sample_time(self.0.as_ptr()) };
         u64::try_from(time).ok()
     }
@@ -86,7 +86,7 @@ const COPIED_MAX: usize = 2048;
 /// Sends what is in `bytes`, and leaves the vector empty. Its memory is sent itself if there is much of it.
 ///
 /// # Safety
-/// The writer makes its samples with that type.
+/// `sertype` is the type of the writer's topic.
 pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec<u8>) -> Result<(), Code> {
     if bytes.len() <= COPIED_MAX {
         // SAFETY: `sertype` is the writer's type, and the bytes have the length that is passed.
@@ -106,10 +106,10 @@ pub(super) unsafe fn write(writer: i32, sertype: *const SerType, bytes: &mut Vec
     super::check(code).map(drop)
 }
 
-/// Frees what [`write`] gave away.
+/// Frees memory that [`write`] gave to the library, or keeps it for later messages.
 ///
 /// # Safety
-/// Only the library calls it, once for each.
+/// Only the library calls it, once for each such memory.
 unsafe extern "C" fn free(start: *mut u8, capacity: usize) {
     // SAFETY: the pointer came from a vector with that capacity, and nobody else has it.
     keep(unsafe { Vec::from_raw_parts(start, 0, capacity) });
