@@ -11,7 +11,7 @@ use crate::error::GenerateError;
 use crate::packages::{self, Origin, Packages};
 use crate::shipped::{self, Distribution};
 
-/// Generates Rust types from interface packages. The [crate](crate) shows its use in a build script.
+/// Generator of Rust types from interface packages. The [crate](crate) shows its use in a build script.
 #[derive(Clone, Debug)]
 pub struct Generator {
     folders: Vec<PathBuf>,
@@ -194,7 +194,7 @@ impl Generator {
         });
         let installed = prefixes.iter().map(|prefix| prefix.join("share").join(name));
         match installed.into_iter().find(|folder| packages::is_package(folder)) {
-            // Nothing else has types of this package, so they are generated.
+            // `rospin-msgs` has no types of this package, so they are generated.
             Some(folder) => packages.add(name, Origin::Generated, vec![folder], as_it_is).map(|()| true),
             None => Ok(false),
         }

@@ -128,10 +128,10 @@ fn describe(of: &Field) -> FieldDescription {
     )
 }
 
-/// Collects the types that a type refers to.
+/// Calculator of type hashes. It finds the types that a type refers to in the packages, or in `known`.
 struct Hasher<'a> {
     packages: &'a Packages,
-    /// Parts of services and actions, by name.
+    /// Descriptions by name: parts of services and actions, and the types that every service or action refers to.
     known: BTreeMap<String, TypeDescription>,
 }
 

@@ -180,7 +180,7 @@ pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) file: PathBuf,
     pub(crate) text: String,
-    /// The parts; their number is that of the kind.
+    /// The parts: as many as a definition of this kind has.
     pub(crate) parts: Vec<Part>,
 }
 

@@ -13,7 +13,7 @@ use crate::parse;
 pub(crate) enum Origin {
     /// Generated into this crate.
     Generated,
-    /// Those of `rospin-msgs`.
+    /// Types that `rospin-msgs` has.
     Shipped,
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum Distribution {
     Jazzy,
     /// Kilted: Jazzy's definitions, and new messages.
     Kilted,
-    /// Lyrical and Rolling, which is what the next distribution will be.
+    /// Lyrical, and Rolling, from which the next distribution is made.
     Lyrical,
 }
 

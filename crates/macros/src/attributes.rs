@@ -38,7 +38,7 @@ pub(crate) struct FieldAttributes {
 
 /// The default of a parameter.
 pub(crate) enum DefaultValue {
-    /// That of the field's type.
+    /// The default of the field's type.
     OfType,
     /// An expression.
     Value(Expr),

@@ -23,7 +23,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Returns the path of a message's Rust type, as written in a module of a kind in a package.
+    /// Returns the path of a message's Rust type, as code in a module such as `std_msgs::msg` writes it.
     fn path(&self, of: &TypeRef) -> String {
         let TypeRef { package, name } = of;
         match self.packages.0.get(package).map(|package| package.origin) {

@@ -3,7 +3,7 @@
 use crate::model::{Base, Field, Part, Shape};
 use crate::packages::Packages;
 
-/// The longest array that has a default in the standard library.
+/// The length of the longest array for which the standard library implements `Default`.
 const DEFAULT_ARRAY_MAX: usize = 32;
 
 /// The traits that can be derived.

@@ -154,7 +154,7 @@ impl DerefMut for Blob {
     }
 }
 
-/// As a slice.
+/// Formats the bytes as a slice.
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
@@ -184,7 +184,7 @@ mod tests {
         drop(blob);
         let vector = clone.into_vec();
         assert_eq!((vector.as_ptr(), vector), (place, vec![1, 7, 3]));
-        // Also one with room for more.
+        // A vector with room for more bytes is taken over, too.
         let mut vector = Vec::with_capacity(100);
         vector.push(1);
         let place = vector.as_ptr();

@@ -107,7 +107,7 @@ impl AsMut<[u8]> for Blob {
     }
 }
 
-// Its hash and its comparisons are those of the slice.
+// A blob's hash and comparisons are those of its slice, as `Borrow` requires.
 impl Borrow<[u8]> for Blob {
     fn borrow(&self) -> &[u8] {
         self

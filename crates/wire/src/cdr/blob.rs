@@ -28,7 +28,7 @@ pub(crate) struct SharedBytes(pub(crate) Bytes);
 pub(super) enum BlobError {
     #[error(transparent)]
     Cdr(CdrError),
-    /// Not an error for a blob.
+    /// Bytes that the blob shares, which is no error.
     #[error("{0}")]
     Shared(#[source] SharedBytes),
 }

@@ -17,7 +17,7 @@ pub(crate) const SEQUENCES: [&str; 4] =
 pub(crate) const ARRAYS: [&str; 4] =
     ["rospin_engine::Array1", "rospin_engine::Array2", "rospin_engine::Array4", "rospin_engine::Array8"];
 
-/// The meaning of such a name.
+/// The encoding that the name of such a newtype stands for.
 #[derive(Clone, Copy)]
 pub(super) struct Bulk {
     /// The size of a number in bytes.
@@ -27,8 +27,8 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    /// Returns the meaning of a newtype's name. `None` if it is not one of ours, or this machine's byte order is not
-    /// that of the encoding.
+    /// Returns the encoding that a newtype's name stands for. `None` if it is not one of our names, or this machine's byte order
+    /// is not that of the encoding.
     #[inline]
     pub(super) fn named(name: &str) -> Option<Self> {
         if cfg!(target_endian = "big") || !name.starts_with("rospin_engine::") {
@@ -40,7 +40,7 @@ impl Bulk {
     }
 }
 
-/// The serializer that takes the bytes of such a newtype.
+/// The serializer inside such a newtype, which takes the bytes of its numbers.
 pub(super) struct BulkEncoder<'a, 'b> {
     pub(super) encoder: &'a mut Encoder<'b>,
     pub(super) bulk: Bulk,
@@ -122,7 +122,7 @@ impl Serializer for BulkEncoder<'_, '_> {
     }
 }
 
-/// The deserializer that gives the bytes of such a newtype.
+/// The deserializer inside such a newtype, which gives the bytes of its numbers.
 pub(super) struct BulkDecoder<'a, 'de> {
     pub(super) decoder: &'a mut Decoder<'de>,
     pub(super) bulk: Bulk,

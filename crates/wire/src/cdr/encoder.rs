@@ -93,7 +93,7 @@ impl ser::Serializer for &mut Encoder<'_> {
         self.serialize_u32(value.into())
     }
 
-    /// The length includes the final zero.
+    /// Writes a string. Its length includes the final zero.
     #[inline]
     fn serialize_str(self, text: &str) -> Result<(), CdrError> {
         self.put_length(text.len() + 1)?;
