@@ -23,7 +23,7 @@ use crate::uniprocessor::{has_common_bound, window};
 
 const SYSTEMS: u64 = 2_000;
 
-/// Small times, so that ties are frequent; under 95 % load.
+/// Returns a random scenario. Its times are small, so that ties are frequent, and its load is 95 % at most, apart from rounding.
 fn scenario(seed: u64, policy: &str, apart: bool) -> Scenario {
     let rng = &mut Stream::new(seed, policy);
     let mut scenario = Scenario::default();

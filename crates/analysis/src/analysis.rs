@@ -94,7 +94,7 @@ impl<'a> Analysis<'a> {
         Ok(system)
     }
 
-    /// The system, which may be overloaded.
+    /// Returns the system, even if it is overloaded.
     pub(crate) fn unloaded_system(&self) -> Result<System, AnalysisError> {
         System::new(self.scenario, &self.overheads, &self.reservations)
     }
@@ -113,7 +113,7 @@ impl<'a> Analysis<'a> {
         &self.overheads
     }
 
-    /// The same analysis of another scenario.
+    /// Returns the same analysis of another scenario, without a monitor.
     pub(crate) fn of<'b>(&self, scenario: &'b Scenario) -> Analysis<'b> {
         Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone(), monitor: None }
     }
@@ -232,7 +232,7 @@ impl<'a> Analysis<'a> {
 /// The advice for executors that move between cores, whose bounds are long or missing.
 const SHARED: &str = "; executors that share cores are counted as if each delayed all others: give each one core";
 
-/// Returns what may keep a callback from ever running under the emulated wait set, in words; nothing where that is not so.
+/// Returns what may keep a callback from ever running under the emulated wait set, in words; an empty text if nothing does.
 fn starvation(system: &System, callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];

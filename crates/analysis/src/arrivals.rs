@@ -7,28 +7,29 @@ use response_time_analysis::time::Duration;
 
 use crate::curves::Curve;
 
-/// For as many listed arrivals the shortest time is sought; for more it is put together.
+/// Largest number of listed arrivals whose shortest interval is searched for. Intervals of more arrivals are put together.
 const SPANS_EXACT: usize = 1_000;
 /// The number of curves that are kept apart in a sum.
 const PARTS_MAX: usize = 64;
 
-/// A bound on what arrives in any interval.
+/// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length.
 ///
-/// One type of our own over those of `response-time-analysis`, since arrivals are compared, cloned and given jitter in
-/// every round of the analysis, and since listed arrivals end, which its curves do not.
+/// It is one type of our own over those of `response-time-analysis`, because arrivals are compared, cloned and given jitter in
+/// every round of the analysis, and because listed arrivals end, which the curves of that crate do not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Arrivals {
-    /// `burst` at a time, `gap` apart, each up to `jitter` late.
+    /// `burst` activations at a time, every `gap`, each up to `jitter` late.
     Repeated { gap: u64, jitter: u64, burst: u64 },
-    /// Listed: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals.
+    /// Listed times: the lengths of the shortest intervals from the first to the last of 1, 2, 3... arrivals, each up to `jitter`
+    /// late.
     Listed { spans: Vec<u64>, jitter: u64 },
     /// All activations at one instant, and no more afterwards.
     Once { count: u64 },
-    /// By a curve, each up to `jitter` late.
+    /// A curve whose arrivals are each up to `jitter` late.
     Curved { curve: Arc<Curve>, jitter: u64 },
-    /// Releases of a join, once there is something of each input, of which each keeps `depth`.
+    /// Releases of a join: one each time that all inputs have a message. Each input keeps up to `depth` messages.
     Joined { inputs: Vec<Arrivals>, depth: u64 },
-    /// From several sources.
+    /// Arrivals from several sources.
     Sum(Vec<Arrivals>),
 }
 
@@ -38,13 +39,13 @@ impl Arrivals {
         Self::Repeated { gap, jitter: 0, burst: 1 }
     }
 
-    /// At these times, in any order; `burst` each.
+    /// Returns the curve of arrivals at these times, in any order, with `burst` activations at each.
     pub(crate) fn listed(times: &[u64], burst: u64) -> Self {
         let mut sorted: Vec<u64> = times.iter().flat_map(|at| (0..burst).map(move |_| *at)).collect();
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
         let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
-        // A longer series takes at least as long as the two shorter ones together that make it up. They share an arrival.
+        // A longer series consists of two shorter ones that share an arrival. It takes at least as long as both together.
         for count in SPANS_EXACT + 1..=sorted.len() {
             spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
         }
@@ -56,7 +57,7 @@ impl Arrivals {
         self.number(1) == 0
     }
 
-    /// At most so many arrive in an interval of this length.
+    /// Returns the largest number of arrivals in an interval of this length.
     pub(crate) fn number(&self, length: u64) -> u64 {
         if length == 0 {
             return 0;
@@ -95,7 +96,7 @@ impl Arrivals {
         }
     }
 
-    /// Arrivals a nanosecond in the long run.
+    /// Returns the number of arrivals per nanosecond in the long run.
     pub(crate) fn rate(&self) -> f64 {
         match self {
             Self::Repeated { gap, burst, .. } => *burst as f64 / *gap as f64,
@@ -106,7 +107,8 @@ impl Arrivals {
         }
     }
 
-    /// A line that [`number`](Self::number) is never below: a rate, and what it begins with.
+    /// Returns a line that [`number`](Self::number) is never below: its slope in arrivals per nanosecond, and its value at length
+    /// zero.
     pub(crate) fn at_least(&self) -> (f64, f64) {
         match self {
             Self::Repeated { gap, jitter, burst } => {
@@ -125,7 +127,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns how many curves it consists of, which is the cost of a look at it.
+    /// Returns the cost of a look at it in units of the budget: about one for each curve that it consists of.
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
@@ -134,7 +136,8 @@ impl Arrivals {
         }
     }
 
-    /// The first interval length above this one that has more arrivals, or one before that.
+    /// Returns the first interval length above this one that has more arrivals, or a length before that one; `None` if there is
+    /// none.
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         match self {
             Self::Repeated { .. } if length == 0 => Some(1),
@@ -159,7 +162,8 @@ impl Arrivals {
         }
     }
 
-    /// Adds them up. Those alike become one; of very many, those of one rate become one that is late as the latest.
+    /// Adds curves up. Curves that differ only in their bursts or lists become one. If more than [`PARTS_MAX`] are left, curves
+    /// of the same rate become one, with the largest of their jitters.
     pub(crate) fn sum(parts: Vec<Self>) -> Self {
         let mut flat: Vec<Self> = Vec::new();
         for part in parts {
@@ -209,7 +213,7 @@ impl Arrivals {
         if merged.len() == 1 { merged.remove(0) } else { Self::Sum(merged) }
     }
 
-    /// The interval lengths above which one more may arrive, below `limit`: the steps of [`number`](Self::number).
+    /// Returns the interval lengths at which more may arrive, up to `limit`: the steps of [`number`](Self::number).
     #[cfg(test)]
     pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
         std::iter::successors(self.next_step(0), |step| self.next_step(*step)).take_while(move |step| *step <= limit)

@@ -10,7 +10,7 @@ use crate::system::{Callback, System, TIME_MAX, nanos};
 use crate::{locks, lower, placement};
 
 impl System {
-    /// Without a look at how much the cores have to do.
+    /// Returns the system of a scenario, without a check of the load of its cores.
     pub(crate) fn new(
         scenario: &Scenario,
         overheads: &Overheads,
@@ -73,7 +73,7 @@ impl System {
     }
 }
 
-/// Publishers before receivers.
+/// Returns the callbacks in an order in which publishers come before receivers.
 fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
     let mut order = Vec::new();
     let mut placed = vec![false; callbacks.len()];
@@ -92,7 +92,7 @@ fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
     Ok(order)
 }
 
-/// A cycle among what could not be placed: each of those has a publisher among them.
+/// Returns a cycle among the callbacks that could not be placed: each of them has a publisher among them.
 fn cycle(callbacks: &[Callback], placed: &[bool]) -> Vec<String> {
     let mut path: Vec<usize> = placed.iter().position(|done| !done).into_iter().collect();
     while let Some(last) = path.last() {

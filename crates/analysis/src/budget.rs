@@ -1,8 +1,8 @@
 //! A budget of work, so that every analysis ends and ends in the same place on every machine.
 //!
-//! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. What runs out of it stops
-//! early and says so: a search over offsets answers with what it has not ruled out, which is a bound, too; a fixed point
-//! goes on in strides that double, and ends at a solution that need not be the least one, which is a bound, too.
+//! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. A search that runs out of work stops
+//! early, with a result that is a bound, too: a search over offsets returns the longest response that it has not ruled out; a
+//! fixed point goes on in strides that double, and ends at a solution that need not be the least one.
 //!
 //! Theorems and proofs: `book/src/analysis/budgets.md`.
 
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use response_time_analysis::supply::SupplyBound;
 use response_time_analysis::time::Service;
 
-/// For one analysis of a system with so many callbacks, besides a share for each.
+/// Units of work for an analysis, besides a share for each callback.
 const BASE: u64 = 40_000_000;
-/// For each callback.
+/// Units of work for each callback.
 const SHARE: u64 = 250_000;
-/// A fixed point takes as many plain steps; then its strides double. At a load of 99 % a few hundred are usual.
+/// Number of plain steps that a fixed point takes; then its strides double. At a load of 99 % a few hundred are usual.
 const PLAIN_STEPS: u32 = 4_096;
-/// Halvings between a solution that was strode to and what is known to be none.
+/// Number of halvings between a solution that a stride has reached and a length that may be none.
 const HALVINGS: u32 = 24;
 
 /// Monitor of an analysis: shows its progress, and stops it, for example on Ctrl-C.
@@ -49,7 +49,7 @@ impl Monitor {
         self.inner.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// True if [`stop`](Self::stop) was called.
+    /// Returns true if [`stop`](Self::stop) was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.inner.stopped.load(Ordering::Relaxed)
@@ -105,7 +105,7 @@ impl Budget {
         }
     }
 
-    /// Takes so much from it. Never fails: who cares asks [`is_out`](Self::is_out).
+    /// Takes units of work from the budget. Never fails: a search asks [`is_out`](Self::is_out) if it must stop.
     pub(crate) fn spend(&self, work: u64) {
         self.left.set(self.left.get().saturating_sub(work));
         self.portion.set(self.portion.get().saturating_sub(work));
@@ -125,18 +125,18 @@ impl Budget {
         self.left.get()
     }
 
-    /// The next search may spend so much, if there is as much.
+    /// Begins a search that may spend `portion` units of work, if as much is left.
     pub(crate) fn begin(&self, portion: u64) {
         self.portion.set(portion);
         self.stop.set(None);
     }
 
-    /// True if nothing is left at all.
+    /// Returns true if nothing is left at all.
     pub(crate) fn is_spent(&self) -> bool {
         self.left.get() == 0
     }
 
-    /// True if the search under way, or the whole budget, has nothing left.
+    /// Returns true if the search under way, or the whole budget, has nothing left.
     pub(crate) fn is_out(&self) -> bool {
         self.portion.get() == 0 || self.is_spent()
     }
@@ -146,9 +146,9 @@ impl Budget {
         self.stop.get().unwrap_or(Stop::Other)
     }
 
-    /// The least length, from `start` on, that gives time for the demand in it, up to `limit`; or a longer one that does,
-    /// if the least one takes too many steps to find. `start` is no longer than the least one; a look at the demand
-    /// costs `weight`.
+    /// Returns the least length, from `start` on, that gives time for the demand in it, up to `limit`; or a longer one that does,
+    /// if the least one takes too many steps to find. `start` is no longer than the least one; a look at the demand costs
+    /// `weight`.
     pub(crate) fn fixed_point(
         &self,
         supply: &impl SupplyBound,
@@ -186,7 +186,7 @@ impl Budget {
     }
 }
 
-/// A solution between what may be none and one that is.
+/// Returns a solution between `bad`, which may be none, and `good`, which is one.
 fn shortened(mut bad: u64, mut good: u64, needs: impl Fn(u64) -> u64) -> u64 {
     for _ in 0..HALVINGS {
         let middle = bad + (good - bad) / 2;

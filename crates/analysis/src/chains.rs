@@ -1,5 +1,5 @@
-//! End-to-end bounds, by compositional analysis: each callback's bound holds from the arrival of its message, with the
-//! jitter that its predecessors give it, so along a chain they add up. Inside one executor, less will do: see
+//! End-to-end bounds, by compositional analysis: each callback's bound holds from the arrival of its message, with the jitter
+//! that its predecessors give it, so along a chain the bounds add up. Chains inside one executor have smaller bounds: see
 //! [`end_to_end`].
 //!
 //! A join adds the time that a message waits for those of the other topics.

@@ -48,7 +48,7 @@ pub enum Change {
     Split {
         /// Name of the callback. Its first part keeps the name.
         callback: String,
-        /// The second part.
+        /// Name of the second part.
         rest: String,
         /// The longest time of the first part.
         first: Duration,
@@ -77,7 +77,7 @@ impl Change {
         }
     }
 
-    /// True if a deployment file can make this change. Only a split needs a change of the program.
+    /// Returns true if a deployment file can make this change. Only a split needs a change of the program.
     #[must_use]
     pub const fn is_deployable(&self) -> bool {
         !matches!(self, Self::Split { .. })

@@ -15,7 +15,8 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Bursts of `count` messages that are `spacing` apart, at least `gap` from one burst's begin to the next one's.
+    /// Returns the curve of bursts of `count` messages that are `spacing` apart, with at least `gap` from one burst's begin to
+    /// the next one's. `None` if a burst is too long for a curve.
     pub(crate) fn bursts(gap: u64, count: u64, spacing: u64) -> Option<Self> {
         let inside = count.checked_sub(1)?.checked_mul(spacing)?;
         if count as usize > SPANS_MAX || inside > gap {
@@ -28,8 +29,9 @@ impl Curve {
         Some(Self { spans, count, period: gap })
     }
 
-    /// At most so many in any interval of each length: the densest arrivals that keep to it. Each comes as soon as all
-    /// limits allow, and no others come sooner after their first one (by induction over the arrivals).
+    /// Returns the curve of limits, each a number of arrivals and the length of the intervals that have no more of them. Its
+    /// arrivals are the densest that keep to the limits: each comes as soon as all limits allow, and no others come sooner after
+    /// their first one (by induction over the arrivals).
     pub(crate) fn limited(limits: &[(u64, u64)]) -> Option<Self> {
         let rate = |limit: &&(u64, u64)| limit.0 as f64 / limit.1 as f64;
         let (count, period) = *limits.iter().min_by(|one, other| rate(one).total_cmp(&rate(other)))?;
@@ -42,8 +44,8 @@ impl Curve {
         Some(Self { spans, count, period })
     }
 
-    /// No denser than these times, in order: so many arrivals take as long as they did, and more take as long as two such
-    /// stretches that share an arrival.
+    /// Returns the curve of arrivals that are no denser than these times, which are in order: a number of arrivals takes at least
+    /// as long as in the list, and more arrivals than are kept take as long as two such stretches that share an arrival.
     pub(crate) fn measured(times: &[u64]) -> Option<Self> {
         let kept = times.len().min(SPANS_MAX);
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
@@ -56,7 +58,7 @@ impl Curve {
         self.spans.last().copied().unwrap_or(0)
     }
 
-    /// Returns how many periods longer an interval is than one of those that are kept.
+    /// Returns by how many periods an interval is longer than the longest span that is kept, rounded up.
     fn periods(&self, length: u64) -> u64 {
         length.saturating_sub(self.last()).div_ceil(self.period)
     }

@@ -1,10 +1,10 @@
 //! A chain inside one executor as a whole.
 //!
-//! The bounds of a chain's callbacks add up to one of the chain, but each of them expects everything more urgent anew. Under
-//! fixed priorities in one executor there is a better way, by the argument of [`inside`]: from the release of the chain's
-//! first callback to the end of its last one, one of its callbacks is always ready, so nothing runs that is less urgent than
-//! the least urgent of them, but for what had begun before. All that is done in that time is what is released in a busy
-//! window of that level, so the chain ends by when that is done.
+//! The bounds of a chain's callbacks add up to a bound of the chain, but each of them counts all more urgent work anew. Under
+//! fixed priorities in one executor there is a better way, by the argument of [`inside`]: from the release of the chain's first
+//! callback to the end of its last one, one of its callbacks is always ready. So nothing runs that is less urgent than the least
+//! urgent of them, except for a callback that had begun before. All other work in that time is released in a busy window of that
+//! level, so the chain has ended when this work is done.
 //!
 //! If the first callback is the least urgent one, as PiCAS has it, its later releases do not matter: none of them runs
 //! before the last callback has ended.
@@ -134,8 +134,8 @@ fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
     work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }
 
-/// Returns how many messages may wait for a callback that only less urgent ones of its executor release: none of those runs while
-/// one waits. `None` if that is not how it is released.
+/// Returns how many messages may wait for a callback that only less urgent callbacks of its executor release: none of these runs
+/// while a message waits. `None` if the callback is released in another way.
 pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];
     if plan.kind == EntityKind::Timer || !inside::applies(system, plan.executor) {

@@ -1,4 +1,4 @@
-//! Several threads and what no group excludes: busy windows of all of them at once.
+//! Several threads, and a callback that no group excludes: busy windows of all threads at once.
 //!
 //! While an activation waits that nothing excludes, every thread is busy. Two bounds follow, and the smaller one holds:
 //!
@@ -12,9 +12,9 @@
 //!   needs no response times of others, and holds for first-in first-out and EDF alike: what comes before is what is released
 //!   by then, or due by then.
 //!
-//! Both ask that nothing waits for another reason than the threads: no mutually exclusive group of several callbacks (those
-//! are what "Thread Carefully", EMSOFT 2024, refutes published analyses for), and of each callback no more activations
-//! at once than may run at once. That is known from the response times, so it is part of the induction of
+//! Both require that no activation waits for another reason than the threads: there is no mutually exclusive group of several
+//! callbacks (those are what "Thread Carefully", EMSOFT 2024, refutes published analyses for), and no callback has more
+//! activations at once than may run at once. The latter is known from the response times, so it is part of the induction of
 //! [`solve`](crate::solve): the first activation to exceed its bound would have seen others that did not.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.

@@ -22,7 +22,7 @@ use crate::arrivals::Arrivals;
 use crate::known::{GATHERING, Known};
 use crate::system::{Callback, Policy, System};
 
-/// Returns true if this holds for an executor, and makes a difference.
+/// Returns true if the argument of this module holds for an executor, and makes a difference.
 pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let own = &system.executors[executor];
     let plans = || own.callbacks.iter().map(|callback| &system.callbacks[*callback]);
@@ -38,8 +38,9 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
         && plans().any(|plan| plan.publishers.iter().any(|publisher| system.callbacks[*publisher].executor == executor))
 }
 
-/// Arrivals in a busy window of the callback's level, by callback; nothing for those of other executors and for less urgent
-/// ones. `only` gives a callback so many and no more. `None` if something outside has no bound.
+/// Returns the arrivals in a busy window of the callback's level, by callback; none for callbacks of other executors and for less
+/// urgent ones. `only` limits one callback to a number of arrivals. Returns `None` if arrivals from outside the level have no
+/// bound.
 pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, u64)>) -> Option<Vec<Arrivals>> {
     let system = known.system;
     let level = &system.callbacks[callback];

@@ -10,7 +10,7 @@ use crate::system::{Callback, Executor, Policy, System};
 pub(crate) struct Relation {
     /// Activations come before if they are released at most this long after the one under analysis. `None`: all of them.
     pub(crate) before: Option<i64>,
-    /// True if some of it comes after, and can be running when the one under analysis becomes ready.
+    /// True if some activations of the other callback come after it, and can be running when it becomes ready.
     pub(crate) after: bool,
 }
 
@@ -76,7 +76,7 @@ impl Work {
         Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })
     }
 
-    /// Returns the work of the receive thread, which has a message within that time.
+    /// Returns the work of the receive thread, which handles a message within the time `response`.
     pub(crate) const fn received(arrivals: Arrivals, response: u64, cost: u64) -> Self {
         Self { arrivals, response, cost, before: None }
     }
@@ -109,8 +109,9 @@ impl Work {
         }
     }
 
-    /// Returns how much of it can run in an interval of this length, in which something waits for so long. A callback whose
-    /// activations do not overlap runs on one thread at a time, so no longer than that.
+    /// Returns how much of it can run in an interval of this length, of which the activation under analysis waits for the time
+    /// `waiting`. A callback whose activations do not overlap runs on one thread at a time, so for no longer than `waiting`; the
+    /// result is a nanosecond more, because times are whole nanoseconds.
     pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
         let sequential = self.arrivals.number(self.response) <= 1;
         if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }

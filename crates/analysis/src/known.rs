@@ -20,7 +20,7 @@ pub(crate) struct Known<'a> {
     pub(crate) budget: &'a Budget,
     /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
-    /// Bounds of the times from there to the end, by callback; `None` if there is no bound.
+    /// Bounds of the times from those arrivals to the ends, by callback; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
     /// Bounds of the times until a message is received, by core.
     pub(crate) receiving: Vec<Option<u64>>,
@@ -45,7 +45,7 @@ pub(crate) struct Solution {
 }
 
 impl<'a> Known<'a> {
-    /// Returns what is known in the end.
+    /// Returns the values of a solution, as if they were those of a round.
     pub(crate) fn of(system: &'a System, solution: &Solution, budget: &'a Budget) -> Self {
         let arrivals = solution.arrivals.clone();
         let responses = solution.found.iter().map(|found| found.bound).collect();
@@ -119,7 +119,7 @@ impl<'a> Known<'a> {
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(response))
     }
 
-    /// Returns the bound below which no exact one is asked for; zero if the exact one is.
+    /// Returns the threshold up to which the bound of a callback need not be exact; zero if it must be exact.
     pub(crate) fn enough(&self, callback: usize) -> u64 {
         self.thresholds.get(callback).copied().unwrap_or(0)
     }
@@ -137,7 +137,8 @@ impl<'a> Known<'a> {
         self.budget.fixed_point(&supply, self.system.limit, start, weight, demand)
     }
 
-    /// Arrivals of what another callback has to run: of its segments if it waits in between, or waits for its group.
+    /// Returns when the work of another callback arrives: at any time of its response if it waits in between or for its group,
+    /// and otherwise as its executor sees it.
     pub(crate) fn work_arrivals(&self, callback: usize) -> Option<Arrivals> {
         if self.system.is_late(callback) { self.spread(callback) } else { self.seen(callback) }
     }

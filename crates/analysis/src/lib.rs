@@ -41,15 +41,17 @@
 //! # What is analysed how
 //! - One executor with one thread, alone on its core: non-preemptive fixed priority, EDF or first-in first-out; the
 //!   emulated wait set by polling points and busy window, timers outside (E1) or inside (E2).
-//! - Several of them on one core: OS priority between, no preemption inside; with one callback each, the preemptive fixed
-//!   priority of the text books.
+//! - Several of them on one core: executors preempt each other by OS priority, callbacks of one executor do not; with one
+//!   callback each, this is the preemptive fixed priority of the text books.
 //! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held with
 //!   priority inheritance.
 //! - Executors with one thread each that share several cores: interference of threads that are no less urgent.
-//! - Locks that executors on one core share, with priority inheritance; deadlines that may be missed so often in a row.
-//! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread
-//!   for each group, each of those as on a thread of its own. The emulated wait set with several threads and mutually
-//!   exclusive groups has a bound as long as its threads and groups leave time; without one it may starve, and says so.
+//! - Locks that executors on one core share, with priority inheritance; deadlines of which some may be missed among so many in a
+//!   row.
+//! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread for
+//!   each group, each of those as on a thread of its own. A callback under the emulated wait set with several threads and
+//!   mutually exclusive groups has a bound as long as its threads and groups leave time. A callback without a bound may starve,
+//!   and the report says so.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
 //! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
 //!   priorities without it, since nothing less urgent runs in a busy window.

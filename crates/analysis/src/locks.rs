@@ -1,12 +1,13 @@
 //! Locks that callbacks share, with priority inheritance.
 //!
-//! Consider the busy window of a callback, in which its executor or one that is no less urgent always has something to run.
-//! An executor of a smaller OS priority runs in it only while someone no less urgent waits for a lock that it has. It asked for
-//! that before the window began, as it does not run otherwise; and once it gives it back, it does not run again. So of each
-//! less urgent executor, one critical section is in the window at most, of a lock that someone no less urgent takes, too (Sha,
-//! Rajkumar and Lehoczky, IEEE Transactions on Computers 1990). Their other bound, one section of each lock, does not hold: a
-//! lock is handed over to who waited for it, and that may be the next less urgent executor. That time belongs to the window,
-//! whatever waits for what: the core is never idle in it, since all that may wait for each other is on it.
+//! Consider the busy window of a callback, in which its executor or one that is no less urgent always has something to run. An
+//! executor with a smaller OS priority runs in it only while a thread that is no less urgent waits for a lock that this executor
+//! holds. It asked for that lock before the window began, because otherwise it does not run in the window. Once it has released
+//! the lock, it does not run again. So the window has at most one critical section of each less urgent executor, of a lock that a
+//! callback which is no less urgent takes, too (Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 1990). Their other
+//! bound, one section of each lock, does not hold: a lock is passed to a thread that waited for it, which may belong to the next
+//! less urgent executor. That time belongs to the window, whichever thread waits for which: the core is never idle in it, because
+//! all threads that may wait for each other are on it.
 //!
 //! A thread that waits for a lock leaves its core to others of its priority, so these may run in the middle of a callback.
 //!
@@ -81,7 +82,7 @@ pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisErr
     Ok(())
 }
 
-/// True if executors on this core share a lock.
+/// Returns true if executors on this core share a lock.
 pub(crate) fn are_shared(system: &System, core: usize) -> bool {
     let on_core = |callback: &&Callback| system.executors[callback.executor].core == core;
     let mut owners: BTreeMap<usize, usize> = BTreeMap::new();

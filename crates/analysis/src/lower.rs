@@ -121,8 +121,8 @@ pub(crate) fn extra(overheads: &Overheads) -> u64 {
 
 /// Returns the longest time that an await takes: as long as the scenario says, contention included.
 ///
-/// The seam for accelerators: work on one is an await, whose wait depends on who else uses it. A bound of a contended queue
-/// would be found in the iteration of [`solve`](crate::solve), and this be the wait without contention.
+/// This is the place for accelerators: work on one is an await, whose wait depends on who else uses it. A bound of a contended
+/// queue would be found in the iteration of [`solve`](crate::solve), and this function would return the wait without contention.
 fn longest_wait(time: &ExecutionTime) -> u64 {
     longest(time)
 }
@@ -154,7 +154,7 @@ fn timer(plan: &Plan) -> (Arrivals, Option<Pace>) {
     }
 }
 
-/// Adds what comes from outside, and who publishes to whom.
+/// Adds releases from outside, and the publishers of each callback.
 pub(crate) fn link(scenario: &Scenario, callbacks: &mut [Callback]) {
     let input = |plan: &Plan, name: &String| plan.joins.iter().position(|topic| topic == name);
     for release in &scenario.releases {
@@ -185,7 +185,7 @@ pub(crate) fn link(scenario: &Scenario, callbacks: &mut [Callback]) {
     }
 }
 
-/// Adds more from outside to what is known.
+/// Adds more arrivals from outside to those that are known.
 fn add(known: &mut Arrivals, known_pace: &mut Option<Pace>, more: &Arrivals, pace: Option<Pace>) {
     *known_pace = Pace::least(known_pace.iter().copied().chain(pace));
     *known = match std::mem::replace(known, Arrivals::Sum(Vec::new())) {

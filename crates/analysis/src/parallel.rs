@@ -1,10 +1,10 @@
 //! Executors with several threads, each on a core of its own: global scheduling without preemption.
 //!
-//! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted, Guan et
-//! al., RTCSA 2008), over response-time intervals: while an activation waits, either one that excludes it is running, of its
-//! group or an earlier one of itself, or all threads are busy with others. The former is counted in full, the latter is
-//! divided by the number of threads. Where no group excludes, or there is a thread for each, [`global`] and
-//! [`apart`] know better.
+//! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted, Guan et al.,
+//! RTCSA 2008), over response-time intervals. While an activation waits, either an activation that excludes it runs (one of its
+//! group, or an earlier one of the same callback), or all threads are busy with others. The work of the former is counted in
+//! full, that of the latter is divided by the number of threads. Where no group excludes, or there is a thread for each,
+//! [`global`] and [`apart`] find smaller bounds.
 //!
 //! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in the ready
 //! set polls, and then sees all activations whose groups are free. So no thread is idle while an activation waits whose group

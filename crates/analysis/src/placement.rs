@@ -124,7 +124,7 @@ fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option
     Some(members.iter().map(seated).collect())
 }
 
-/// Finds a core for the thread by moving others, each at most once. As deep as there are cores, 64 at most.
+/// Finds a core for the thread by moving others, each at most once. The recursion is at most as deep as there are cores, 64.
 fn seat(
     thread: usize,
     threads: &[usize],

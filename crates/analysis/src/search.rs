@@ -1,9 +1,9 @@
 //! The longest response over all offsets of a busy window, without a look at each of them.
 //!
-//! In a busy window, what is released later ends later. So of all that is released between two offsets, none takes longer
-//! than from the first of them to the end that belongs to the second. A stretch of offsets for which that is no longer
-//! than what was found already is passed over; one for which it is longer is halved, the most promising first (branch and
-//! bound, Land and Doig 1960). Windows have millions of offsets where periods differ by as much; a few dozen decide.
+//! In a busy window, an activation that is released later ends later. So no activation that is released in a stretch of offsets
+//! takes longer than from the first offset of the stretch to the end of the activation at its last offset. A stretch for which
+//! that time is no longer than the longest response so far is left out. Any other stretch is halved, the most promising one first
+//! (branch and bound, Land and Doig 1960). Windows have millions of offsets where periods differ by as much; a few dozen decide.
 //!
 //! Theorems and proofs: `book/src/analysis/budgets.md`.
 
@@ -27,14 +27,14 @@ pub(crate) struct Search<'a> {
     pub(crate) budget: &'a Budget,
     /// First and last offsets of stretches. In each, `end` grows with the offset.
     pub(crate) stretches: Vec<(u64, u64)>,
-    /// All that is asked, unless it is 0: whether a response is longer than this. The answer is this if none is, and
-    /// something longer otherwise.
+    /// Threshold. Unless it is 0, the search only finds out if a response is longer than this. The result is the threshold if
+    /// none is, and something longer otherwise.
     pub(crate) enough: u64,
 }
 
 impl Search<'_> {
-    /// The longest time from an offset to its `end`, or something longer if the work for that runs out; `None` if there is
-    /// an offset without an end. `next` tells the offset from which on, after another one, ends may be later.
+    /// Returns the longest time from an offset to its `end`, or something longer if the budget runs out; `None` if there is an
+    /// offset without an end. `next` returns the first offset after the given one from which on ends may be later.
     pub(crate) fn longest(
         self,
         mut end: impl FnMut(u64) -> Option<u64>,

@@ -83,7 +83,7 @@ impl Analysis<'_> {
         Ok(Sensitivity { callbacks, late, changes, unknown })
     }
 
-    /// True if all deadlines are proven to hold.
+    /// Returns true if all deadlines are proven to hold.
     pub(crate) fn holds(&self, budget: &Budget) -> bool {
         self.system().is_ok_and(|system| Trial::new(self.scenario(), system, budget).holds_as_it_is())
     }

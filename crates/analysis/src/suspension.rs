@@ -1,14 +1,14 @@
 //! Asynchronous callbacks on one thread: segments that do not preempt each other, with waits between them.
 //!
-//! Suspension breaks the busy window, so these bounds do without one: from the release of an activation to its end, time
-//! is its own execution, its own waits, or it is ready and something else runs or holds its group. What else can run in
-//! that time was released at most its own response time before it (the jitter treatment of self-suspension that Chen et
-//! al., "Many suspensions, many problems", Real-Time Systems 2019, show to be sound).
+//! Suspension breaks the argument of the busy window, so these bounds do without it. At each time from the release of an
+//! activation to its end, the activation runs, awaits something, or is ready while another one runs or holds its group. Any other
+//! activation that runs in that interval was released at most its own response time before the interval (suspension as jitter,
+//! which Chen et al., "Many suspensions, many problems", Real-Time Systems 2019, show to be sound).
 //!
-//! A callback that holds its group is as urgent as the most urgent one that waits for it (priority inheritance: Sha,
-//! Rajkumar and Lehoczky 1990). So whoever waits for a group waits for no less urgent callback of other groups, except those
-//! that start while the holder is suspended. And a callback of another group may have to wait for a less urgent
-//! holder: see [`inherited`].
+//! A callback that holds its group is as urgent as the most urgent one that waits for it (priority inheritance: Sha, Rajkumar and
+//! Lehoczky 1990). So a callback that waits for its group does not wait for less urgent callbacks of other groups, except for
+//! those that start while the holder is suspended. And a callback of another group may have to wait for a less urgent holder: see
+//! [`inherited`].
 //!
 //! Theorems and proofs: `book/src/analysis/exclusion.md`.
 
@@ -78,7 +78,7 @@ struct Delays {
     later: u64,
     /// Longest segment that can run when a callback of the same group, which holds the group, is resumed.
     mate: u64,
-    /// Time that callbacks with inherited priority take, each time.
+    /// Time that callbacks with inherited priority can take, each time that a segment becomes ready.
     inherited: u64,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Callback {
     pub(crate) waits: u64,
     /// Shortest time from start to end.
     pub(crate) shortest: u64,
-    /// True if some segment or wait may take no time: what comes of it then arrives after others have picked.
+    /// True if some segment or wait may take no time: its messages then arrive after others have picked.
     pub(crate) instantaneous: bool,
     /// Other callbacks of the same mutually exclusive group.
     pub(crate) mates: Vec<usize>,
@@ -99,7 +99,7 @@ impl Callback {
         self.segments.iter().copied().max().unwrap_or(0)
     }
 
-    /// True if it runs once there is a message of each of several topics.
+    /// Returns true if it runs once there is a message of each of several topics.
     pub(crate) const fn is_join(&self) -> bool {
         !self.joined.is_empty()
     }
@@ -258,7 +258,7 @@ impl System {
                 .any(|executor| executor.threads > 1 || matches!(executor.policy, Policy::WaitSet { .. }))
     }
 
-    /// True if this executor shares several cores with others, and moves between them.
+    /// Returns true if this executor shares several cores with others, and moves between them.
     pub(crate) fn moves(&self, executor: usize) -> bool {
         let core = &self.cores[self.executors[executor].core];
         core.numbers.len() > 1 && core.executors.len() > 1

@@ -95,7 +95,7 @@ impl<'a> Trial<'a> {
         self.holds
     }
 
-    /// Returns how far a callback can change.
+    /// Returns the margin of a callback.
     pub(crate) fn margin(&mut self, callback: usize) -> Margin {
         let plan = self.system.callbacks[callback].clone();
         let period = match plan.source {
@@ -137,7 +137,7 @@ impl<'a> Trial<'a> {
         found
     }
 
-    /// The largest factor up to this one with which a deadline holds, or all of them.
+    /// Returns the largest factor up to `factor` with which the deadline of `member` holds; without a member, all deadlines.
     fn halved(&mut self, callback: usize, what: What, factor: f64, member: Option<usize>) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let good_to = |trial: &mut Self, factor: f64| {
@@ -167,7 +167,7 @@ impl<'a> Trial<'a> {
         (good > 0.0).then_some(good)
     }
 
-    /// The factor with which some core has no time left; at most [`FACTOR_MAX`], none if nothing helps.
+    /// Returns the factor with which some core has no time left, at most [`FACTOR_MAX`]; `None` if nothing helps.
     fn room(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let now = self.system.loads();
@@ -208,7 +208,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// True if the deadline of `member` holds in the changed system; without a member, if all deadlines and chains do.
+    /// Returns true if the deadline of `member` holds in the changed system; without a member, if all deadlines and chains do.
     fn works(&self, member: Option<usize>, factor: f64) -> bool {
         if self.budget.is_spent() || self.system.check_load().is_err() {
             return false;
@@ -238,8 +238,8 @@ impl<'a> Trial<'a> {
         hold && self.chains_of_hold(member, bound)
     }
 
-    /// True if the chains of one callback hold. Is asked only if bounds do not depend on each other, so that all chains have one
-    /// callback.
+    /// Returns true if the chains of one callback hold. Called only if bounds do not depend on each other, so that all chains
+    /// have one callback.
     fn chains_of_hold(&self, member: usize, bound: Option<u64>) -> bool {
         let name = &self.system.callbacks[member].name;
         let ours = self.scenario.chains.iter().filter(|chain| chain.callbacks.contains(name));

@@ -193,7 +193,8 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWindow<'a> {
     own: Arrivals,
-    /// Callbacks that run when the window begins, and releases the callback when it ends; empty if that is not how it is released.
+    /// Execution times of the callbacks that release this one at their ends, one of which runs when the window begins; empty if
+    /// the callback is released in another way.
     released_after: Vec<u64>,
     cost: u64,
     interferers: Vec<Interferer>,
@@ -209,8 +210,8 @@ impl ReadyWindow<'_> {
         self.interferers.push(Interferer { arrivals, cost, ahead });
     }
 
-    /// The last offset at which a release can end later than that after it, and how many are released between the first
-    /// such offset and that.
+    /// Returns the last offset at which a release can end later than `due` after it, and the number of releases from the first
+    /// such offset to that one.
     pub(crate) fn late(self, due: u64) -> Option<(u64, u64)> {
         let Self { own, cost, interferers, blockers, supply, limit, budget, released_after, .. } = self;
         if !released_after.is_empty() {
@@ -234,7 +235,7 @@ impl ReadyWindow<'_> {
 /// The order of a callback compared with the one under analysis, in their executor.
 pub(crate) enum Order {
     Before(Ahead),
-    /// By a key: the time of release plus something; the other one may be released so much later and still go first.
+    /// By a key, the time of release plus a constant: the other callback may be released up to `lead` later and still go first.
     Key {
         lead: i64,
     },

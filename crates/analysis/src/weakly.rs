@@ -4,12 +4,13 @@
 //! without which the bound is within the deadline. Then an activation misses its deadline only if one of O runs in its busy
 //! window, and each activation of O runs in one busy window only:
 //!
-//! - it is as urgent, and that window does not end before it does; or
-//! - it is less urgent and had begun before. A window in which an activation of the callback waits for it lasts beyond its end.
+//! - the activation of O is as urgent, and that window does not end before it does; or
+//! - it is less urgent and had begun before the window. A window in which an activation of the callback waits for it lasts beyond
+//!   its end.
 //!
-//! So misses of k activations in a row are no more than activations of O that run from the begin of the first one's window to
-//! the end of the last one, times the misses in one window. Those are counted by the offsets at which a release may miss: it is
-//! all of them between the first and the last such offset.
+//! So the misses of k activations in a row are no more than the activations of O that run from the begin of the first one's
+//! window to the end of the last one, times the misses in one window. The misses in a window are counted by offsets: all releases
+//! between the first and the last offset at which a release may miss.
 //!
 //! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
@@ -20,7 +21,8 @@ use crate::uniprocessor::{self, window};
 /// Largest number of other callbacks that are considered.
 const OTHERS_MAX: usize = 64;
 
-/// The most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two releases.
+/// Returns the most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two
+/// releases.
 pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u64>) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -89,7 +91,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
     Some(of)
 }
 
-/// Callbacks whose ends lead to releases of this one.
+/// Returns for each callback if its ends lead to releases of this one; true for this one, too.
 fn ancestors(system: &System, callback: usize) -> Vec<bool> {
     let mut before = vec![false; system.callbacks.len()];
     before[callback] = true;

@@ -30,12 +30,13 @@ pub(crate) enum Ahead {
     UntilStart,
     /// All activations that arrive until the job ends: they preempt it.
     UntilEnd,
-    /// All that arrives until the job starts and no later than `lead` after it; what arrived before it as well if it
-    /// `overtakes`, having run before the job was there.
+    /// All activations that arrive until the job starts, and at most `lead` after its release. If the callback `overtakes`, also
+    /// all activations that arrived before the release: they have run before the job was there.
     ByKey { lead: i64, overtakes: bool },
-    /// All activations that arrived before it, and at most this many more, because ready sets are served in rounds.
+    /// All activations that arrived before the job's release, and at most this many more, because ready sets are served in
+    /// rounds.
     Rounds(u64),
-    /// All activations that arrived before it: they run only while the job is not ready.
+    /// All activations that arrived before the job's release: they run only while the job is not ready.
     BeforeRelease,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Interferer {
 }
 
 impl Interferer {
-    /// Returns how much of it runs before a job with this offset starts, if that is by `start`.
+    /// Returns the time that its activations take before a job with this offset starts, if the job starts by `start`.
     pub(crate) fn before_start(&self, offset: u64, start: u64) -> u64 {
         let count = match self.ahead {
             Ahead::UntilStart | Ahead::UntilEnd => self.arrivals.number(start),
@@ -65,7 +66,7 @@ impl Interferer {
         self.arrivals.number(length).saturating_mul(self.cost)
     }
 
-    /// The first offset after this one from which on more of it runs before.
+    /// Returns the first offset after this one from which on more of its activations run before the job.
     pub(crate) fn next_offset(&self, offset: u64) -> Option<u64> {
         match self.ahead {
             Ahead::UntilStart | Ahead::UntilEnd => None,
@@ -173,8 +174,9 @@ impl Window<'_> {
         Some(end.saturating_sub(releaser))
     }
 
-    /// The first and the last offset of a release that can end later than `due` after it. Between two steps what is released
-    /// ends no later than what is released at the first of them, since only blocking changes, which gets less.
+    /// Returns the first and the last offset of a release that can end later than `due` after it; twice 0 if there is none.
+    /// Between two offsets at which something changes, releases end no later than the one at the first of the two, because only
+    /// the blocking changes, and decreases.
     pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
         let length = self.longest()?;
         let (mut offset, mut found) = (0, None);
@@ -255,8 +257,8 @@ impl Window<'_> {
     }
 }
 
-/// A length that no solution is below: arrivals are never below a line, and lines meet where a division says (after
-/// Sjödin and Hansson, RTSS 1998).
+/// Returns a length that no solution is below. The work is never below a line, and a division tells the length at which this line
+/// has been served (after Sjödin and Hansson, RTSS 1998).
 pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals, u64)>) -> u64 {
     let (mut rate, mut first) = (0.0, fixed as f64);
     for (arrivals, cost) in work {

@@ -108,7 +108,7 @@ impl ExecutionTimes {
     }
 }
 
-/// The arrivals of a release's messages, in order. Endless, unless they are listed.
+/// The arrivals of a release's messages, in order. They are endless, unless their times are listed or measured.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     pattern: Pattern,
@@ -136,7 +136,7 @@ impl Arrivals {
         Self { pattern, stream, number: 0, burst: None, count, spacing, last: Duration::ZERO, recent: VecDeque::new() }
     }
 
-    /// Returns the next arrival, without bursts.
+    /// Returns the next arrival; of a burst, that of its first message.
     fn next_single(&mut self) -> Option<Duration> {
         let number = self.number;
         self.number += 1;
@@ -190,7 +190,8 @@ impl Arrivals {
 impl Iterator for Arrivals {
     type Item = Duration;
 
-    /// Returns arrivals in order, except that a burst is completed before the next one starts.
+    /// Returns the next arrival. A burst is completed before the next one starts, so its last messages may be later than those of
+    /// the next one.
     fn next(&mut self) -> Option<Duration> {
         let (at, left) = match self.burst.take() {
             Some(burst) => burst,

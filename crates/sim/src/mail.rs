@@ -103,7 +103,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Notifies the callback's executor of a message. The earliest arrival counts that is still in the inbox.
+    /// Notifies the callback's executor of a message. Of several notifications in the inbox, the earliest arrival counts.
     pub(crate) fn notify(&mut self, to: usize, arrival: Instant) {
         let callback = &mut self.callbacks[to];
         let executor = callback.executor;

@@ -66,7 +66,7 @@ pub struct CallbackOutcome {
     pub unfinished: u64,
     /// Time that the oldest unfinished activation had waited at the end of the simulation.
     pub waited: Duration,
-    /// Number of activations that found nothing to take, after a spurious notification.
+    /// Number of activations that found no message to take, because their notification was spurious.
     pub empty: u64,
     /// Number of messages that newer ones displaced.
     pub dropped: u64,

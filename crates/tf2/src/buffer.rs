@@ -136,7 +136,8 @@ impl Buffer {
     /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not move meanwhile, such
     /// as the map. The result's stamp is `target_time`.
     ///
-    /// It answers where something that was seen from `source` is, seen from `target`, after both have moved.
+    /// It answers this question: something was seen from `source` at one time; after both frames have moved, where is it, seen
+    /// from `target`?
     ///
     /// # Errors
     /// Those of the look-ups from `source` to `fixed`, and from `fixed` to `target`.
@@ -276,7 +277,7 @@ impl Tree {
         }
     }
 
-    /// Looks up by names.
+    /// Looks up a pose by the names of the frames.
     pub(crate) fn pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), TransformError> {
         self.try_pose(target, source, when).map_err(|obstacle| match obstacle {
             Obstacle::Name(error) => error,
@@ -284,7 +285,7 @@ impl Tree {
         })
     }
 
-    /// Looks up by names, for those who need to know what would help.
+    /// Looks up a pose by the names of the frames. The error tells which change would help.
     pub(crate) fn try_pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), Obstacle> {
         let time = when.nanos();
         if target == source {

@@ -17,18 +17,18 @@ pub(crate) struct Sample {
 #[derive(Debug)]
 pub(crate) enum History {
     Static(Sample),
-    /// Sorted by their stamps. Of equal ones, the last is the last that came.
+    /// Sorted by their stamps. Of samples with equal stamps, the one that was added last comes last.
     Dynamic(VecDeque<Sample>),
 }
 
 /// Reasons for which a frame has no pose at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gap {
-    /// There is no sample, or only one, at this time.
+    /// There is no sample, or only one; the time is the stamp of that one.
     TooFew(Option<i64>),
-    /// The newest sample is older.
+    /// The newest sample is older; this is its time.
     Newest(i64),
-    /// The oldest sample is newer.
+    /// The oldest sample is newer; this is its time.
     Oldest(i64),
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Inserted {
     Data,
     /// The frame has another parent than before at some times.
     Structure,
-    /// It is older than everything that is kept. The time is that of the newest sample.
+    /// The sample is too old to be kept. The time is that of the newest sample.
     TooOld(i64),
 }
 
@@ -84,8 +84,8 @@ impl History {
         if has_new_parent { Inserted::Structure } else { Inserted::Data }
     }
 
-    /// Returns the pose at a time, interpolated between two samples of the same parent; of the older one if the parent changes between
-    /// them. At time zero, the newest.
+    /// Returns the pose at a time: interpolated between the samples before and after it, or that of the sample before if the
+    /// parent changes between them. At time zero, returns the newest.
     pub(crate) fn at(&self, time: i64) -> Result<Sample, Gap> {
         let samples = match self {
             Self::Static(sample) => return Ok(Sample { stamp: time, ..*sample }),

@@ -18,7 +18,7 @@ use crate::when::When;
 /// The depth of both queues, as in `tf2_ros`.
 const DEPTH: usize = 100;
 
-/// Keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
+/// Listener that keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
 /// It adds to its group the subscriptions `<group>/tf` and `<group>/tf_static`, and a jump callback that
 /// [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a transform is in

@@ -51,7 +51,7 @@ impl Tree {
         Self { frames: Vec::new(), ids: HashMap::new(), keep_ns }
     }
 
-    /// Returns the frame of that name, if somebody has mentioned it.
+    /// Returns the frame of that name, if a transform has mentioned it.
     pub(crate) fn find(&self, name: &str) -> Option<FrameId> {
         self.ids.get(name).copied()
     }

@@ -54,7 +54,7 @@ pub struct WaitForTransform {
 
 /// The end of a wait.
 struct Limit {
-    /// An error ends the wait at once.
+    /// The sleep that ends the wait. An error ends it at once.
     sleep: Result<Sleep, GroupGone>,
     /// The duration, if it is known.
     after: Option<Duration>,

@@ -1,7 +1,7 @@
 //! Audsley's optimal priority assignment, for the executors of a core and for the callbacks of each executor.
 //!
-//! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks
-//! inside. So whatever can have the lowest level may as well have it.
+//! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks inside an
+//! executor. So any one that meets its deadlines at the lowest level may have that level.
 
 use crate::budget::Budget;
 use crate::error::AnalysisError;

@@ -1,14 +1,15 @@
 //! Cores and OS priorities of executors: a chain on one core where it fits (Choi et al. 2022), then a search for an allocation
 //! with which more deadlines hold.
 //!
-//! To pack executors onto cores so that all deadlines hold is bin packing with worse: no exact method ends in time. So there
-//! are some first allocations, and a local search from the best of them: one executor moves to another core, two change
-//! places, or one becomes more urgent. Every step is judged by the analysis, so what comes out is what the analysis proves.
-//! The random numbers have a seed and steps are counted: the same system gives the same assignment.
+//! To pack executors onto cores so that all deadlines hold is at least as hard as bin packing: no exact method ends in time. So
+//! there are some first allocations, and a local search from the best of them: one executor moves to another core, two swap their
+//! cores, or two swap their ranks. Every step is judged by the analysis, so the analysis proves what the result promises. The
+//! random numbers have a seed and steps are counted: the same system gives the same assignment.
 //!
-//! The scenario may have an allocation already. If not all deadlines can be made to hold, a second search starts from there.
-//! It looks for more deadlines that hold, with no bound of a chain longer than it is there: nobody pays for others. Its result
-//! is taken if the most critical chain that misses its deadline there is helped by it, or by nothing.
+//! The scenario may have an allocation already. If the first search leaves deadlines missed, a second search starts from the
+//! given allocation. It looks for more deadlines that hold, and makes no bound of a chain longer than it is there: no chain pays
+//! for others. Its result is taken if it helps the most critical chains that miss their deadlines in the given allocation, or if
+//! neither search helps them.
 
 use std::cmp::Reverse;
 
@@ -45,22 +46,25 @@ struct Choice {
 /// Distance of an allocation from holding all deadlines. A smaller one is better.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 struct Score {
-    /// Load of the cores beyond what they have.
+    /// Sum of the cores' loads beyond 1.
     excess: f64,
-    /// By how much chains are longer than they may be, as shares of that, all together.
+    /// Sum of the shares by which latencies of chains exceed the longest ones that are allowed. Only in the second search.
     longer: f64,
-    /// Chains that do not hold, by criticality, the most critical ones first: no number of others makes up for one of those.
+    /// Number of chains that miss their deadlines, by criticality, the most critical ones first: no number of less critical ones
+    /// makes up for one of those.
     chains: Vec<usize>,
-    /// Callbacks that do not hold. In the second search not counted here, but last.
+    /// Number of callbacks that miss their deadlines; zero in the second search.
     callbacks: usize,
-    /// By how much they do not hold, all together; in the second search, latencies as shares of what they may be.
+    /// Sum of the shares by which chains and callbacks exceed their deadlines. In the second search, sum of the latencies as
+    /// shares of the longest ones that are allowed.
     late: f64,
-    /// The bounds of chains as shares of their deadlines, all together.
+    /// Sum of the chains' latencies as shares of their deadlines. In the second search, number of callbacks that miss their
+    /// deadlines.
     long: f64,
 }
 
-/// The scenario with cores and OS priorities for its executors: `top` is that of the most urgent one. `is_free` is true if
-/// their order is to be chosen, too; otherwise it follows from the rule that set it.
+/// Returns the scenario with cores and OS priorities for its executors. `top` is the OS priority of the most urgent one. If
+/// `is_free`, the search chooses the executors' order of urgency, too; otherwise they keep that of the scenario.
 pub(super) fn allocate(
     analysis: &Analysis<'_>,
     scenario: &Scenario,
@@ -86,7 +90,7 @@ pub(super) fn allocate(
 }
 
 impl Score {
-    /// Returns true if something is left to be found.
+    /// Returns true if a core is overloaded or a deadline is missed.
     fn is_open(&self) -> bool {
         self.excess > 0.0 || self.chains.iter().any(|count| *count > 0) || self.callbacks > 0
     }
@@ -99,12 +103,12 @@ struct Search<'a> {
     movable: Vec<usize>,
     /// Load of each executor, as a share of a core.
     loads: Vec<f64>,
-    /// By executor.
+    /// System from which the loads are, and the callbacks of each executor.
     system: System,
     /// Criticalities of the chains, the largest first.
     levels: Vec<u32>,
     top: u8,
-    /// By chain: the latency that it may have, in nanoseconds; `None` if that does not matter.
+    /// Longest latency that each chain may have, in nanoseconds. Only in the second search.
     longest: Option<Vec<u64>>,
     trials: u64,
     work: u64,
@@ -155,8 +159,8 @@ impl<'a> Search<'a> {
         ranks
     }
 
-    /// The allocation that a scenario has, and the latencies of its chains; `None` if an executor may use several cores, or a
-    /// chain has no bound.
+    /// Returns the allocation that a scenario has, and the latencies of its chains; `None` if an executor may use several cores,
+    /// or a chain has no bound.
     fn given(&self, scenario: &Scenario) -> Option<(Choice, Vec<u64>)> {
         let mut cores = vec![0; self.loads.len()];
         for &executor in &self.movable {
@@ -206,8 +210,8 @@ impl<'a> Search<'a> {
         usize::from(self.base.core_count())
     }
 
-    /// Chains in the order of their criticality, each on the least loaded core that has room for all of its executors that
-    /// have none yet; those of a chain that fits nowhere, and those in no chain, the heaviest first.
+    /// Returns cores by chains: in the order of criticality, all executors of a chain that have no core yet go to the least
+    /// loaded core, if they fit there. The executors that are left follow, the heaviest first.
     fn by_chains(&self) -> Vec<u16> {
         let (mut cores, mut used) = (vec![0; self.loads.len()], vec![0.0; self.core_count()]);
         let mut left = self.movable.clone();
@@ -231,7 +235,7 @@ impl<'a> Search<'a> {
         cores
     }
 
-    /// The heaviest first, each on the least loaded core.
+    /// Returns cores by load: the heaviest executor first, each on the least loaded core.
     fn by_load(&self) -> Vec<u16> {
         let (mut cores, mut used) = (vec![0; self.loads.len()], vec![0.0; self.core_count()]);
         self.spread(self.movable.clone(), &mut cores, &mut used);

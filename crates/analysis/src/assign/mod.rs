@@ -144,8 +144,9 @@ impl Assignment {
         scenario
     }
 
-    /// The smaller value is the more urgent one; equal callbacks stay in their order, with priorities of their own.
-    /// `is_free`: whether executors may get another order than their first callbacks have, where that holds more deadlines.
+    /// Returns the assignment by `urgency`, whose smaller value is the more urgent one. Equal callbacks stay in their order, with
+    /// priorities of their own. If `is_free`, executors may get another order than that of their most urgent callbacks, if more
+    /// deadlines hold with it.
     fn by_urgency<K: Ord>(
         analysis: &Analysis<'_>,
         system: &System,
@@ -192,8 +193,8 @@ impl Assignment {
     }
 }
 
-/// The system, all executors with one thread on the first core if they do not fit on those that they may have: where they are
-/// to be is sought.
+/// Returns the system. If it cannot be analysed with the cores that executors may use, all executors with one thread are put on
+/// the first core, because their cores are still to be found.
 fn anywhere(analysis: &Analysis<'_>) -> Result<System, AnalysisError> {
     let error = match analysis.unloaded_system() {
         Err(error @ AnalysisError::NotAnalyzable { .. }) => error,

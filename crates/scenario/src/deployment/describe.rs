@@ -1,4 +1,4 @@
-//! The deployment of a described system.
+//! The deployment that corresponds to a scenario.
 
 use rospin_core::{EntityKind, OsScheduling};
 

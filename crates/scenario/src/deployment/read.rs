@@ -17,7 +17,7 @@ pub enum DeploymentError {
     /// Two files have an entry for the same name.
     #[error("{what} is deployed by {first} and by {second}; leave it out in one of them")]
     Conflict {
-        /// The name.
+        /// The name, with the kind of entry.
         what: String,
         /// File that has the first entry.
         first: String,

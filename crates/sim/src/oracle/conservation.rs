@@ -41,7 +41,7 @@ impl<'a> Conservation<'a> {
         cores.is_empty() || cores.iter().any(|own| usize::from(*own) == core)
     }
 
-    /// Returns its OS priority, or that of a more urgent thread that waits for a lock of its.
+    /// Returns the thread's OS priority, or that of a more urgent thread that waits for a lock which this one holds.
     fn urgency(&self, thread: usize) -> u8 {
         let own = |thread: &Thread| self.scenario.executors[thread.executor].os_priority;
         let waits = |other: &&Thread| other.blocked.is_some_and(|lock| self.owners[lock] == Some(thread));

@@ -11,13 +11,13 @@ use super::ready::Books;
 use super::{Judge, Rule, Verdict};
 use crate::event::{Event, What};
 
-/// The due times of a timer.
+/// A timer's due times, as far as the events tell.
 #[derive(Clone, Copy, Default)]
 struct Timer {
     last: Option<Instant>,
-    /// Number of due times that were given up since that one.
+    /// Number of due times that were given up since the last one that was dispatched.
     given_up: u64,
-    /// Number of due times given up that was announced for the next dispatch.
+    /// Number of due times given up that were announced since the last dispatch. They follow the due time of the next dispatch.
     announced: u64,
 }
 

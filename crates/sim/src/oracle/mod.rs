@@ -79,7 +79,7 @@ const EVENTS_KEPT: usize = 60;
 /// The verdict of an oracle. The error says what is wrong.
 type Verdict = Result<(), String>;
 
-/// Judges one rule.
+/// Judge of one rule.
 trait Judge {
     fn rule(&self) -> Rule;
     fn judge(&mut self, event: &Event) -> Verdict;

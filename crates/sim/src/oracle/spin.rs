@@ -24,7 +24,7 @@ impl<'a> SpinContract<'a> {
         Self { scenario, spins: vec![Spin::default(); scenario.executors.len()] }
     }
 
-    /// Checks that the scenario lets the executor spin at that time.
+    /// Checks that the scenario lets the executor spin at the event's time.
     fn started(&mut self, event: &Event) -> Verdict {
         let plan = &self.scenario.executors[event.executor];
         self.spins[event.executor] = Spin { on: true, ..Spin::default() };
