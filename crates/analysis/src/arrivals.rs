@@ -9,7 +9,7 @@ use crate::curves::Curve;
 
 /// Largest number of listed arrivals whose shortest interval is searched for. Intervals of more arrivals are put together.
 const SPANS_EXACT: usize = 1_000;
-/// The number of curves that are kept apart in a sum.
+/// Largest number of curves in a sum; if there are more, similar curves are merged.
 const PARTS_MAX: usize = 64;
 
 /// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length.

@@ -69,9 +69,9 @@ pub enum AnalysisError {
     Reservation {
         /// The executor.
         executor: String,
-        /// Its budget.
+        /// Budget of the reservation.
         budget: Duration,
-        /// Its period.
+        /// Period of the reservation.
         period: Duration,
     },
     /// Priorities cannot be derived from the chains.

@@ -147,8 +147,8 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
     Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough }.longest(end, next)
 }
 
-/// Returns a time that is no later than the first one by which so many threads can have done all the work. It comes from a line that
-/// the work is never below.
+/// Returns a time that is no later than the first one by which `threads` threads can have done all the work. It comes from a line
+/// that the work is never below.
 fn shared(fixed: u64, threads: u64, work: &mut dyn Iterator<Item = (&crate::arrivals::Arrivals, u64)>) -> u64 {
     // Each thread does an equal share of the work. Costs are rounded down, so that the line stays below the work.
     at_least(fixed / threads, work.map(|(arrivals, cost)| (arrivals, cost / threads)))

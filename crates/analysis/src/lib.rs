@@ -38,7 +38,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is analysed how
+//! # Analyses
 //! - One executor with one thread, alone on its core: non-preemptive fixed priority, EDF or first-in first-out; the
 //!   emulated wait set by polling points and busy window, timers outside (E1) or inside (E2).
 //! - Several of them on one core: executors preempt each other by OS priority, callbacks of one executor do not; with one
@@ -58,8 +58,8 @@
 //!
 //! The theorems, with proof sketches, sources and the tests that attack them, are in `book/src/analysis`.
 //!
-//! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases.
-//! An execution time of zero is refused: zero is what a scenario without one says.
+//! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases. An
+//! execution time of zero is refused: a callback whose scenario states none has zero.
 
 #![forbid(unsafe_code)]
 

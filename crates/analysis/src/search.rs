@@ -74,7 +74,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    /// Ends of what comes at multiples of 10, the later the slower.
+    /// Returns the end of an activation that is released at a multiple of 10: the later its release, the longer it takes.
     fn end(at: u64) -> Option<u64> {
         let number = at / 10;
         Some(number * 9 + 13 + if number >= 40 { 30 } else { 0 })

@@ -17,7 +17,8 @@ use crate::{migrating, parallel, suspension, uniprocessor};
 const ROUNDS_EXACT: u32 = 64;
 /// The number of strides after which bounds that still change are given up.
 const STRIDES_MAX: u32 = 48;
-/// Parts of the whole budget that one bound may take where there is one round, and where there are several.
+/// Divisors of the whole budget: one bound may take a half of it where there is one round, and a sixteenth where there are
+/// several.
 const PORTIONS: [u64; 2] = [2, 16];
 /// Returns the bound of one callback, by the analysis that applies to it.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {

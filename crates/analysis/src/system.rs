@@ -48,7 +48,8 @@ pub(crate) struct Callback {
     pub(crate) waits: u64,
     /// Shortest time from start to end.
     pub(crate) shortest: u64,
-    /// True if some segment or wait may take no time: its messages then arrive after others have picked.
+    /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks were picked
+    /// already.
     pub(crate) instantaneous: bool,
     /// Other callbacks of the same mutually exclusive group.
     pub(crate) mates: Vec<usize>,
@@ -279,8 +280,8 @@ impl System {
             || (!by_priority && executor.callbacks.iter().any(|other| self.callbacks[*other].is_async()))
     }
 
-    /// Returns how long a less urgent callback may still run. A nanosecond less than it takes, unless something that takes no
-    /// time can make a more urgent one ready right after it started.
+    /// Returns how long a less urgent callback may still run when a more urgent one becomes ready: a nanosecond less than its
+    /// longest segment, unless a callback that takes no time can make the more urgent one ready right after that segment started.
     pub(crate) fn blocking(&self, callback: usize) -> u64 {
         let instantaneous = self.callbacks.iter().any(|plan| plan.instantaneous);
         self.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))

@@ -77,7 +77,7 @@ fn preempts_like_tasks(system: &System, executor: usize) -> bool {
         && executors().all(|member| executors().filter(|other| other.os_priority == member.os_priority).count() == 1)
 }
 
-/// The busy window of a callback, with everything on its core that matters.
+/// Returns the busy window of a callback, with all work on its core that matters.
 pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -159,7 +159,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     Some(window)
 }
 
-/// The busy window of a callback in which only its group is served, on a thread that is always there.
+/// Returns the busy window of a callback in which only its group is served, on a thread that is always there.
 pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -36,18 +36,18 @@
 //!
 //! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to fix it.
 //!
-//! A lifespan begins with the arrival of a message. A publisher with manual liveliness whose lease has ended is alive again with its next
-//! message, not when it asserts to be alive: Cyclone DDS has it so.
+//! A lifespan begins with the arrival of a message. As Cyclone DDS has it, a publisher with manual liveliness whose lease has
+//! ended is alive again with its next message, not when it asserts to be alive.
 //!
 //! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the subscription has
 //! answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
 //!
-//! # What is lost
+//! # Losses
 //!
-//! A payload that is not what its topic's type says (cut short, another type, noise) is counted as
-//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback does not
-//! run. What a full queue displaced is in [`Subscription::missed`], and so is what never arrived, as far as the numbers of
-//! what did arrive tell.
+//! A payload that is not a value of its topic's type (cut short, another type, noise) is counted as
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback
+//! does not run. [`Subscription::missed`] counts the messages that a full queue displaced, and those that never arrived, as far
+//! as the numbers of the messages that did arrive tell.
 //!
 //! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and does not
 //! answer is not told of: DDS has no word for that.
@@ -64,23 +64,25 @@
 //!
 //! # Security
 //!
-//! With the feature `security`, which compiles against OpenSSL, a process proves who it is and talks only to those who can, with a
-//! keystore of `ros2 security create_keystore` as it is. [`DomainOptions::from_env`] reads the variables of ROS 2
-//! (`ROS_SECURITY_ENABLE` and the like). A publisher or subscription that the permissions do not allow is refused when it is created.
-//! The plugins are part of the program; Cyclone DDS prints on standard error which certificates or documents it does not accept.
+//! With the feature `security`, which compiles against OpenSSL, a process proves its identity and communicates only with
+//! processes that can prove theirs. It takes a keystore of `ros2 security create_keystore` as it is. [`DomainOptions::from_env`]
+//! reads the variables of ROS 2 (`ROS_SECURITY_ENABLE` and the like). A publisher or subscription that the permissions do not
+//! allow is refused when it is created. The plugins are part of the program; Cyclone DDS prints on standard error which
+//! certificates or documents it does not accept.
 //!
 //! # The graph
 //!
-//! [Nodes](Node) know of others what discovery heard. The node that a publisher, subscription, server or client belongs to is told on
-//! a topic of its own, from ROS 2 Iron on: it may be known a moment after the rest. A process that ends says goodbye; one that was
-//! killed is missed when the lease is over that it asked for, ten seconds unless told otherwise.
+//! [Nodes](Node) know of other nodes as far as discovery has heard of them. The node of a publisher, subscription, server or
+//! client is announced on a topic of its own, from ROS 2 Iron on, so it may be known a moment later than the endpoint. A process
+//! that ends announces its end. A process that was killed leaves the graph when the lease that it asked for is over, by default
+//! after ten seconds.
 //!
 //! # Threads
 //!
-//! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`, `tev` and `gc`; and
-//! one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the scheduling of the thread that joins;
-//! see [`Context::start_threads`](rospin_engine::Context::start_threads). What a process sends to itself passes none of them: the
-//! publishing thread leaves it in the subscription's queue.
+//! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`, `tev` and
+//! `gc`; and one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the scheduling of the thread
+//! that joins; see [`Context::start_threads`](rospin_engine::Context::start_threads). Messages that a process sends to itself
+//! pass none of these threads: the publishing thread leaves them in the subscription's queue.
 
 #![deny(unsafe_code)]
 

@@ -33,7 +33,7 @@ pub enum DiscoveryRange {
 pub struct EnvError {
     /// The variable.
     pub variable: &'static str,
-    /// Its value.
+    /// Value of the variable.
     pub value: String,
     /// The values that it may have.
     pub expected: &'static str,

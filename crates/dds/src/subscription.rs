@@ -21,7 +21,7 @@ struct DdsSubscription {
     _reader: Reader<Ear>,
 }
 
-/// The messages of a subscription on their way to it.
+/// Receiver of a subscription's messages, which leaves them in the subscription's inbox.
 struct Messages {
     delivery: Delivery<Packet>,
     gaps: Mutex<Gaps>,
@@ -31,14 +31,14 @@ impl Receive for Messages {
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, writer);
         let time = sample.sent_ns().map(Instant::from_nanos);
-        // DDS does not count what a writer published while nobody was matched, so its numbers are not the publisher's.
+        // DDS does not count messages that were published while no reader was matched, so its numbers are not the publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
         let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);
         self.delivery.push(packet, missing);
     }
 }
 
-/// Subscribes.
+/// Creates a subscription, which passes messages of other participants to `delivery`.
 pub(crate) fn subscribe(
     node: &DdsNode,
     topic: &FullName,

@@ -62,7 +62,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Sends responses and counts those that could not be sent.
+/// Sender of responses, which counts those that could not be sent.
 #[derive(Clone)]
 pub(crate) struct Responder {
     service: Arc<str>,

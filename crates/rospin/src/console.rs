@@ -21,7 +21,7 @@ pub(crate) fn install(arguments: &RosArguments) {
     }
 }
 
-/// Writes log records to the standard error, or to the standard output if `RCUTILS_LOGGING_USE_STDOUT` is 1.
+/// Logger that writes records to the standard error, or to the standard output if `RCUTILS_LOGGING_USE_STDOUT` is 1.
 struct Console {
     arguments: RosArguments,
     format: String,

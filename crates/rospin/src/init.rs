@@ -81,7 +81,7 @@ pub enum InitError {
         "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or in_process"
     )]
     Unknown {
-        /// Its value.
+        /// Value of the variable.
         name: String,
     },
     /// The program was built without the middleware.

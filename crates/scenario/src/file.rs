@@ -19,7 +19,7 @@ pub enum FileError {
     Unreadable {
         /// The kind of file that was expected.
         kind: &'static str,
-        /// Its path.
+        /// Path of the file.
         file: String,
         /// The operating system's reason.
         source: io::Error,
@@ -27,7 +27,7 @@ pub enum FileError {
     /// The file's content is invalid.
     #[error("{file}: {error}")]
     Text {
-        /// Its path.
+        /// Path or name of the file.
         file: String,
         /// The problem and its place.
         error: ScenarioError,

@@ -14,7 +14,7 @@ struct Runnable {
     priority: u8,
     /// The order of becoming runnable, which a preemption keeps.
     order: u64,
-    /// Its affinity, a bit per core.
+    /// Cores that the thread may use, a bit per core.
     affinity: u64,
     core: Option<usize>,
 }

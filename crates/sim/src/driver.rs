@@ -271,7 +271,7 @@ impl<'a> Driver<'a> {
         self.threads.iter().filter_map(of).chain(self.agenda.next_at()).min()
     }
 
-    // ---- what is recorded ----
+    // ---- recording ----
 
     pub(crate) fn emit(&mut self, executor: usize, what: What) {
         let event = Event { at: self.now, executor, what };

@@ -63,7 +63,7 @@ pub enum What {
 
 /// An observer of a simulation.
 pub trait Observer {
-    /// Called with each event, in order.
+    /// Handles an event. Events come in order.
     fn observe(&mut self, event: &Event);
 }
 

@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What an instant is made of
+//! # Order of an instant
 //! At one instant, things happen in this order, as in the engine's loop:
 //! 1. Runs whose execution time is over end, by thread, and publish.
 //! 2. Events from outside happen, in the order of the scenario: messages are queued, the executors of their receivers
@@ -50,13 +50,13 @@
 //!
 //! This repeats until nothing is left to do at the instant, because a run may take no time.
 //!
-//! # What a thread does
+//! # Actions of a thread
 //! As in the engine, a message's release is its arrival, and a timer's is its due time. A thread keeps its core
 //! between two callbacks. A notification wakes the thread that has been parked longest. A thread that gets work wakes
 //! one more if there may be more work, or if no parked thread watches the next timer. Only one parked thread watches
 //! timers; the others stay asleep.
 //!
-//! # What the OS does
+//! # Actions of the OS
 //! The threads of an executor have one priority, and a larger one preempts a smaller one. Equal priorities are served
 //! in the order of becoming runnable, and a preempted thread continues first (`SCHED_FIFO`). A thread may use the
 //! cores of its executor. It moves to another core whenever that lets a more urgent thread, or one more thread, run.

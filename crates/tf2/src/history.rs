@@ -35,9 +35,9 @@ pub(crate) enum Gap {
 /// The effect of a new sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
-    /// The pose is known at more times.
+    /// The sample adds a time at which the pose is known.
     Data,
-    /// The frame has another parent than before at some times.
+    /// With the sample, the frame has another parent than before at some times.
     Structure,
     /// The sample is too old to be kept. The time is that of the newest sample.
     TooOld(i64),

@@ -9,9 +9,9 @@ pub enum OpenError {
     /// An environment variable is invalid.
     #[error("the environment variable {variable} is `{value}`; {fix}")]
     Environment {
-        /// Its name.
+        /// Name of the variable.
         variable: &'static str,
-        /// Its value.
+        /// Value of the variable.
         value: String,
         /// The way to fix it.
         fix: &'static str,

@@ -269,9 +269,9 @@ impl SessionOptions {
 
 /// Returns an endpoint with TLS over TCP if the configuration has one.
 ///
-/// The library `zenoh-link-tls` 1.10.2 hands out the one `rustls` connection of a link to whoever reads and to whoever
-/// writes, each under a lock of its own. So it is not compiled in; but another crate of the program may have it compiled
-/// in.
+/// The library `zenoh-link-tls` 1.10.2 lets the thread that reads and the thread that writes use the one `rustls` connection of a
+/// link at the same time, because each takes a lock of its own. So it is not compiled in; but another crate of the program may
+/// have it compiled in.
 fn tls_endpoint(config: &Config) -> Option<String> {
     // Endpoints may differ by mode, so the value is a list, or a list for each mode.
     let tls = |key| {

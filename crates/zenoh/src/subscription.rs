@@ -87,7 +87,7 @@ fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMu
     }
 }
 
-/// Returns what an attachment tells of its message.
+/// Returns the publication that an attachment describes.
 fn publication(attachment: Attachment) -> Publication {
     let Attachment { number, sent_ns, source } = attachment;
     let time = u64::try_from(sent_ns).ok().map(Instant::from_nanos);

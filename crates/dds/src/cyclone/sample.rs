@@ -83,7 +83,7 @@ fn keep(mut spare: Vec<u8>) {
 /// Length up to which a message is copied behind the library's data about it, which saves an allocation.
 const COPIED_MAX: usize = 2048;
 
-/// Sends what is in `bytes`, and leaves the vector empty. Its memory is sent itself if there is much of it.
+/// Sends the message in `bytes`, and leaves the vector empty. A short message is copied; a longer one is sent in its own memory.
 ///
 /// # Safety
 /// `sertype` is the type of the writer's topic.

@@ -19,7 +19,7 @@ use crate::qos::Qos;
 /// after the news that it has gone.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Watches an action's servers for a client, by two entities of the client's group.
+/// Watch of an action's servers for a client: two entities of the client's group.
 pub(crate) struct Departed {
     _entity: Entity,
     _grace: Arc<Timer>,

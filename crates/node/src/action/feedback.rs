@@ -14,7 +14,7 @@ pub(crate) enum News<A: Action> {
     Status(GoalStatusArray),
 }
 
-/// Counts the feedback that goals' queues displaced, together with what the middleware's queue displaced.
+/// Counter of the feedback that goals' queues displaced, together with the feedback that the middleware's queue displaced.
 #[derive(Clone, Default)]
 pub(crate) struct Lost(Arc<OnceLock<Notifier>>);
 

@@ -203,8 +203,8 @@ impl<F> Clone for Goals<F> {
     }
 }
 
-/// Passes feedback and status on to the goals. Its drop, with the client or the executor, ends the feedback of all
-/// goals.
+/// Receiver of feedback and status, which it passes on to the goals. Its drop, with the client or the executor, ends the feedback
+/// of all goals.
 pub(crate) struct Router<A: Action> {
     pub(crate) goals: Goals<A::Feedback>,
     pub(crate) depth: usize,

@@ -25,7 +25,7 @@ pub enum RosArgumentsError {
     NoValue {
         /// The option.
         option: String,
-        /// Its value, as an example.
+        /// Example of a value.
         wanted: &'static str,
     },
     /// An option has an invalid value.

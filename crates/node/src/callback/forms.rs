@@ -10,39 +10,39 @@ use super::given::ByRef;
 use super::returned::{Convert, Returned, Returns};
 use crate::group::Exclusive;
 
-/// `|argument| ..`
+/// Form `|argument| ..`.
 #[derive(Debug)]
 pub enum Synchronous {}
 
-/// `|argument| async { .. }`
+/// Form `|argument| async { .. }`.
 #[derive(Debug)]
 pub enum Asynchronous {}
 
-/// `|argument: &M| ..`
+/// Form `|argument: &M| ..`.
 #[derive(Debug)]
 pub enum ByReference {}
 
-/// `|| ..`
+/// Form `|| ..`.
 #[derive(Debug)]
 pub enum WithoutArgument {}
 
-/// `|| async { .. }`
+/// Form `|| async { .. }`.
 #[derive(Debug)]
 pub enum AsynchronousWithoutArgument {}
 
-/// `|payload: &mut P, argument| ..`
+/// Form `|payload: &mut P, argument| ..`.
 #[derive(Debug)]
 pub enum SynchronousWithPayload {}
 
-/// `|payload: Payload<P>, argument| async { .. }`
+/// Form `|payload: Payload<P>, argument| async { .. }`.
 #[derive(Debug)]
 pub enum AsynchronousWithPayload {}
 
-/// `|payload: &mut P, argument: &M| ..`
+/// Form `|payload: &mut P, argument: &M| ..`.
 #[derive(Debug)]
 pub enum ByReferenceWithPayload {}
 
-/// `|payload: &mut P| ..`
+/// Form `|payload: &mut P| ..`.
 #[derive(Debug)]
 pub enum WithoutArgumentWithPayload {}
 

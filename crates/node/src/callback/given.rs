@@ -58,15 +58,15 @@ impl<M> ByRef<M> {
     }
 }
 
-/// `|message: M|`
+/// Message by value: `|message: M|`.
 #[derive(Debug)]
 pub struct ByValue<Form>(PhantomData<Form>);
 
-/// `|message: Arc<M>|`
+/// Shared message: `|message: Arc<M>|`.
 #[derive(Debug)]
 pub struct ByArc<Form>(PhantomData<Form>);
 
-/// `|message: &M|`
+/// Message by reference: `|message: &M|`.
 #[derive(Debug)]
 pub struct ByReferenceTo<Form>(PhantomData<Form>);
 

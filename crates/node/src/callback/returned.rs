@@ -17,7 +17,7 @@ impl Returned for Nothing {
     type Value = Result<(), String>;
 }
 
-/// A value for which somebody waits: the response of a service.
+/// A value that the caller waits for: the response of a service.
 #[derive(Debug)]
 pub struct Value<T>(std::marker::PhantomData<T>);
 
@@ -49,7 +49,7 @@ impl<T: 'static> Returns<Value<T>> for T {
     }
 }
 
-/// Makes the callback's argument from the item that was taken, and handles the return value.
+/// Converter of the item that was taken to the callback's argument. It also handles the return value.
 #[doc(hidden)]
 pub trait Convert<Item, A, K: Returned>: Clone + Send + Sync + 'static {
     /// The part of the item that is kept until the callback has returned, such as the address of the response.

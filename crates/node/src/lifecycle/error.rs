@@ -20,7 +20,7 @@ pub enum LifecycleError {
     /// A service could not be created.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// Its executor was dropped.
+    /// The executor of the node was dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

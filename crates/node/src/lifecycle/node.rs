@@ -82,8 +82,8 @@ impl<P: Lifecycle> fmt::Debug for LifecycleNode<P> {
     }
 }
 
-/// Removes a node's group on drop. Without it, handles inside of the payload and the callbacks would keep the group
-/// for ever.
+/// Guard that removes a node's group when it is dropped. Otherwise handles inside of the payload and the callbacks would keep the
+/// group for ever.
 struct RemoveGroup<'a, P: Lifecycle>(&'a LifecycleHandle<P>);
 
 impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {

@@ -19,7 +19,7 @@ use crate::terms::Terms;
 /// The way of encoded messages to a subscription.
 pub(super) struct Encoded {
     pub(super) end: Arc<LocalEnd>,
-    /// Keeps the middleware's subscription.
+    /// The middleware's subscription, which is kept here.
     pub(super) reader: Option<Box<dyn Send>>,
     pub(super) queue: EncodedQueue,
     pub(super) matches: Box<dyn Matches>,
@@ -99,7 +99,8 @@ impl EncodedQueue {
         }
     }
 
-    /// Takes the oldest message whose lifespan is not over, unless something else arrived `before` it.
+    /// Takes the oldest message whose lifespan is not over, unless a message of the other queue, which arrived at `before`, comes
+    /// first.
     pub(super) fn pop(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
         loop {
             let (arrival, packet) = self.inbox.pop_before(before)?;

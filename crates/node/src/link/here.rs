@@ -46,7 +46,7 @@ fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> Subscription
     if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
 }
 
-/// Publishes messages to subscriptions of the same form.
+/// Publisher of messages to subscriptions of the same form.
 pub(super) struct HerePublisher<M: Send + Sync + 'static> {
     plain: Publisher<M>,
     with_origins: Arc<dyn OriginPublisher>,

@@ -158,7 +158,7 @@ impl<D: Decode> Source for Informed<D> {
     }
 }
 
-/// The messages of a subscription by value.
+/// Source of a subscription's messages by value: a shared message is copied, unless no other subscription holds it.
 pub(crate) struct Values<D: Decode>(pub(crate) Messages<D>);
 
 impl<D: Decode> Source for Values<D> {

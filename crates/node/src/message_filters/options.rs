@@ -122,7 +122,7 @@ impl SyncInput {
         self
     }
 
-    /// Also receives the messages that transient local publishers kept, and receives from no other publishers.
+    /// Makes the input also receive the messages that transient local publishers kept. It then receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;

@@ -12,7 +12,7 @@ use crate::interfaces::rcl_interfaces::{Parameter, ParameterEvent};
 /// Number of events that wait for publication at most; the topic keeps as many.
 pub(super) const EVENTS_MAX: usize = 1000;
 
-/// Publishes an event.
+/// Function that publishes an event.
 pub(super) type Publish = dyn Fn(ParameterEvent) + Send + Sync;
 
 /// Events on their way to the topic, in the order of the changes.

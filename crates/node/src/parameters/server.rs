@@ -81,7 +81,7 @@ impl fmt::Debug for ParameterServer {
     }
 }
 
-/// Publishes events until it is dropped.
+/// Publication of a node's parameter events, until this is dropped.
 struct Events(Arc<Store>);
 
 impl Drop for Events {

@@ -33,7 +33,7 @@ fn is_on(store: &Store) -> bool {
     store.value(NAME) == Some(ParameterValue::Bool(true))
 }
 
-/// Makes ROS time follow `/clock` while the parameter is true.
+/// Switch that makes ROS time follow `/clock` while the parameter is true.
 pub(super) struct Switch {
     node: Node,
     executor: ExecutorHandle,

@@ -359,7 +359,7 @@ impl State {
     }
 }
 
-/// Marks that a thread publishes. The drop ends that, also after a panic.
+/// Mark that a thread publishes events, until this is dropped, also by a panic.
 struct Publishing<'a>(&'a Store);
 
 impl Drop for Publishing<'_> {

@@ -79,7 +79,7 @@ thread_local! {
     static IS_HANDING_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks that this thread hands a record on to the program's logger, until it is dropped.
+/// Mark that this thread hands a record on to the program's logger, until it is dropped.
 struct HandingOn;
 
 impl Drop for HandingOn {

@@ -49,7 +49,7 @@ pub struct Rosout {
     _node: Node,
 }
 
-/// Keeps the queue open for records, until it is dropped.
+/// Guard that keeps the queue open for records until it is dropped.
 struct Open(Arc<RecordQueue>);
 
 impl Drop for Open {

@@ -153,8 +153,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks that this thread publishes a record, or hands on one that is queued already. Records that it logs until the
-/// drop are not queued.
+/// Mark that this thread publishes a record, or hands on one that is queued already. Records that the thread logs until the drop
+/// are not queued.
 pub(crate) struct Quiet {
     before: bool,
 }

@@ -27,7 +27,7 @@ pub enum DeploymentError {
     /// Each file is valid by itself, but together they are invalid.
     #[error("the deployment files {files} do not go together: {message}")]
     Together {
-        /// Their paths.
+        /// Paths of the files.
         files: String,
         /// The problem.
         message: String,

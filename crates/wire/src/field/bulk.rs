@@ -85,7 +85,7 @@ impl<T: Number, const N: usize> As<[T; N]> for BulkArray {
     }
 }
 
-/// The binary logarithm of the size of a number.
+/// Returns the binary logarithm of the size of a number.
 const fn log<T>() -> usize {
     size_of::<T>().ilog2() as usize
 }
