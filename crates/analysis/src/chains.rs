@@ -65,7 +65,7 @@ pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     paces
 }
 
-/// Returns the paces that latencies depend on: those of systems with joins, none for others.
+/// Returns the paces of all callbacks if the system has joins, whose latencies depend on paces; otherwise no paces.
 pub(crate) fn paces_for_latency(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     let joins = system.callbacks.iter().any(crate::system::Callback::is_join);
     if joins { paces(system, solution) } else { vec![None; system.callbacks.len()] }

@@ -8,7 +8,8 @@ use crate::system::{Callback, Executor, Policy, System};
 /// Order of another callback of an executor with respect to the one under analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Relation {
-    /// Activations come before if they are released at most this long after the one under analysis. `None`: all of them.
+    /// Longest time after the release of the activation under analysis at which an activation of the other callback can be
+    /// released and still come before it, in nanoseconds. `None`: all of its activations come before.
     pub(crate) before: Option<i64>,
     /// True if some activations of the other callback come after it, and can be running when it becomes ready.
     pub(crate) after: bool,

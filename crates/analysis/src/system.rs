@@ -40,7 +40,7 @@ pub(crate) struct Callback {
     pub(crate) priority: u32,
     /// Deadline by which EDF orders.
     pub(crate) deadline: Option<u64>,
-    /// Deadline by which the bound is judged. It is the same, unless a trial changes it.
+    /// Deadline by which the bound is judged. It is the same as `deadline`, unless a trial changes it.
     pub(crate) due: Option<u64>,
     /// Longest execution times of the segments, including overheads.
     pub(crate) segments: Vec<u64>,

@@ -23,7 +23,7 @@ pub enum DiscoveryRange {
     /// Processes that multicast reaches, and static peers. The default.
     #[default]
     Subnet,
-    /// Those that Cyclone DDS finds with its own configuration. Static peers are ignored.
+    /// Processes that Cyclone DDS finds with its own configuration. Static peers are ignored.
     SystemDefault,
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::matches::Bond;
 
-/// Time between two looks, while there is a match to look at.
+/// Time between two checks of the matches that may not listen yet.
 const INTERVAL: Duration = Duration::from_millis(1);
 
 /// Thread that looks after the matches of a domain, until this value is dropped.

@@ -8,7 +8,7 @@ use syn::{Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Index, Lit, Li
 
 use crate::attributes::{DefaultValue, FieldAttributes, crate_path};
 
-/// Returns the implementation of the trait.
+/// Returns the implementation of the trait `Parameters` for a struct.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let rospin = crate_path(&input.attrs)?;
     let fields = named_fields(input)?.iter().zip(0..).map(|(field, at)| FieldCode::new(field, at, &rospin));

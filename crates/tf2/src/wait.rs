@@ -56,7 +56,7 @@ pub struct WaitForTransform {
 struct Limit {
     /// The sleep that ends the wait. An error ends it at once.
     sleep: Result<Sleep, GroupGone>,
-    /// The duration, if it is known.
+    /// The duration of the timeout; `None` if only the sleep is known.
     after: Option<Duration>,
 }
 

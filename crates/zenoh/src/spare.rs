@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;
 
-/// Length of the shortest payload whose memory is used again. The way back costs about as much as a small allocation.
+/// Length of the shortest payload whose memory is used again. Returning the memory costs about as much as a small allocation.
 const LENGTH_MIN: usize = 4 << 10;
 /// Length of the longest buffer that is kept, so that no publisher keeps much memory.
 const LENGTH_MAX: usize = 1 << 20;

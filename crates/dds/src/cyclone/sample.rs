@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use super::Code;
 use super::ffi::{self, RawSample, SerType};
 
-/// Message that arrived: encapsulation header and payload. It may be kept for as long as anybody wants, and longer than its reader and
-/// the domain: its memory is that of this message alone, allocated for it or sent by a writer of this process, and no receive buffer.
+/// Message that arrived: encapsulation header and payload. It may be kept for any time, and longer than its reader and the
+/// domain: its memory is that of this message alone, allocated for it or sent by a writer of this process, and no receive buffer.
 #[derive(Debug)]
 pub(crate) struct Sample(NonNull<RawSample>);
 

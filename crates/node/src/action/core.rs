@@ -48,7 +48,7 @@ struct State<A: Action> {
     expiry_is_set: bool,
     /// True if the status has changed and must be published.
     news: bool,
-    /// True if a thread publishes the status. It looks for changes before it stops.
+    /// True if a thread publishes the status. That thread looks for changes before it stops.
     is_publishing: bool,
 }
 
@@ -71,7 +71,7 @@ impl<A: Action> Core<A> {
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
-    /// Returns true if a goal with that id could be accepted. Checked before the user is asked.
+    /// Returns true if a goal with that id could be accepted. Called before the user's callback is asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
         self.log_refusal(id, checked)

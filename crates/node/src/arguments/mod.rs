@@ -95,7 +95,7 @@ pub struct RosArguments {
     enclave: Option<String>,
     is_rosout_disabled: bool,
     is_console_disabled: bool,
-    /// Options that have no effect here, and rules without `--ros-args`.
+    /// Remarks for the user: on options that have no effect here, and on rules without `--ros-args`.
     remarks: Vec<String>,
 }
 

@@ -107,7 +107,7 @@ impl<M: Encode> PublisherLink<M> {
         &self.events
     }
 
-    /// Gives a sign of life.
+    /// Gives a sign of life of the publisher, in this process and through the middleware.
     pub(crate) fn assert_liveliness(&self) {
         if self.is_timed {
             self.events.sign_of_life(self.here.now());

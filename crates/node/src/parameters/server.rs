@@ -101,10 +101,10 @@ impl Node {
     /// already.
     ///
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
-    /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an
-    /// executor that does nothing else. ROS time belongs to the context, so it follows `/clock` as long as one of the
-    /// context's nodes has the parameter set. Dropping the server changes no parameter; ROS time then stands still
-    /// until somebody makes it follow `/clock` again.
+    /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor that does
+    /// nothing else. ROS time belongs to the context, so it follows `/clock` as long as one of the context's nodes has the
+    /// parameter set. Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock`
+    /// again.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, ParameterValue, Ros, SpinOptions};
