@@ -223,9 +223,9 @@ impl Arrivals {
 /// Returns the most releases of a join in an interval of this length.
 ///
 /// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
-/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input has
-/// arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has arrivals
-/// and messages that waited before. An input keeps `depth` messages at most.
+/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input
+/// has arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has
+/// arrivals and messages that waited before. An input keeps `depth` messages at most.
 #[inline(never)]
 fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
     if length == 0 {

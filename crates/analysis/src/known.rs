@@ -154,8 +154,8 @@ impl<'a> Known<'a> {
         arrivals.map(Vec::into_iter)
     }
 
-    /// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and nothing
-    /// is more urgent.
+    /// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and
+    /// nothing is more urgent.
     pub(crate) fn receiving_on(&self, core: usize) -> Option<u64> {
         let load: Vec<_> = self.receive_load(core)?.collect();
         if load.is_empty() {

@@ -2,7 +2,8 @@
 //!
 //! A trial changes one callback by a factor. If bounds depend on each other, each factor takes a complete analysis, and the
 //! largest one is found by bisection. If they do not, deadlines are looked at one after the other, the tightest first. Most of
-//! them hold with the factor that those before them allow, which takes one bound. Only for those that do not is there a bisection.
+//! them hold with the factor that those before them allow, which takes one bound. Only for those that do not is there a
+//! bisection.
 
 use std::time::Duration;
 

@@ -53,8 +53,8 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 /// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its core.
 ///
 /// Consider an activation that is released at an offset A of a busy window. It ends once all activations that were released from
-/// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback, since
-/// each callback may be the one that is released at A.
+/// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback,
+/// since each callback may be the one that is released at A.
 pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
     let system = known.system;
     let own = &system.executors[executor];

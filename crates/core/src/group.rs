@@ -17,13 +17,13 @@ pub enum GroupKind {
 /// number.
 const NOBODY: u64 = u64::MAX;
 
-/// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is suspended, an
-/// activation that [precedes all](crate::EntitySpec::precedes_all) may run in the group as a guest. The holder waits for it.
+/// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is suspended,
+/// an activation that [precedes all](crate::EntitySpec::precedes_all) may run in the group as a guest. The holder waits for it.
 #[derive(Debug)]
 struct GroupState {
     kind: GroupKind,
-    /// The sequence number of the holder, from its start to its end, or to its suspension if its entity frees the group then. Always
-    /// [`NOBODY`] for a reentrant group.
+    /// The sequence number of the holder, from its start to its end, or to its suspension if its entity frees the group then.
+    /// Always [`NOBODY`] for a reentrant group.
     holder: u64,
     /// The sequence number of the holder or the guest that a thread runs. Always [`NOBODY`] for a reentrant group.
     running: u64,
@@ -94,8 +94,7 @@ impl Groups {
     }
 
     /// Lets `activation` run in its group, if the group [admits](Self::admits) it. The activation then also holds the group,
-    /// unless another
-    /// one does. Returns true if it runs.
+    /// unless another one does. Returns true if it runs.
     pub(crate) fn try_run(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group).filter(|group| group.admits(activation)) else {
             return false;

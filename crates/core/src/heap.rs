@@ -1,15 +1,16 @@
 //! A heap that knows the position of each of its entries, so that any of them can be taken out.
 //!
-//! An entry is the number of a place in a table. The table has the rank of each place, which orders it, and its position in the heap.
-//! The owner of the heap has the table. Several heaps may share it, since a place is in one of them at a time. So moving an entry
-//! moves four bytes, and taking one out of the middle costs no more than taking the first.
+//! An entry is the number of a place in a table. The table has the rank of each place, which orders it, and its position in the
+//! heap. The owner of the heap has the table. Several heaps may share it, since a place is in one of them at a time. So moving an
+//! entry moves four bytes, and taking one out of the middle costs no more than taking the first.
 
 use std::cmp::Ordering;
 
 /// An entry of the table: the rank of a place, and its position in a heap.
 #[derive(Debug)]
 pub(crate) struct Ranked<R> {
-    /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`] must follow.
+    /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`]
+    /// must follow.
     pub(crate) rank: R,
     /// The position in the heap. It means nothing if the place is in no heap.
     position: u32,
@@ -109,8 +110,8 @@ impl Heap {
         (self.places.get(position) == Some(&place)).then_some(position)
     }
 
-    /// Fills the hole of an entry that was taken out: moves the hole down along the smallest children to the end, then puts `place`
-    /// there and moves it up. `place` usually came from the end, and belongs near it.
+    /// Fills the hole of an entry that was taken out: moves the hole down along the smallest children to the end, then puts
+    /// `place` there and moves it up. `place` usually came from the end, and belongs near it.
     fn fill<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
         let places = self.places.as_mut_slice();
         loop {

@@ -19,7 +19,8 @@ macro_rules! generational_id {
                 Self { index: index as u32, generation }
             }
 
-            /// Returns the number of the slot. Slots are numbered without gaps, so that drivers and policies can index tables by them.
+            /// Returns the number of the slot. Slots are numbered without gaps, so that drivers and policies can index tables by
+            /// them.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.index as usize

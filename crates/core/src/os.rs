@@ -23,8 +23,8 @@ pub enum OsScheduling {
         /// The priority, from 1 to 99. The larger number runs first.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets no more
-    /// than its budget.
+    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets no
+    /// more than its budget.
     Deadline {
         /// The processor time in each period.
         runtime: Duration,

@@ -10,23 +10,23 @@ use crate::time::{Instant, nanos};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockKind {
-    /// The steady clock (`CLOCK_MONOTONIC`). It never jumps, and counts while the machine is awake. It is the scheduler's own time
-    /// line.
+    /// The steady clock (`CLOCK_MONOTONIC`). It never jumps, and counts while the machine is awake. It is the scheduler's own
+    /// time line.
     #[default]
     Steady,
     /// The time of day (`CLOCK_REALTIME`). It may be set forward or back.
     ///
-    /// Due times are times of day, as with `RCL_SYSTEM_TIME`. If the clock is set back by an hour, a timer waits an hour longer. If it
-    /// is set forward, the due times in between were missed. For a timer with a fixed rate, use [`Steady`](Self::Steady) or
+    /// Due times are times of day, as with `RCL_SYSTEM_TIME`. If the clock is set back by an hour, a timer waits an hour longer.
+    /// If it is set forward, the due times in between were missed. For a timer with a fixed rate, use [`Steady`](Self::Steady) or
     /// [`Ros`](Self::Ros).
     System,
     /// ROS time, which a simulator or a recording may set. It may stand still, and jump forward or back. The driver passes on its
     /// readings and its [jumps](crate::Scheduler::jump).
     ///
-    /// After a jump back, no timer waits for longer than its period. That also holds if ROS time follows the system clock and that is
-    /// set back: a timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it reads the time
-    /// next, after a second at the latest. If the step is smaller than the time since its last reading, it goes unnoticed, and one
-    /// tick comes late by the size of the step.
+    /// After a jump back, no timer waits for longer than its period. That also holds if ROS time follows the system clock and
+    /// that is set back: a timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it
+    /// reads the time next, after a second at the latest. If the step is smaller than the time since its last reading, it goes
+    /// unnoticed, and one tick comes late by the size of the step.
     Ros,
 }
 
@@ -44,7 +44,8 @@ impl ClockKind {
 
 /// The overrun policy of a periodic timer: its reaction to due times that passed before it could run.
 ///
-/// Due times are absolute, so a callback that runs late does not delay later ones, except under [`ShiftPhase`](Overrun::ShiftPhase).
+/// Due times are absolute, so a callback that runs late does not delay later ones, except under
+/// [`ShiftPhase`](Overrun::ShiftPhase).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Overrun {

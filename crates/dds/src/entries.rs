@@ -1,8 +1,8 @@
 //! Entries of other processes in the graph, which change in the order in which their changes were found out.
 //!
-//! The library reports participants, endpoints and messages on several threads. A change is decided under a lock, and made after the
-//! lock was released, because the graph calls wakers, which may call the library. The changes therefore wait in a queue, which one
-//! thread at a time empties.
+//! The library reports participants, endpoints and messages on several threads. A change is decided under a lock, and made after
+//! the lock was released, because the graph calls wakers, which may call the library. The changes therefore wait in a queue,
+//! which one thread at a time empties.
 
 use std::collections::VecDeque;
 

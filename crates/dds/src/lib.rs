@@ -54,8 +54,8 @@
 //!
 //! # Other implementations
 //!
-//! Topics are those of every DDS. Requests and responses of services and actions begin with a header that says whose they are,
-//! as in `rmw_cyclonedds_cpp`. `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, where Cyclone DDS does not let us
+//! Topics are those of every DDS. Requests and responses of services and actions begin with a header that says whose they are, as
+//! in `rmw_cyclonedds_cpp`. `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, where Cyclone DDS does not let us
 //! write: requests from there are refused, servers there are not counted, and the log says so, once. Start those processes with
 //! `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`.
 //!

@@ -219,8 +219,8 @@ impl MessageType {
     }
 
     /// Returns the type for topics whose other ends have no hash: those of nodes on Humble, and of Rust types without a
-    /// [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same hash or none;
-    /// over DDS they meet anyway.
+    /// [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same
+    /// hash or none; over DDS they meet anyway.
     ///
     /// Types that a node's `message_type_of` returns announce what the publisher does. Other types announce no
     /// hash if the program is built for Humble (`ROS_DISTRO`). [`hash`](Self::hash) returns the same, and types are compared by

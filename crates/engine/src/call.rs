@@ -45,8 +45,8 @@ pub enum CallError {
         /// The time that was set with [`Call::timeout`].
         after: Duration,
     },
-    /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait for ever. The
-    /// request was sent nevertheless.
+    /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait for ever.
+    /// The request was sent nevertheless.
     #[error(
         "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
          releases_group_at_await"
@@ -65,8 +65,8 @@ pub enum CallError {
         /// The name of the service.
         service: String,
     },
-    /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback waits, directly
-    /// or through others, for the group that the caller holds. The request was sent nevertheless.
+    /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback waits,
+    /// directly or through others, for the group that the caller holds. The request was sent nevertheless.
     ///
     /// Cycles are found among calls that are awaited while a mutually exclusive group is held, over all executors of a context.
     /// Calls with a [timeout](Call::timeout) do not count, since they end by themselves. Nor do calls of callbacks that hold no
@@ -126,8 +126,8 @@ impl<Resp> fmt::Debug for Reply<Resp> {
 
 /// A future of the response to a request.
 ///
-/// It may be awaited anywhere. It ends with the response, or with the reason why there is none, also if the service is dropped. It
-/// waits as long as the service is busy or its executor does not spin, unless it has a [timeout](Self::timeout).
+/// It may be awaited anywhere. It ends with the response, or with the reason why there is none, also if the service is dropped.
+/// It waits as long as the service is busy or its executor does not spin, unless it has a [timeout](Self::timeout).
 ///
 /// # Errors
 /// See [`CallError`].
@@ -172,8 +172,8 @@ impl<Resp> Call<Resp> {
     /// Sets the time from now, on the steady clock, after which the call ends with [`CallError::Timeout`]. The service runs
     /// nevertheless, and its late response is dropped.
     ///
-    /// The executor whose thread polls the call watches the time. If no executor polls it, the service's executor does. While that
-    /// executor does not spin, the timeout does not pass. A call has no timeout if no executor polls it and the service is a
+    /// The executor whose thread polls the call watches the time. If no executor polls it, the service's executor does. While
+    /// that executor does not spin, the timeout does not pass. A call has no timeout if no executor polls it and the service is a
     /// [`RequestQueue`](crate::RequestQueue) outside of executors.
     ///
     /// Reads the clock and allocates; neither blocks nor locks.

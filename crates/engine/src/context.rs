@@ -77,7 +77,8 @@ impl ContextOptions {
     /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the program's spin
     /// is over, it finishes the callback that it runs and begins no other. Beside [`spin_all`](crate::SpinOptions::spin_all) and
     /// [`spin_once`](crate::SpinOptions::spin_once), which may be over at once, it still runs everything that is ready, and the
-    /// spin returns after that. An executor that the program creates only after its groups has policy and threads as the file says.
+    /// spin returns after that. An executor that the program creates only after its groups has policy and threads as the file
+    /// says.
     ///
     /// Names in the file that the program does not have are found when an executor begins to spin for the first time.
     #[must_use]
@@ -195,8 +196,8 @@ impl Context {
     }
 
     /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for
-    /// threads called `name`. Where the file has no line for them, and executors in it are real-time, they get a priority above those: a
-    /// message is as urgent as the threads that it passes.
+    /// threads called `name`. Where the file has no line for them, and executors in it are real-time, they get a priority above
+    /// those: a message is as urgent as the threads that it passes.
     ///
     /// The calling thread gets these settings while `create` runs, since threads inherit scheduling and cores from their creator.
     /// Settings that it could not give up again are left out: without rights, that is a niceness. A setting that it cannot have

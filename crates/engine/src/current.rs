@@ -1,7 +1,7 @@
 //! The callback that the calling thread runs, and the executor that the thread belongs to.
 //!
-//! Both are thread locals. The executor is set once a spin. The callback is set around every run, so it is a single word. A future
-//! that is polled asks here if its wait can ever end, and which executor wakes it.
+//! Both are thread locals. The executor is set once a spin. The callback is set around every run, so it is a single word. A
+//! future that is polled asks here if its wait can ever end, and which executor wakes it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -68,7 +68,8 @@ pub enum DeployError {
 
 /// Checks that this machine has all cores that a deployment names.
 ///
-/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without the program.
+/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without the
+/// program.
 ///
 /// # Errors
 /// [`DeployError::Core`] for the first executor or thread with a core that the machine does not have.

@@ -77,8 +77,8 @@ impl Context {
 }
 
 impl Executor {
-    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or a callback panics in a group that
-    /// [halts then](crate::OnPanic::Halt).
+    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or a callback panics in a group
+    /// that [halts then](crate::OnPanic::Halt).
     ///
     /// Callbacks that are running are waited for. An asynchronous one that is suspended goes on in the next spin.
     ///
@@ -130,8 +130,8 @@ impl Executor {
         }
     }
 
-    /// Returns when the executor's next timer or sleeper is due, as a time on the steady clock, or `None` if none waits. Timers and
-    /// sleepers on ROS time count only while it follows the system clock.
+    /// Returns when the executor's next timer or sleeper is due, as a time on the steady clock, or `None` if none waits. Timers
+    /// and sleepers on ROS time count only while it follows the system clock.
     ///
     /// Tests move a [`ManualClock`](crate::ManualClock) to that time. This call waits for the end of a spin that another thread
     /// is in; never call it from a callback.

@@ -1,9 +1,10 @@
 //! Threads that a middleware starts: a message is only as urgent as the least urgent thread that it passes.
 //!
-//! Where executors are real-time, the threads of their middleware are set to run before all callbacks, unless a deployment file has a
-//! `[[thread]]` line for them: as soon as they are started ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins
-//! to spin. All of a middleware's threads are raised, not only those that carry messages: they share locks that inherit no priority.
-//! If a thread cannot be raised, or the file has another setting for it, that is logged once.
+//! Where executors are real-time, the threads of their middleware are set to run before all callbacks, unless a deployment file
+//! has a `[[thread]]` line for them: as soon as they are started ([`Context::start_threads`](crate::Context::start_threads)), and
+//! again, by name, when an executor begins to spin. All of a middleware's threads are raised, not only those that carry messages:
+//! they share locks that inherit no priority. If a thread cannot be raised, or the file has another setting for it, that is
+//! logged once.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -23,8 +23,8 @@ use crate::topic::TopicError;
 /// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to itself. rclrs
 /// calls it a worker.
 ///
-/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the handle that its
-/// `create_` method returns. All methods may be called while the executor spins, also from callbacks.
+/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the handle
+/// that its `create_` method returns. All methods may be called while the executor spins, also from callbacks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -86,9 +86,9 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a callback that runs before ROS time jumps, if the jump reaches the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for an
-    /// asynchronous callback that is suspended, even if that holds the group, since that callback may itself wait for ROS time. So
-    /// it may change the payload between two polls of such a callback, but never during one.
+    /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for
+    /// an asynchronous callback that is suspended, even if that holds the group, since that callback may itself wait for ROS
+    /// time. So it may change the payload between two polls of such a callback, but never during one.
     ///
     /// There is no callback after a jump: the new time is known before it.
     ///

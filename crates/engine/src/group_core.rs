@@ -127,7 +127,8 @@ macro_rules! common_methods {
             self.core.deployed_depth(entity)
         }
 
-        /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the group alive.
+        /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the group
+        /// alive.
         #[must_use]
         pub fn failures(&self, entity: &str) -> $crate::Failures {
             self.core.failures(entity)

@@ -117,7 +117,8 @@ impl LossCounters {
         }
     }
 
-    /// Has `waker` woken with each loss from now on, under the locks of whoever counts it. Returns the number for [`unwatch`](Self::unwatch).
+    /// Has `waker` woken with each loss from now on, under the locks of whoever counts it. Returns the number for
+    /// [`unwatch`](Self::unwatch).
     pub(crate) fn watch(&self, waker: Waker) -> u64 {
         let mut watchers = self.watchers.lock();
         let number = watchers.last().map_or(0, |last| last.number + 1);
@@ -185,8 +186,8 @@ struct Book {
 }
 
 impl Ledger {
-    /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name of their own
-    /// share one there, so that the ledger does not grow with every entity that comes and goes.
+    /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name of their
+    /// own share one there, so that the ledger does not grow with every entity that comes and goes.
     pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str) -> Arc<LossCounters> {
         let number = {
             let mut book = self.lock();

@@ -98,8 +98,8 @@ macro_rules! common_setters {
             self
         }
 
-        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the callback holds the group until
-        /// it ends.
+        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the callback holds the group
+        /// until it ends.
         #[must_use]
         pub const fn releases_group_at_await(mut self) -> Self {
             self.common.releases_group_at_await = true;
@@ -235,8 +235,8 @@ impl SubscriptionOptions {
         }
     }
 
-    /// Sets the number of messages that are kept, at least 1. If the queue is full, the oldest message makes room for a new one, and
-    /// is counted as lost.
+    /// Sets the number of messages that are kept, at least 1. If the queue is full, the oldest message makes room for a new one,
+    /// and is counted as lost.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);
@@ -337,8 +337,8 @@ impl ServiceOptions {
         Self { common: Common::default(), service: service.into(), depth: 10 }
     }
 
-    /// Sets the number of requests that are kept, at least 1. If the queue is full, the oldest request makes room for a new one, and
-    /// its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull).
+    /// Sets the number of requests that are kept, at least 1. If the queue is full, the oldest request makes room for a new one,
+    /// and its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull).
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);

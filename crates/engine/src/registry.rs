@@ -41,8 +41,8 @@ impl Registry {
     /// Returns the value of type `V` under `name`. If the name has no value, `make` creates one. `T` is the type that error
     /// messages show for the value.
     ///
-    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster. A value that
-    /// does not keep its [`Name`] leaves an entry behind.
+    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster. A value
+    /// that does not keep its [`Name`] leaves an entry behind.
     pub(crate) fn get_or_insert<V, T>(
         self: &Arc<Self>,
         name: &str,

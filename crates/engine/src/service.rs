@@ -140,8 +140,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     /// The future may be awaited anywhere, also in asynchronous callbacks. It waits as long as the service takes: give it a
     /// [timeout](Call::timeout) if that may be too long.
     ///
-    /// A call that could never end returns an error when it is awaited: if the caller [holds](CallError::SameGroup) the group that
-    /// the service needs, if the call closes a [cycle](CallError::Cycle), or if a synchronous callback
+    /// A call that could never end returns an error when it is awaited: if the caller [holds](CallError::SameGroup) the group
+    /// that the service needs, if the call closes a [cycle](CallError::Cycle), or if a synchronous callback
     /// [blocks](CallError::InCallback) the service.
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
@@ -178,8 +178,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
 
     /// Waits until the service exists, for as long as that takes.
     ///
-    /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if its own thread
-    /// is the one that would create the service.
+    /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if its own
+    /// thread is the one that would create the service.
     pub async fn wait_for_service(&self) {
         loop {
             let available = {

@@ -47,8 +47,8 @@ impl Notifier {
         self.0.executor()
     }
 
-    /// Counts items that the source itself lost, for example from its queue. They show in [`Entity::lost`](crate::Entity::lost) and
-    /// [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
+    /// Counts items that the source itself lost, for example from its queue. They show in [`Entity::lost`](crate::Entity::lost)
+    /// and [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
     pub fn count_lost(&self, cause: LossCause, count: u64) {
         if let Some(losses) = self.0.losses() {
             losses.add(cause, count);
@@ -171,8 +171,8 @@ pub trait Source: Send + 'static {
     /// If the source has ended, or if an item was there and could not be taken. The source must have dropped the item then.
     ///
     /// # Panics
-    /// A panic is reported and dealt with as the group [says](crate::OnPanic). It also ends the source, as [`TakeError::Closed`] does.
-    /// A panic of the callback does not end the source.
+    /// A panic is reported and dealt with as the group [says](crate::OnPanic). It also ends the source, as [`TakeError::Closed`]
+    /// does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
     /// Returns the contents of the source. Called after every take. A source that knows its contents saves a futile take.
@@ -186,8 +186,8 @@ pub trait Source: Send + 'static {
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
     /// [`attach`](Self::attach).
     ///
-    /// The source itself may be dropped later, before the executor's next pick, since its callback may be running. The function is
-    /// called on the thread that drops the handle, and must neither block nor wait for the source.
+    /// The source itself may be dropped later, before the executor's next pick, since its callback may be running. The function
+    /// is called on the thread that drops the handle, and must neither block nor wait for the source.
     fn closer(&self) -> Option<Closer> {
         None
     }

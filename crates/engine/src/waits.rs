@@ -1,7 +1,7 @@
 //! Waits between groups, and cycles of them.
 //!
-//! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead from group to
-//! group and back to the first one, none of the callbacks can go on: a deadlock.
+//! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead from
+//! group to group and back to the first one, none of the callbacks can go on: a deadlock.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -128,8 +128,8 @@ impl Waits {
     }
 }
 
-/// Returns the services on the way from the group that `last` needs to the group that it holds, if there is a way. Visits each wait
-/// once.
+/// Returns the services on the way from the group that `last` needs to the group that it holds, if there is a way. Visits each
+/// wait once.
 fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
     /// A wait on the way, and the index of the step before it.
     struct Step<'a>(&'a Wait, Option<usize>);

@@ -18,8 +18,8 @@ pub(crate) struct Label {
     pub(crate) losses: Arc<LossCounters>,
 }
 
-/// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves it from the
-/// state to a thread and back.
+/// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves it from
+/// the state to a thread and back.
 pub(crate) struct Callback {
     pub(crate) body: Box<dyn Body>,
     pub(crate) label: Arc<Label>,

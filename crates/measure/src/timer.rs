@@ -1,5 +1,5 @@
-//! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread until its grid is
-//! over.
+//! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread until its
+//! grid is over.
 
 use std::io;
 use std::time::Duration;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use rospin_engine::{Clock, ClockKind, Instant};
 
-/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is no middleware.
+/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is no
+/// middleware.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gid([u8; 16]);
 
@@ -67,11 +68,13 @@ pub struct MessageInfo {
     ///
     /// For messages of this process it is calculated from the steady clock when the message is taken.
     pub source_timestamp: Option<Instant>,
-    /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the message is taken.
+    /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the message is
+    /// taken.
     pub received_timestamp: Instant,
     /// Id of the publisher.
     pub publisher_gid: Option<Gid>,
-    /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell it.
+    /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell
+    /// it.
     ///
     /// All processes see the same number, with one exception: if two threads publish through one publisher at the same time, this
     /// process and others may see their numbers exchanged.

@@ -257,8 +257,9 @@ impl Node {
         Ok(self.own_group()?)
     }
 
-    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its name.
-    /// It is on the executor of the node's own group, unless a deployment file moves it. [`on`](Self::on) creates entities on it.
+    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its
+    /// name. It is on the executor of the node's own group, unless a deployment file moves it. [`on`](Self::on) creates entities
+    /// on it.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, Ros, SpinOptions};

@@ -57,8 +57,7 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the priority, see
-        /// [`EntityOptions::priority`](rospin_engine::EntityOptions::priority).
+        /// Sets the priority, see [`EntityOptions::priority`](rospin_engine::EntityOptions::priority).
         #[must_use]
         pub fn priority(mut self, priority: Priority) -> Self {
             self.common.entity = self.common.entity.priority(priority);

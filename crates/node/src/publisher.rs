@@ -82,7 +82,8 @@ impl<M: Encode> Publisher<M> {
         self.0.link.publish(message)
     }
 
-    /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each message is one, too.
+    /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each message is
+    /// one, too.
     ///
     /// The sign extends the lease of a publisher that is alive. Over Cyclone DDS, a publisher whose lease has ended is alive
     /// again, for other processes, with its next message.

@@ -43,9 +43,9 @@ impl Qos {
 
     /// Sets the longest time between two messages. Zero is no limit.
     ///
-    /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a subscription from one
-    /// arrival to the next one, by the steady clock. The first message starts the first period. Each period without a message counts
-    /// as one miss.
+    /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a subscription from
+    /// one arrival to the next one, by the steady clock. The first message starts the first period. Each period without a message
+    /// counts as one miss.
     #[must_use]
     pub const fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline: Some(deadline), ..self }
@@ -54,9 +54,9 @@ impl Qos {
     /// Sets the time after which a publisher's messages are not worth receiving any more. Zero is no limit.
     ///
     /// A message that waits in a subscription's queue for longer is dropped in place of being taken, and counted in
-    /// [`lost`](crate::Subscription::lost) as [`Expired`](rospin_engine::LossCause::Expired). One that was kept for late subscriptions is
-    /// dropped, too, once it is too old. For messages of other processes the time begins with their arrival, as Cyclone DDS has it. Over
-    /// Zenoh the subscriptions of other processes know no lifespan.
+    /// [`lost`](crate::Subscription::lost) as [`Expired`](rospin_engine::LossCause::Expired). One that was kept for late
+    /// subscriptions is dropped, too, once it is too old. For messages of other processes the time begins with their arrival, as
+    /// Cyclone DDS has it. Over Zenoh the subscriptions of other processes know no lifespan.
     #[must_use]
     pub const fn with_lifespan(self, lifespan: Duration) -> Self {
         Self { lifespan: Some(lifespan), ..self }
@@ -143,8 +143,8 @@ pub enum Durability {
     TransientLocal,
 }
 
-/// Signs of life that a publisher gives. Publishers that stay silent for longer than their [lease](Qos::with_liveliness) count as not
-/// alive.
+/// Signs of life that a publisher gives. Publishers that stay silent for longer than their [lease](Qos::with_liveliness) count as
+/// not alive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Liveliness {
     /// The middleware gives them for as long as the process runs.

@@ -54,8 +54,8 @@ impl Subscription {
         &self.registration.events
     }
 
-    /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that never arrived,
-    /// as far as the middleware can tell.
+    /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that never
+    /// arrived, as far as the middleware can tell.
     ///
     /// If messages of this process and encoded ones wait together, some are counted only when the next message is taken.
     #[must_use]

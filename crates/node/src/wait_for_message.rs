@@ -56,12 +56,11 @@ pub struct WaitForMessage<M: Message> {
 impl Node {
     /// Subscribes to a topic, and returns a future of the first message that arrives from then on. A plain `&str` is the topic.
     ///
-    /// The options are those of any subscription. With
-    /// [`transient_local`](SubscriptionOptions::transient_local) the first message is one that a publisher kept, so that the future
-    /// resolves at once if there is one.
+    /// The options are those of any subscription. With [`transient_local`](SubscriptionOptions::transient_local) the first
+    /// message is one that a publisher kept, so that the future resolves at once if there is one.
     ///
-    /// The subscription is in a group of its own, on the executor of the node's own group. So a callback of any group can await the
-    /// message while it holds its group, in every executor.
+    /// The subscription is in a group of its own, on the executor of the node's own group. So a callback of any group can await
+    /// the message while it holds its group, in every executor.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,14 +102,15 @@ impl Node {
 }
 
 impl<M: Message> WaitForMessage<M> {
-    /// Sets the time from now, on the steady clock, after which waiting ends with [`WaitForMessageError::Timeout`]. Reads the clock;
-    /// neither blocks, locks nor allocates.
+    /// Sets the time from now, on the steady clock, after which waiting ends with [`WaitForMessageError::Timeout`]. Reads the
+    /// clock; neither blocks, locks nor allocates.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.limit = Some((after, self.executor.sleep(ClockKind::Steady, after)));
         self
     }
 
-    /// Returns the number of publishers that it is matched with, as far as discovery knows at this moment. Zero once there is a result.
+    /// Returns the number of publishers that it is matched with, as far as discovery knows at this moment. Zero once there is a
+    /// result.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.subscription.as_ref().map_or(0, Subscription::publisher_count)

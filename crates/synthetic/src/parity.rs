@@ -7,8 +7,8 @@
 //! Several cores are left out, since a clock that callbacks move lets only one of them take time. So are equal OS
 //! priorities: who was notified first would decide, and the engine may be notified for nothing where the simulator is not.
 //!
-//! A failure prints its seed and the command that replays it:
-//! `ROSPIN_TEST_SEED=17 cargo test -p rospin-synthetic parity -- --nocapture`.
+//! A failure prints its seed and the command that replays it: `ROSPIN_TEST_SEED=17 cargo test -p rospin-synthetic parity --
+//! --nocapture`.
 
 use std::time::Duration;
 

@@ -56,7 +56,8 @@ impl StaticTransformBroadcaster {
         Ok(Self { publisher: node.create_publisher(options)?, sent: Mutex::new(Vec::new()) })
     }
 
-    /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the same child.
+    /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the same
+    /// child.
     ///
     /// Calls of several threads take turns, so that the last message has all transforms. Does not block otherwise; may allocate.
     ///

@@ -24,11 +24,11 @@ const LENGTH_TOLERANCE: f64 = 0.01;
 
 /// The transforms between frames over the last seconds. Cheap to clone; clones are the same buffer.
 ///
-/// Frames form trees. Each frame has at most one parent at a time, and transforms to it, dynamic or static. The transform between two
-/// frames goes over their common ancestor; at a time between two transforms it is interpolated. Nothing is extrapolated.
+/// Frames form trees. Each frame has at most one parent at a time, and transforms to it, dynamic or static. The transform between
+/// two frames goes over their common ancestor; at a time between two transforms it is interpolated. Nothing is extrapolated.
 ///
-/// All methods lock for a moment, with priority inheritance. Look-ups allocate only for their results. Setting a transform allocates
-/// when the memory of a frame's transforms grows.
+/// All methods lock for a moment, with priority inheritance. Look-ups allocate only for their results. Setting a transform
+/// allocates when the memory of a frame's transforms grows.
 ///
 /// ```
 /// use rospin::msgs::builtin_interfaces::msg::Time;
@@ -82,8 +82,8 @@ impl Buffer {
     /// Adds a transform of a frame at a time. `authority` is the name of the transform's origin, for
     /// [`all_frames_as_yaml`](Self::all_frames_as_yaml).
     ///
-    /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are forgotten. A
-    /// slash at the beginning of a frame's name is dropped, as in tf2.
+    /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are
+    /// forgotten. A slash at the beginning of a frame's name is dropped, as in tf2.
     ///
     /// # Errors
     /// If the transform is invalid or too old. Nothing is changed then.
@@ -116,10 +116,11 @@ impl Buffer {
         }
     }
 
-    /// Returns the transform from the frame `source` to the frame `target` at a time, or at the latest time that both have in common.
+    /// Returns the transform from the frame `source` to the frame `target` at a time, or at the latest time that both have in
+    /// common.
     ///
-    /// It transforms coordinates in `source` to coordinates in `target`. It is the pose of `source` in `target`. The result's stamp is
-    /// the time of the look-up.
+    /// It transforms coordinates in `source` to coordinates in `target`. It is the pose of `source` in `target`. The result's
+    /// stamp is the time of the look-up.
     ///
     /// # Errors
     /// If a frame does not exist, the frames are not connected, or a frame on the way has no data at that time.
@@ -133,8 +134,8 @@ impl Buffer {
         Ok(stamped(pose, time_of(time), target, source))
     }
 
-    /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not move meanwhile, such
-    /// as the map. The result's stamp is `target_time`.
+    /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not move
+    /// meanwhile, such as the map. The result's stamp is `target_time`.
     ///
     /// It answers this question: something was seen from `source` at one time; after both frames have moved, where is it, seen
     /// from `target`?
@@ -176,8 +177,8 @@ impl Buffer {
         self.pose_between(target, target_time.into(), source, source_time.into(), fixed).map(drop)
     }
 
-    /// Returns the latest time at which the transform between two frames is known, or `None` if it is known at all times, because all
-    /// transforms on the way are static.
+    /// Returns the latest time at which the transform between two frames is known, or `None` if it is known at all times, because
+    /// all transforms on the way are static.
     ///
     /// # Errors
     /// If a frame does not exist, or the frames are not connected.

@@ -48,7 +48,8 @@ impl Buffer {
         Ok(message.apply(&Opaque(pose), header_of(time_of(time), target)))
     }
 
-    /// Returns the message as it is seen from the frame `target` at another time, if it does not move in the frame `fixed` meanwhile.
+    /// Returns the message as it is seen from the frame `target` at another time, if it does not move in the frame `fixed`
+    /// meanwhile.
     ///
     /// # Errors
     /// Those of [`lookup_transform_between`](Self::lookup_transform_between).

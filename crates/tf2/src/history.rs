@@ -49,8 +49,8 @@ impl History {
         if is_static { Self::Static(sample) } else { Self::Dynamic(VecDeque::from([sample])) }
     }
 
-    /// Adds a sample of the same kind, and forgets those that are older than the newest by more than `keep_ns`. An exact copy of a
-    /// sample is not added.
+    /// Adds a sample of the same kind, and forgets those that are older than the newest by more than `keep_ns`. An exact copy of
+    /// a sample is not added.
     pub(crate) fn insert(&mut self, sample: Sample, keep_ns: i64) -> Inserted {
         let samples = match self {
             Self::Static(before) => {

@@ -42,8 +42,8 @@ impl Waiters {
         Some(waker)
     }
 
-    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. They are to be woken without
-    /// a lock.
+    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. They are to be woken
+    /// without a lock.
     pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, Waker)> {
         if self.waiting.is_empty() {
             return Vec::new();

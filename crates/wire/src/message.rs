@@ -29,8 +29,8 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
     const TYPE_SUFFIX: &'static str = "";
 }
 
-/// A type of messages that a subscription can receive: every [`Message`], messages whose type is known only at run time, and messages
-/// that stay encoded. Users do not implement it.
+/// A type of messages that a subscription can receive: every [`Message`], messages whose type is known only at run time, and
+/// messages that stay encoded. Users do not implement it.
 pub trait Given: Clone + Send + Sync + 'static {}
 
 impl<M: Message> Given for M {}

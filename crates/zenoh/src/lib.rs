@@ -1,8 +1,8 @@
 //! ROS 2 over Zenoh, run by rospin: nodes that talk to those of `rmw_zenoh_cpp`, whose callbacks run when rospin's policy
 //! says.
 //!
-//! Zenoh's threads move bytes and nothing else. When a message arrives, they put it into a queue and raise a flag. A thread of the
-//! executor takes the message, decodes it and runs the callback.
+//! Zenoh's threads move bytes and nothing else. When a message arrives, they put it into a queue and raise a flag. A thread of
+//! the executor takes the message, decodes it and runs the callback.
 //!
 //! - A [`Session`] is the connection of a process to the network: sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
@@ -62,9 +62,9 @@
 //! with them, and messages that others published earlier may be overtaken. Requests and responses also wait for room, in the
 //! queue of the other publishers, as in `rmw_zenoh_cpp`. A subscription that keeps all messages keeps at most 8192 of them.
 //!
-//! Zenoh connects ends of any quality of service, so there is no event of an incompatible one. Deadlines are counted at both ends.
-//! Subscriptions in other processes learn nothing of a publisher's lifespan or manual liveliness, of which a warning tells: to them it is
-//! alive while its process is. `rmw_zenoh_cpp` has none of the three.
+//! Zenoh connects ends of any quality of service, so there is no event of an incompatible one. Deadlines are counted at both
+//! ends. Subscriptions in other processes learn nothing of a publisher's lifespan or manual liveliness, of which a warning tells:
+//! to them it is alive while its process is. `rmw_zenoh_cpp` has none of the three.
 //!
 //! With the feature `shared-memory`, large messages can stay on the machine: see `SessionOptions::shared_memory`.
 //!

@@ -70,8 +70,8 @@ impl ZenohPublisher {
             );
             Complaints::default().tell("quality of service", &text);
         }
-        // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps all. The others
-        // wait for as long as the session's options say, then drop.
+        // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps all. The
+        // others wait for as long as the session's options say, then drop.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
         // A publisher that waits holds the lock of the connection's queue of its priority. The other publishers use

@@ -39,8 +39,8 @@ pub struct ComponentPlan {
     /// Remapping rules of topics and services. Each maps a name in the code to a name in the graph.
     #[serde(default)]
     pub remap: BTreeMap<String, String>,
-    /// Initial values of the node's parameters. A table stands for parameters with dots in their names. An empty list, whose type is
-    /// unknown, is [`ParameterValue::NotSet`].
+    /// Initial values of the node's parameters. A table stands for parameters with dots in their names. An empty list, whose type
+    /// is unknown, is [`ParameterValue::NotSet`].
     #[serde(default, deserialize_with = "parameters::flat")]
     pub parameters: BTreeMap<String, ParameterValue>,
 }

@@ -57,13 +57,14 @@ impl<'a> View<'a> {
 
 /// A policy, which decides which of the ready activations runs next.
 ///
-/// A policy holds the ready set. The scheduler gives it every released activation exactly once and gets each back exactly once, by
-/// [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path. They should neither block nor
-/// allocate once [`register`](Policy::register) has made room.
+/// A policy holds the ready set. The scheduler gives it every released activation exactly once and gets each back exactly once,
+/// by [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path. They should neither block
+/// nor allocate once [`register`](Policy::register) has made room.
 ///
-/// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which also has priority
-/// inheritance. A policy that is written from scratch recognizes the holder of a group by this: the group [admits](Groups::admits) it
-/// although the group is not [free](Groups::is_free). All other activations of that group wait for the holder.
+/// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which also has
+/// priority inheritance. A policy that is written from scratch recognizes the holder of a group by this: the group
+/// [admits](Groups::admits) it although the group is not [free](Groups::is_free). All other activations of that group wait for
+/// the holder.
 pub trait Policy: Send {
     /// Returns the name for tables and traces, as in [`POLICIES`].
     fn name(&self) -> &'static str;
@@ -77,7 +78,8 @@ pub trait Policy: Send {
     /// Adds an activation, or a resumed segment of one, to the ready set.
     fn release(&mut self, activation: Activation);
 
-    /// Takes the activation that runs now out of the ready set; `None` if there is none. Its group must [admit](Groups::admits) it.
+    /// Takes the activation that runs now out of the ready set; `None` if there is none. Its group must [admit](Groups::admits)
+    /// it.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
     /// Notes that an activation of a mutually exclusive group may run again: the group is free, or a guest that [precedes
@@ -90,8 +92,8 @@ pub trait Policy: Send {
     /// Returns true if a pick by another thread might find an activation now. May return true although a pick would find none.
     fn has_candidates(&self) -> bool;
 
-    /// Returns true if the order depends on releases. Then a ready activation that turns out to have an earlier release is withdrawn
-    /// and released again.
+    /// Returns true if the order depends on releases. Then a ready activation that turns out to have an earlier release is
+    /// withdrawn and released again.
     fn orders_by_release(&self) -> bool {
         false
     }

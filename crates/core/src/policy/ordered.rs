@@ -44,11 +44,12 @@ pub trait Order: Send {
 
 /// The policy that runs the ready activation with the smallest key of an [`Order`].
 ///
-/// It has priority inheritance (Sha, Rajkumar and Lehoczky 1990). A suspended callback may hold its mutually exclusive group while
-/// other activations of the group are ready. Once it is resumed, it has the order of the most urgent of them, tie-breakers included,
-/// if that is more urgent than its own. Without that, less urgent callbacks of other groups could keep an urgent activation waiting
-/// without bound: priority inversion. The inheritance ends when the callback ends or is suspended again, or when no activation waits
-/// any more. Callbacks that [release their group](EntitySpec::releases_group_at_await) hold nothing and inherit nothing.
+/// It has priority inheritance (Sha, Rajkumar and Lehoczky 1990). A suspended callback may hold its mutually exclusive group
+/// while other activations of the group are ready. Once it is resumed, it has the order of the most urgent of them, tie-breakers
+/// included, if that is more urgent than its own. Without that, less urgent callbacks of other groups could keep an urgent
+/// activation waiting without bound: priority inversion. The inheritance ends when the callback ends or is suspended again, or
+/// when no activation waits any more. Callbacks that [release their group](EntitySpec::releases_group_at_await) hold nothing and
+/// inherit nothing.
 ///
 /// Activations that wait for a held group have a queue of their own, so that a pick never searches past them. The invariant: if a
 /// group is free and has ready activations, the best of them is in `ready`. The group is checked only when an activation comes to
@@ -130,8 +131,8 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the order of the best
-    /// activation that is known to be blocked by it.
+    /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the order of the
+    /// best activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
         let own = self.entry(self.places.activation(place), place);
         let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&mut self.places));

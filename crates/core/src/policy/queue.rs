@@ -40,9 +40,9 @@ impl<K: Ord> PartialEq for Entry<K> {
 
 impl<K: Ord> Eq for Entry<K> {}
 
-/// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the top, or until
-/// they are the majority. So the average cost of withdrawing does not depend on the number of ready activations, and there are at
-/// most twice as many entries as ready activations.
+/// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the top, or
+/// until they are the majority. So the average cost of withdrawing does not depend on the number of ready activations, and there
+/// are at most twice as many entries as ready activations.
 pub(super) struct Queue<K> {
     /// Reversed, since `BinaryHeap` pops the greatest.
     heap: BinaryHeap<Reverse<Entry<K>>>,
@@ -110,8 +110,7 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Notes that an activation was withdrawn. Removes all stale entries once they are the majority, in linear time. So the
-    /// average call
-    /// takes constant time.
+    /// average call takes constant time.
     pub(super) fn one_is_stale(&mut self, places: &mut Places) {
         self.stale += 1;
         if self.stale * 2 > self.heap.len() {

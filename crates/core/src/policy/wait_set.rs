@@ -1,7 +1,8 @@
 //! An emulation of rclcpp's wait set, for comparisons with rospin's own policies.
 //!
-//! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients, waitables, and by
-//! registration within each kind. Nothing enters it before the next polling point (Casini et al., ECRTS 2019; Dust et al. 2023).
+//! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients, waitables,
+//! and by registration within each kind. Nothing enters it before the next polling point (Casini et al., ECRTS 2019; Dust et al.
+//! 2023).
 
 use super::places::Places;
 use super::{Policy, View};
@@ -25,13 +26,13 @@ pub enum Timers {
 
 /// rclcpp's wait set, for one thread and for several.
 ///
-/// Within a kind, rclcpp orders by node and group first. The emulation orders by registration, which is the same if nodes are created
-/// one after the other.
+/// Within a kind, rclcpp orders by node and group first. The emulation orders by registration, which is the same if nodes are
+/// created one after the other.
 ///
-/// With several threads, a thread that finds nothing to run in the ready set polls anew and discards the rest of the set. Entities of a
-/// held group are not polled, so they can be left out for ever: if two timers of a mutually exclusive group are always due together,
-/// the one that was registered later starves. rclcpp behaves like that, and so does this emulation. There is no priority inheritance
-/// either, since there are no priorities.
+/// With several threads, a thread that finds nothing to run in the ready set polls anew and discards the rest of the set.
+/// Entities of a held group are not polled, so they can be left out for ever: if two timers of a mutually exclusive group are
+/// always due together, the one that was registered later starves. rclcpp behaves like that, and so does this emulation. There is
+/// no priority inheritance either, since there are no priorities.
 pub struct WaitSet {
     timers: Timers,
     /// All ready activations, polled or not.
@@ -40,8 +41,8 @@ pub struct WaitSet {
     available: Vec<u32>,
     /// The index in `available` of each place that is taken, by place.
     positions: Vec<u32>,
-    /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or withdrawn
-    /// since stay until the next polling point, or until they are last.
+    /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or
+    /// withdrawn since stay until the next polling point, or until they are last.
     ready_set: Vec<Polled>,
 }
 

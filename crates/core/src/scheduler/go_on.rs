@@ -7,13 +7,12 @@ use crate::time::Instant;
 use crate::trace::TraceEvent;
 
 impl Scheduler {
-    /// Completes `activation` and replaces it by the next one of its entity, which has a further item since `release`. Does so only if
-    /// [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would lead to the same: nothing else may run
-    /// first.
+    /// Completes `activation` and replaces it by the next one of its entity, which has a further item since `release`. Does so
+    /// only if [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would lead to the same: nothing
+    /// else may run first.
     ///
     /// Returns true if it did. Otherwise nothing has changed, and the caller must use those three. That includes cases in which
-    /// the answer
-    /// would take too long to find. No timer may be due at `now`, which need not be exact otherwise.
+    /// the answer would take too long to find. No timer may be due at `now`, which need not be exact otherwise.
     pub fn go_on(&mut self, now: Instant, thread: ThreadIndex, activation: &mut Activation, release: Instant) -> bool {
         let id = activation.entity;
         let Some(entity) = self.entities.get(id.index(), id.generation()) else {

@@ -118,9 +118,9 @@ impl Scheduler {
 
     /// Releases an activation of the entity, which has an item since `release`.
     ///
-    /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The earliest release
-    /// counts: a thread may learn of a later item before the earlier one that a running callback left. Under a policy that does not
-    /// [order by release](Policy::orders_by_release), the release of a ready activation does not change any more.
+    /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The earliest
+    /// release counts: a thread may learn of a later item before the earlier one that a running callback left. Under a policy
+    /// that does not [order by release](Policy::orders_by_release), the release of a ready activation does not change any more.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
@@ -249,8 +249,8 @@ impl Scheduler {
 
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.
     ///
-    /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only entities that
-    /// [precede all](EntitySpec::precedes_all) run in a group whose holder is suspended.
+    /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only
+    /// entities that [precede all](EntitySpec::precedes_all) run in a group whose holder is suspended.
     pub fn suspend(&mut self, now: Instant, activation: &Activation) {
         let Some(entity) = self.entity_mut(activation.entity) else {
             // The entity was removed while it ran, so the activation will not be resumed.
@@ -310,8 +310,8 @@ impl Scheduler {
 
     // ---- helpers ----
 
-    /// Records that the activation was picked, and the number of due times that its timer skipped. If the trace panics, the driver does
-    /// not get the activation and could never free its group. So the activation becomes ready again.
+    /// Records that the activation was picked, and the number of due times that its timer skipped. If the trace panics, the
+    /// driver does not get the activation and could never free its group. So the activation becomes ready again.
     fn record_dispatch(&mut self, now: Instant, thread: ThreadIndex, activation: Activation, missed: u64) {
         let recorded = catch_unwind(AssertUnwindSafe(|| {
             if missed > 0 {

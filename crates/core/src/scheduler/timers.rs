@@ -107,9 +107,8 @@ impl Scheduler {
     /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead.
     ///
     /// The new due times are those of [`TimerSpec::due_after_jump`]. A jump forward on the same time line needs no call: the due
-    /// times in
-    /// between were missed, as if time had passed. Looks at all entities, and sorts the armed timers on `clock`; does not
-    /// allocate.
+    /// times in between were missed, as if time had passed. Looks at all entities, and sorts the armed timers on `clock`; does
+    /// not allocate.
     pub fn jump(&mut self, clock: ClockKind, reading: Instant, shift_ns: i64) {
         self.clocks[clock.index()] = reading;
         let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;

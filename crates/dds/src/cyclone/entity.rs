@@ -51,7 +51,8 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Starts a domain, its threads and sockets, and takes part in it. The number is one that no other domain of this process has.
+    /// Starts a domain, its threads and sockets, and takes part in it. The number is one that no other domain of this process
+    /// has.
     pub(crate) fn start(
         domain_id: u32,
         config: &str,

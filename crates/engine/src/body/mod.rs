@@ -24,7 +24,8 @@ pub(crate) struct RunContext {
     pub(crate) release: Instant,
     /// The payload of the group; `None` in a reentrant group.
     pub(crate) payload: Option<AnyPayload>,
-    /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does not lose it.
+    /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does
+    /// not lose it.
     pub(crate) pending: Pending,
 }
 

@@ -35,7 +35,8 @@ pub(super) struct State {
     pub(super) round: u64,
     /// The cores of this round's first leader before its spin began.
     pub(super) cores: Option<CoreSet>,
-    /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short one.
+    /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short
+    /// one.
     pub(super) rest: Option<SpinOptions>,
     /// True while the last leader waits for the end of the companions. Their failures are for it, not for the next leader.
     pub(super) is_leaving: bool,

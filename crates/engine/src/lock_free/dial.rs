@@ -1,8 +1,8 @@
 //! The dial that shows ROS time: set under a lock by the thread that drives it, read by any thread without a lock.
 //!
-//! The dial has two faces, and the number of turns says which one is current. Time that passes is written to the current face. A jump
-//! is written to the other face, which becomes current with the next turn. So a reading belongs to one turn, although it consists
-//! of several words. A reader tries again only if the dial was turned meanwhile: it never waits for a preempted writer.
+//! The dial has two faces, and the number of turns says which one is current. Time that passes is written to the current face. A
+//! jump is written to the other face, which becomes current with the next turn. So a reading belongs to one turn, although it
+//! consists of several words. A reader tries again only if the dial was turned meanwhile: it never waits for a preempted writer.
 
 use super::sync::{AtomicU64, Ordering, fence};
 
@@ -57,8 +57,8 @@ impl Dial {
             let time_ns = face.time_ns.load(Ordering::Acquire);
             let shift_ns = face.shift_ns.load(Ordering::Acquire) as i64;
             let base_ns = face.base_ns.load(Ordering::Acquire);
-            // A face is written for turn n + 2 only after turn n + 1 was stored. So if this has read a later face, it also sees that
-            // the dial was turned.
+            // A face is written for turn n + 2 only after turn n + 1 was stored. So if this has read a later face, it also sees
+            // that the dial was turned.
             if self.turns.load(Ordering::Relaxed) == turn {
                 let time_ns = (time_ns != FOLLOWS_SYSTEM).then_some(time_ns);
                 return Reading { turn, time_ns, shift_ns, base_ns };

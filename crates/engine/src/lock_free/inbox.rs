@@ -1,20 +1,20 @@
 //! The inbox: notifiers raise flags in it, and an executor thread drains it before every pick.
 //!
-//! Every entity, and every activation that may be suspended, has a flag. A notifier raises the flag and marks the page that the flag
-//! is on. The consumer clears a mark before it looks at the page, and a flag before it takes from the source.
+//! Every entity, and every activation that may be suspended, has a flag. A notifier raises the flag and marks the page that the
+//! flag is on. The consumer clears a mark before it looks at the page, and a flag before it takes from the source.
 //!
 //! ```text
 //!   notifier: 1. arrival time, unless an earlier one is noted   2. flag of the page   3. mark of the page
 //!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
 //!
-//! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the page of that
-//! number has a raised flag in at least one of the books. So a notification touches two or three cache lines, however many
+//! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the page of
+//! that number has a raised flag in at least one of the books. So a notification touches two or three cache lines, however many
 //! entities there are.
 //!
 //! Every notifier does all of its steps, whatever other notifiers have done. So a notifier that is preempted between two steps
-//! hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody waits or tries again.
-//! A flag that is seen twice is a spurious notification, which does no harm.
+//! hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody waits or tries
+//! again. A flag that is seen twice is a spurious notification, which does no harm.
 //!
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
 //! write of the same word, or from a later one in its release sequence.

@@ -5,13 +5,13 @@
 //! fence between their write and their read, so at least one of them sees the other: either the sleeper finds the work, or the
 //! waker finds the sleeper.
 //!
-//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that reads an epoch
-//! that an unpark has already counted up, the second look also sees the work that was published before that unpark.
+//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that reads an
+//! epoch that an unpark has already counted up, the second look also sees the work that was published before that unpark.
 //!
-//! A woken thread may need a while until it gets a core, and a middleware may notify a hundred times meanwhile. So a thread counts
-//! as waiting only until it was woken: whoever wakes it counts it down, after the system call, by the number of threads that the
-//! kernel has woken. A waker that is preempted in between leaves the count too high, which costs others a system call each.
-//! The count is never too low.
+//! A woken thread may need a while until it gets a core, and a middleware may notify a hundred times meanwhile. So a thread
+//! counts as waiting only until it was woken: whoever wakes it counts it down, after the system call, by the number of threads
+//! that the kernel has woken. A waker that is preempted in between leaves the count too high, which costs others a system call
+//! each. The count is never too low.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence};
 
@@ -28,7 +28,8 @@ pub(crate) struct Parker {
     /// Counts unparks, so that an unpark between `prepare` and `park` is not missed. It may wrap: an unpark would be missed only
     /// if a thread were preempted there for exactly 2^32 unparks.
     epoch: Futex,
-    /// The number of threads that are between `prepare` and the end of `park` and were not woken. It may be too high for a moment.
+    /// The number of threads that are between `prepare` and the end of `park` and were not woken. It may be too high for a
+    /// moment.
     waiting: AtomicU32,
 }
 

@@ -1,19 +1,19 @@
 //! A ring that keeps the last n messages. It has one producer at a time and any number of consumers, and no thread ever waits.
 //!
-//! `head` and `tail` count messages from the beginning. Message `t` is in slot `t % s`; the number of slots `s >= n` is a power of
-//! two. The thread that advances `head` from `t` to `t + 1` has claimed message `t` and owns it: a consumer runs a callback on it,
-//! and the producer displaces it because the ring is full.
+//! `head` and `tail` count messages from the beginning. Message `t` is in slot `t % s`; the number of slots `s >= n` is a power
+//! of two. The thread that advances `head` from `t` to `t + 1` has claimed message `t` and owns it: a consumer runs a callback on
+//! it, and the producer displaces it because the ring is full.
 //!
-//! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s` (with message
-//! `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of message `t`.
-//! Otherwise it does not use the pointer.
+//! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s` (with
+//! message `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of
+//! message `t`. Otherwise it does not use the pointer.
 //!
-//! Each end remembers the last value that it saw of the other end's count, and reads the count again only when that value is no longer
-//! enough. The counts only grow, so an old value is too small at worst. While the ring is neither full nor empty, neither end
-//! reads the words that the other one writes all the time.
+//! Each end remembers the last value that it saw of the other end's count, and reads the count again only when that value is no
+//! longer enough. The counts only grow, so an old value is too small at worst. While the ring is neither full nor empty, neither
+//! end reads the words that the other one writes all the time.
 //!
-//! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer that
-//! was preempted for long could mistake one message for another.
+//! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer
+//! that was preempted for long could mistake one message for another.
 
 use std::marker::PhantomData;
 use std::ptr;

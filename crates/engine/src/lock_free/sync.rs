@@ -24,8 +24,8 @@ mod native {
             Self(AtomicU32::new(0))
         }
 
-        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if a [`wake`](Self::wake)
-        /// has counted this thread.
+        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if a
+        /// [`wake`](Self::wake) has counted this thread.
         pub(crate) fn wait(&self, expected: u32, deadline: Deadline) -> bool {
             let (flags, nanos) = match deadline {
                 Deadline::Never => (Flags::PRIVATE, None),
@@ -36,8 +36,8 @@ mod native {
                 tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
                 tv_nsec: (nanos % 1_000_000_000) as _,
             });
-            // The kernel reports a wake-up even if the deadline passes or a signal comes at the same moment. It reports an error if
-            // the thread was interrupted or timed out, or found another value.
+            // The kernel reports a wake-up even if the deadline passes or a signal comes at the same moment. It reports an error
+            // if the thread was interrupted or timed out, or found another value.
             futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX).is_ok()
         }
 

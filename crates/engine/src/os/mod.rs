@@ -54,14 +54,14 @@
 //! - **`SCHED_FIFO` itself.** Where real-time threads take nearly all of a core, the kernel gives it to ordinary ones for up to
 //!   50 ms a second, however urgent the others are (`sched_rt_runtime_us`; since Linux 6.12, a server for fair tasks).
 //!
-//! On a kernel without locks with priority inheritance (`CONFIG_FUTEX_PI`), rospin's locks are ordinary ones, which are polled every
-//! 50 us. `rospin lab inversion` measures all this on your machine.
+//! On a kernel without locks with priority inheritance (`CONFIG_FUTEX_PI`), rospin's locks are ordinary ones, which are polled
+//! every 50 us. `rospin lab inversion` measures all this on your machine.
 //!
 //! # Processes that fork
 //!
 //! A process that is forked off while executors spin has a copy of them, without their threads. Dropping the copies does nothing,
-//! and they cannot be spun. New contexts work as anywhere. A lock that was held at the fork stays held in the copy, so do not use the
-//! copies' publishers and timers.
+//! and they cannot be spun. New contexts work as anywhere. A lock that was held at the fork stays held in the copy, so do not use
+//! the copies' publishers and timers.
 
 mod apply;
 mod cores;

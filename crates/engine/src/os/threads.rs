@@ -51,8 +51,8 @@ pub(crate) fn cut_off(name: &str) -> String {
 /// counts other threads than it lists.
 const LISTINGS: usize = 100;
 
-/// Returns all threads of this process with their names in the kernel, of at most 15 bytes. A thread that starts or ends during the
-/// call may be among them or not.
+/// Returns all threads of this process with their names in the kernel, of at most 15 bytes. A thread that starts or ends during
+/// the call may be among them or not.
 ///
 /// # Errors
 /// If the kernel does not tell.

@@ -1,12 +1,13 @@
 //! ROS time: the system clock's time, or the time that a simulator, a recording or a test sets.
 //!
-//! It is driven from outside of the executors. A [`Dial`] shows it, which any thread reads without a lock. The books of the [`Driver`]
-//! have the requests that are still to come: one, if jump callbacks have to run before time may move there, and a further one that
-//! was made meanwhile. Only threads that move time take their lock, for a moment, and no user code runs under it.
+//! It is driven from outside of the executors. A [`Dial`] shows it, which any thread reads without a lock. The books of the
+//! [`Driver`] have the requests that are still to come: one, if jump callbacks have to run before time may move there, and a
+//! further one that was made meanwhile. Only threads that move time take their lock, for a moment, and no user code runs under
+//! it.
 //!
 //! Time waits for jump callbacks, so a jump callback must not wait for time. But a suspended callback that holds its group may be
-//! waiting for time: it sleeps on ROS time, or awaits a [`Barrier`]. So a jump callback runs between two polls of such a callback, and
-//! waits only for callbacks that run.
+//! waiting for time: it sleeps on ROS time, or awaits a [`Barrier`]. So a jump callback runs between two polls of such a
+//! callback, and waits only for callbacks that run.
 
 mod barrier;
 pub(crate) mod driver;
@@ -28,8 +29,8 @@ use driver::Target;
 
 /// The ROS time of a [`Context`](crate::Context), to read it and to drive it as the messages of `/clock` do.
 ///
-/// As in rclcpp, ROS time follows the system clock until it is [activated](Self::set_active) (`use_sim_time`). From then on it moves
-/// only when it is [set](Self::set). Timers on [`ClockKind::Ros`] follow it:
+/// As in rclcpp, ROS time follows the system clock until it is [activated](Self::set_active) (`use_sim_time`). From then on it
+/// moves only when it is [set](Self::set). Timers on [`ClockKind::Ros`] follow it:
 /// - If it is set forward, that time has passed. Missed due times are dealt with by the timer's [overrun policy](crate::Overrun).
 /// - If it is set back, no timer waits for longer than its period.
 /// - If its source changes, timers wait on the new source for the time that was left.
@@ -87,13 +88,14 @@ impl RosTime {
 
     /// Sets the time, as a message of `/clock` does. If ROS time is not active, it shows this time once it is.
     ///
-    /// If the jump is beyond the [threshold](JumpThreshold) of [jump callbacks](crate::CallbackGroup::create_jump_callback), they run
-    /// first, on all executors that spin. Then time moves, for all executors at once. This method does not wait for that: the
+    /// If the jump is beyond the [threshold](JumpThreshold) of [jump callbacks](crate::CallbackGroup::create_jump_callback), they
+    /// run first, on all executors that spin. Then time moves, for all executors at once. This method does not wait for that: the
     /// returned barrier resolves when time has moved.
     ///
-    /// Time does not wait for executors that do not spin, or stop spinning. Their jump callbacks are the first to run in their next
-    /// spin, and their timers see no new time before that. Time waits for a callback of the jump callback's group that runs, but not
-    /// for one that is suspended, even if it holds the group. Nor does it wait for an executor, a group or a callback that is removed.
+    /// Time does not wait for executors that do not spin, or stop spinning. Their jump callbacks are the first to run in their
+    /// next spin, and their timers see no new time before that. Time waits for a callback of the jump callback's group that runs,
+    /// but not for one that is suspended, even if it holds the group. Nor does it wait for an executor, a group or a callback
+    /// that is removed.
     ///
     /// If the time is set while jump callbacks run, the last request is dealt with afterwards.
     ///
@@ -102,7 +104,8 @@ impl RosTime {
         self.ask(|target| target.time = now)
     }
 
-    /// Activates ROS time, or lets it follow the system clock (`use_sim_time`). Jump callbacks run first, as for [`set`](Self::set).
+    /// Activates ROS time, or lets it follow the system clock (`use_sim_time`). Jump callbacks run first, as for
+    /// [`set`](Self::set).
     pub fn set_active(&self, active: bool) -> Barrier {
         self.ask(|target| target.is_active = active)
     }

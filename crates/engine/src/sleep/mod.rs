@@ -75,8 +75,8 @@ impl Sleep {
         Self::at_most(executor, clock, duration, |now| now + duration)
     }
 
-    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts no longer than
-    /// `longest`.
+    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts no longer
+    /// than `longest`.
     fn at_most(
         executor: &Arc<Shared>,
         clock: ClockKind,

@@ -105,8 +105,8 @@ impl Sleeps {
         self.load(SYSTEM) != NOBODY || self.load(ROS) != NOBODY
     }
 
-    /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise it may read
-    /// clocks, and it takes a lock if somebody sleeps on ROS time.
+    /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise it may
+    /// read clocks, and it takes a lock if somebody sleeps on ROS time.
     #[inline]
     pub(crate) fn is_due(&self, times: &Times, now: Instant) -> bool {
         !self.is_empty() && self.is_anybody_due(times, now)
@@ -129,8 +129,8 @@ impl Sleeps {
 
     /// Wakes all sleepers that are due, in the order of their due times; `now` is the time on the steady clock.
     ///
-    /// Wakers are foreign code, so call this while nothing is locked or borrowed. It ends, since a task that falls asleep meanwhile
-    /// is not woken.
+    /// Wakers are foreign code, so call this while nothing is locked or borrowed. It ends, since a task that falls asleep
+    /// meanwhile is not woken.
     pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
         let mut wakers = SmallVec::<[Waker; 8]>::new();
         let mut book = self.book.lock();

@@ -48,8 +48,8 @@ impl Spin<'_> {
         }
     }
 
-    /// Takes the short way from a callback to its next item. Returns true if nothing has happened meanwhile, no due time has come,
-    /// and the policy would pick the same entity.
+    /// Takes the short way from a callback to its next item. Returns true if nothing has happened meanwhile, no due time has
+    /// come, and the policy would pick the same entity.
     #[inline]
     pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &mut seat.run else {

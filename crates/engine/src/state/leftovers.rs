@@ -45,8 +45,8 @@ impl State {
         std::mem::take(&mut self.leftovers)
     }
 
-    /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The part grows
-    /// with the garbage, so that garbage does not pile up.
+    /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The part
+    /// grows with the garbage, so that garbage does not pile up.
     pub(crate) fn take_some_leftovers(&mut self) -> Leftovers {
         let Leftovers { incidents, garbage } = &mut self.leftovers;
         let count = garbage.len().min(1 + garbage.len() / (2 * CHANGES_A_STEP));

@@ -1,7 +1,7 @@
 //! An executor's state: the scheduler, and the callbacks and payloads that it decides about.
 //!
-//! Only the thread that holds the state's lock sees it. A callback that runs is moved out, together with its group's payload. Both
-//! belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload.
+//! Only the thread that holds the state's lock sees it. A callback that runs is moved out, together with its group's payload.
+//! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload.
 
 mod leftovers;
 mod members;
@@ -183,8 +183,8 @@ impl State {
         }
     }
 
-    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway. The
-    /// caller has made sure that nothing else has happened.
+    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway.
+    /// The caller has made sure that nothing else has happened.
     pub(crate) fn go_on(&mut self, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
         let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
             return false;

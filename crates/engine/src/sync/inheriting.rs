@@ -19,8 +19,8 @@ use crate::os::{in_forked_child, is_real_time};
 /// going to sleep. The looks together take only microseconds, since on one core the owner cannot run meanwhile.
 const LOOKS: u32 = 100;
 
-/// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a lock that the
-/// kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads sleep, too.
+/// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a lock that
+/// the kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads sleep, too.
 const YIELDS: u32 = 16;
 
 /// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is never free.
@@ -247,8 +247,8 @@ mod tests {
     fn a_lock_that_nobody_will_unlock_is_told() {
         let lock = Arc::new(Mutex::new(()));
         let forgotten = Arc::clone(&lock);
-        // Joined, not scoped: a scope ends a moment before the kernel has ended its threads, and a lock that is waited for at that
-        // moment is handed over.
+        // Joined, not scoped: a scope ends a moment before the kernel has ended its threads, and a lock that is waited for at
+        // that moment is handed over.
         std::thread::spawn(move || std::mem::forget(forgotten.lock())).join().unwrap();
         let _never = lock.lock();
     }

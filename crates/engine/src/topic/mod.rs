@@ -1,11 +1,11 @@
 //! In-process topics: typed, without copies of messages, and with every lost message counted.
 //!
-//! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed. Subscriptions take without
-//! the lock: their end of the ring is lock-free.
+//! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed. Subscriptions take
+//! without the lock: their end of the ring is lock-free.
 //!
-//! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs user code. A
-//! publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused memory.
-//! Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
+//! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs user
+//! code. A publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused
+//! memory. Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
 mod publisher;
@@ -42,7 +42,8 @@ struct Topic<T> {
     /// Number of queues, which is read without the lock.
     subscriptions: AtomicUsize,
     state: Mutex<TopicState<T>>,
-    /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it changed.
+    /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it
+    /// changed.
     waiters: Mutex<Waiters>,
 }
 

@@ -197,8 +197,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         delivery
     }
 
-    /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are notified
-    /// then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
+    /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are
+    /// notified then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
     ///
     /// For code that publishes under a lock of its own: drop the result after the unlock.
     #[inline]

@@ -22,8 +22,8 @@ pub(super) struct Room<T> {
     pub(super) order: Order,
 }
 
-/// The numbers of messages, each with the message's place in a list. Its type is the same for all messages, so the sort is compiled
-/// once and not again for each type of messages.
+/// The numbers of messages, each with the message's place in a list. Its type is the same for all messages, so the sort is
+/// compiled once and not again for each type of messages.
 #[derive(Default)]
 pub(super) struct Order(Vec<(u64, usize)>);
 

@@ -39,8 +39,8 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
             for &(_, place) in room.order.sorted() {
-                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them, so that no
-                // message is dropped under the lock.
+                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them, so that
+                // no message is dropped under the lock.
                 drop(producer.push(Arc::clone(&room.kept[place]), now));
             }
         }
@@ -99,9 +99,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         self.losses = losses;
     }
 
-    /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no more until its
-    /// queue is found empty, see [`lock_free::mute`](crate::lock_free::mute). So the caller must take the message without waiting
-    /// for a notification.
+    /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no more until
+    /// its queue is found empty, see [`lock_free::mute`](crate::lock_free::mute). So the caller must take the message without
+    /// waiting for a notification.
     #[inline]
     fn look(&self) -> Pending {
         let Some(nanos) = self.consumer.oldest_stamp() else {

@@ -1,9 +1,9 @@
 //! `rospin lab latency`: from publication to the end of the callback, under every subscriber (Skoudlil et al. 2025).
 //!
-//! `topics` says what is published and what analysis says about it, with the `overhead` of a message, `variant` who subscribes. A run is two processes:
-//! `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and runtimes are in `runtimes` (over
-//! `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures, and
-//! `table`, `verdict`, `json` and `report` say what came out.
+//! `topics` says what is published and what analysis says about it, with the `overhead` of a message, `variant` who subscribes. A
+//! run is two processes: `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and runtimes are in
+//! `runtimes` (over `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures,
+//! and `table`, `verdict`, `json` and `report` say what came out.
 
 mod comparison;
 mod engine;

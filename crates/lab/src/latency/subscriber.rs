@@ -145,8 +145,8 @@ pub(crate) struct Callback {
     work: Duration,
     calibration: Calibration,
     latencies_ns: Vec<u64>,
-    /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for it, since that
-    /// takes a system call.
+    /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for it, since
+    /// that takes a system call.
     processor: Option<[Duration; 2]>,
     records: Records,
 }

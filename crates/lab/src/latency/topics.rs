@@ -36,12 +36,12 @@ pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
     WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
 }
 
-/// Returns the longest time that each callback takes from publication to end, by the analysis of preemptive fixed priorities on one
-/// core; `None` for a callback that may miss the next publication. Each message takes its overhead's processor time before all
-/// callbacks, and may arrive late by the time of its way.
+/// Returns the longest time that each callback takes from publication to end, by the analysis of preemptive fixed priorities on
+/// one core; `None` for a callback that may miss the next publication. Each message takes its overhead's processor time before
+/// all callbacks, and may arrive late by the time of its way.
 ///
-/// Only the messages of less urgent topics delay a topic, and not their callbacks. So each topic is analysed with next to no callbacks
-/// below it, and urgent topics have bounds even if the load of all topics is too much for the core.
+/// Only the messages of less urgent topics delay a topic, and not their callbacks. So each topic is analysed with next to no
+/// callbacks below it, and urgent topics have bounds even if the load of all topics is too much for the core.
 pub(crate) fn bounds(work: [Duration; TOPICS], overhead: Overhead) -> [Option<Duration>; TOPICS] {
     // A callback that takes no time at all is refused.
     const NEXT_TO_NOTHING: Duration = Duration::from_nanos(1);

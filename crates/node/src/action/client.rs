@@ -167,8 +167,8 @@ impl Node {
 impl<G: Group> On<'_, G> {
     /// Creates an action client whose feedback and status are an entity of this group. A plain `&str` is the action's name.
     ///
-    /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the group, and the
-    /// callback for the feedback. Goals and results can be awaited by every callback.
+    /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the group, and
+    /// the callback for the feedback. Goals and results can be awaited by every callback.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.

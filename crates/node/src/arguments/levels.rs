@@ -2,8 +2,8 @@
 
 use log::LevelFilter;
 
-/// The beginning of the names of Zenoh's own loggers. As with `rmw_zenoh_cpp`, they log only errors unless a level is set, because they
-/// report each session that is opened and closed.
+/// The beginning of the names of Zenoh's own loggers. As with `rmw_zenoh_cpp`, they log only errors unless a level is set,
+/// because they report each session that is opened and closed.
 const ZENOH: &str = "zenoh::";
 
 /// The levels that `--log-level` sets.
@@ -26,8 +26,8 @@ impl LogLevels {
         Ok(())
     }
 
-    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot or, for a module of
-    /// Rust, at two colons.
+    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot or, for a
+    /// module of Rust, at two colons.
     pub(super) fn of(&self, logger: &str) -> LevelFilter {
         let mut name = logger;
         loop {

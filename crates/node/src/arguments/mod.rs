@@ -206,8 +206,8 @@ impl RosArguments {
         self.enclave.as_deref()
     }
 
-    /// Returns the level from which on a logger logs. Names of loggers have dots for slashes, such as `robot.talker`.
-    /// Without an own level, a logger has that of `robot`, and `robot` that of `--log-level LEVEL` or `info`. Modules of Rust, whose names
+    /// Returns the level from which on a logger logs. Names of loggers have dots for slashes, such as `robot.talker`. Without an
+    /// own level, a logger has that of `robot`, and `robot` that of `--log-level LEVEL` or `info`. Modules of Rust, whose names
     /// have two colons, are loggers likewise. Those of the crate `zenoh` log errors only unless a level is set.
     #[must_use]
     pub fn log_level(&self, logger: &str) -> LevelFilter {

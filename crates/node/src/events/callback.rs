@@ -127,14 +127,15 @@ event!([] LivelinessChanged, SubscriptionSide, "liveliness_changed", Passing<Sel
 event!([] MessageLost, SubscriptionSide, "message_lost", Losses);
 
 impl<G: Group> On<'_, G> {
-    /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must write, decides which:
-    /// [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also [`LivelinessLost`], of a subscription also
-    /// [`LivelinessChanged`] or [`MessageLost`]. The module [`callback`](crate::callback) lists the forms of `callback`.
+    /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must write,
+    /// decides which: [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also [`LivelinessLost`], of a
+    /// subscription also [`LivelinessChanged`] or [`MessageLost`]. The module [`callback`](crate::callback) lists the forms of
+    /// `callback`.
     ///
-    /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy says so. Any number
-    /// of events since its last run are told at once. The first run tells everything that happened since the publisher or subscription
-    /// was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by the event's, such as
-    /// `/matched` or `/deadline_missed`.
+    /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy says so. Any
+    /// number of events since its last run are told at once. The first run tells everything that happened since the publisher or
+    /// subscription was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by the
+    /// event's, such as `/matched` or `/deadline_missed`.
     ///
     /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp` does.
     ///

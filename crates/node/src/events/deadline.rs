@@ -18,8 +18,8 @@ pub(super) struct Deadline {
     last: Option<Instant>,
     /// Number of periods without a message, up to the last message.
     missed: u64,
-    /// Number of periods since the last message that were found to be missed. A message that is noted afterwards with an earlier time
-    /// does not take them back, because callbacks may have been told of them.
+    /// Number of periods since the last message that were found to be missed. A message that is noted afterwards with an earlier
+    /// time does not take them back, because callbacks may have been told of them.
     seen: u64,
 }
 
@@ -97,7 +97,8 @@ mod tests {
         assert_eq!(state(&deadline, 146).missed, 4);
     }
 
-    /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one notes its message.
+    /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one notes its
+    /// message.
     #[test]
     fn what_is_missed_is_not_taken_back() {
         let at = |ms| Instant::from_millis(ms);

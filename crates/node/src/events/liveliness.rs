@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(alive(519), (0, 0, None));
     }
 
-    /// The publisher's thread has read the clock, and another one finds the lease to have ended before the first one notes its sign.
+    /// The publisher's thread has read the clock, and another one finds the lease to have ended before the first one notes its
+    /// sign.
     #[test]
     fn a_sign_of_life_that_is_noted_late_begins_a_lease() {
         let mut lease = Lease::new(Duration::from_millis(10), at(0));

@@ -11,8 +11,8 @@ use super::status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
 use crate::qos::{Liveliness, Qos};
 use crate::watchers::Watchers;
 
-/// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of this
-/// process enter the rest. Clones are the same record.
+/// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of
+/// this process enter the rest. Clones are the same record.
 ///
 /// Its methods may be called on any thread, under the middleware's locks: they run no user code, and hold a lock with priority
 /// inheritance for a moment.
@@ -154,8 +154,8 @@ impl EndEvents {
 }
 
 impl State {
-    /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier neither blocks nor
-    /// locks.
+    /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier neither
+    /// blocks nor locks.
     fn notify(&mut self) {
         self.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
     }

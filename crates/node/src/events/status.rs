@@ -49,8 +49,8 @@ pub struct DeadlineMissed {
     pub total_change: u64,
 }
 
-/// Publishers of a subscription that are alive, and those that gave no [sign of life](crate::Qos::with_liveliness) for longer than their
-/// lease.
+/// Publishers of a subscription that are alive, and those that gave no [sign of life](crate::Qos::with_liveliness) for longer
+/// than their lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LivelinessChanged {

@@ -137,7 +137,8 @@ impl Graph {
         Arc::default()
     }
 
-    /// Returns an empty graph, for a middleware that connects ends of the same name, type and hash, whatever their quality of service.
+    /// Returns an empty graph, for a middleware that connects ends of the same name, type and hash, whatever their quality of
+    /// service.
     #[must_use]
     pub fn matched_by_hash() -> Arc<Self> {
         Arc::new(Self { matching: Matching::ByHash, ..Self::default() })

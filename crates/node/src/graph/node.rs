@@ -12,9 +12,8 @@ use crate::node::Node;
 /// Names of topics or services with their types. More than one type means that nodes disagree.
 pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
 
-/// Queries of the graph as it is known at this moment. Entries of this process are known at once, those of others when
-/// discovery has told of them.
-/// Each query locks for a moment, and allocates its result.
+/// Queries of the graph as it is known at this moment. Entries of this process are known at once, those of others when discovery
+/// has told of them. Each query locks for a moment, and allocates its result.
 impl Node {
     /// Returns the fully qualified names of all nodes, sorted. Nodes that share a name appear once.
     #[must_use]

@@ -2,9 +2,9 @@
 //! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo). A form is a Rust type and, for dynamic messages, a
 //! definition.
 //!
-//! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no further
-//! clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins). Publishers that
-//! keep messages for late subscriptions keep them in both.
+//! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no
+//! further clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins).
+//! Publishers that keep messages for late subscriptions keep them in both.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -42,7 +42,8 @@ pub(super) trait OriginPublisher: Send + Sync {
     /// Returns the messages that are kept for late subscriptions, the oldest first.
     fn kept(&self) -> Vec<Arc<WithOrigin>>;
     fn publish(&self, message: WithOrigin);
-    /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages: see [`Publisher::begin`].
+    /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages: see
+    /// [`Publisher::begin`].
     fn begin(&self, message: WithOrigin) -> Box<dyn Any>;
 }
 

@@ -19,9 +19,9 @@ use crate::subscription::{Draft, Subscription};
 
 /// The messages of a topic with the newest stamps. Any callback may look up those of a given time or interval.
 ///
-/// [`On::create_cache`] fills it, or a callback [adds](Self::add) what it gets. It keeps the newest messages by stamp. Of equal stamps,
-/// the message that came last is the newest. Clones are the same cache. All methods take a lock with priority inheritance, and hold it
-/// only while they search and copy pointers.
+/// [`On::create_cache`] fills it, or a callback [adds](Self::add) what it gets. It keeps the newest messages by stamp. Of equal
+/// stamps, the message that came last is the newest. Clones are the same cache. All methods take a lock with priority
+/// inheritance, and hold it only while they search and copy pointers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -74,8 +74,8 @@ impl<M: Stamped> Cache<M> {
         kept.range(first..end.max(first)).map(|(_, message)| Arc::clone(message)).collect()
     }
 
-    /// Returns the messages of the smallest interval that contains all of these stamps, or of the one that comes closest to it: one
-    /// message at or before the first stamp, if there is one, up to one at or after the last.
+    /// Returns the messages of the smallest interval that contains all of these stamps, or of the one that comes closest to it:
+    /// one message at or before the first stamp, if there is one, up to one at or after the last.
     #[must_use]
     pub fn surrounding(&self, stamps_ns: RangeInclusive<i64>) -> Vec<Arc<M>> {
         let kept = self.kept.lock();

@@ -54,8 +54,8 @@ impl Synchronizer {
         self.entity.lost(cause)
     }
 
-    /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as discovery knows
-    /// at this moment.
+    /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as discovery
+    /// knows at this moment.
     ///
     /// # Panics
     /// If there are no more than `input` inputs.

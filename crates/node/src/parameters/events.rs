@@ -53,8 +53,8 @@ impl Outbox {
         (self.publish.take(), std::mem::take(&mut self.events))
     }
 
-    /// Takes the oldest event for the calling thread, which publishes it without the lock and calls [`end`](Self::end) then. `None` if
-    /// there is no event, or if another thread publishes.
+    /// Takes the oldest event for the calling thread, which publishes it without the lock and calls [`end`](Self::end) then.
+    /// `None` if there is no event, or if another thread publishes.
     pub(super) fn begin(&mut self) -> Option<(Arc<Publish>, Change)> {
         let publish = self.publish.clone().filter(|_| !self.is_publishing)?;
         let change = self.events.pop_front()?;

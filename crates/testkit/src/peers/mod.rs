@@ -17,7 +17,8 @@ use crate::conformance::messages::Text;
 /// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of the test's file.
+/// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of the test's
+/// file.
 ///
 /// # Panics
 /// If the operating system does not know the program's file.

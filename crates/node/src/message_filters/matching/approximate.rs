@@ -64,7 +64,8 @@ struct Span {
 }
 
 impl Span {
-    /// Returns the span of these stamps, of which there is at least one. Of equal stamps, that of the first input counts as earlier.
+    /// Returns the span of these stamps, of which there is at least one. Of equal stamps, that of the first input counts as
+    /// earlier.
     fn of(stamps: impl Iterator<Item = i64>) -> Option<Self> {
         let mut span: Option<Self> = None;
         for (input, stamp) in stamps.enumerate() {
@@ -157,8 +158,8 @@ impl<T> Approximate<T> {
                 Some(best) => self.choose(Candidate { start: span.start, end: span.end, ..best }, decided),
             };
             self.queues[span.first].passed += 1;
-            // The sets that are left reach at least from the pivot to the end of this one. Those that begin after the pivot do not
-            // contain it.
+            // The sets that are left reach at least from the pivot to the end of this one. Those that begin after the pivot do
+            // not contain it.
             let is_best = span.first == candidate.pivot
                 || self.is_no_better(candidate, span.end, candidate.pivot_time)
                 || self.heads().is_none() && self.is_provably_best(candidate);

@@ -14,8 +14,8 @@ pub(super) type Set<T> = Vec<Option<T>>;
 
 /// A matching of the messages of a fixed number of inputs.
 pub(super) trait Matching<T>: Send {
-    /// Adds a message, and appends the sets that this decides to `decided`, oldest first. Each message that was added is in exactly
-    /// one set in the end, unless it is still [held](Self::held).
+    /// Adds a message, and appends the sets that this decides to `decided`, oldest first. Each message that was added is in
+    /// exactly one set in the end, unless it is still [held](Self::held).
     fn add(&mut self, input: usize, stamp_ns: i64, message: T, decided: &mut Vec<Set<T>>);
 
     /// Drops all messages that wait for others, into incomplete sets.

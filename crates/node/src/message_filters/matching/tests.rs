@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Approximate, Exact, Limits, Matching, Set};
 
-/// Sets that ROS 2's C++ `message_filters` found, version 7.1.11 of the distribution Kilted: 300 random streams of 60 messages. A small
-/// program fed each stream to the `ApproximateTime` or the `ExactTime` policy, without subscriptions, and wrote down each call of the
-/// callback. A line has three parts:
+/// Sets that ROS 2's C++ `message_filters` found, version 7.1.11 of the distribution Kilted: 300 random streams of 60 messages. A
+/// small program fed each stream to the `ApproximateTime` or the `ExactTime` policy, without subscriptions, and wrote down each
+/// call of the callback. A line has three parts:
 ///
 /// - the policy, the number of inputs, the queue size, and the unit of all times in nanoseconds; for approximate time, also the age
 ///   penalty, the longest interval (-1 for no limit), and the lower bounds;
@@ -36,8 +36,8 @@ impl Random {
     }
 }
 
-/// Feeds messages (input and stamp) to a matching. Returns the complete sets, each with the number of the message that decided it,
-/// and the number of messages in incomplete ones.
+/// Feeds messages (input and stamp) to a matching. Returns the complete sets, each with the number of the message that decided
+/// it, and the number of messages in incomplete ones.
 fn play(matching: &mut Matched, inputs: usize, messages: &[(usize, i64)]) -> (Vec<(usize, Vec<usize>)>, usize) {
     let (mut sets, mut dropped, mut counts) = (Vec::new(), 0, vec![0; inputs]);
     let mut decided: Vec<Set<usize>> = Vec::new();
