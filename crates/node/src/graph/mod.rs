@@ -42,9 +42,7 @@ pub enum GraphChange {
 }
 
 /// Nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are there at
-/// once.
-///
-/// If an end of this process cannot communicate with another end of its topic or service, the log has one warning about it.
+/// once. If an end of this process cannot communicate with another end of its topic or service, the log has one warning about it.
 ///
 /// Each [middleware](crate::Middleware::graph) has a graph and enters into it what it discovers; programs query it
 /// through a [node](crate::Node). The middleware gives every entry an id of its own choice, so it may report an entry
