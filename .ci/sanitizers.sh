@@ -25,7 +25,7 @@ sanitize() {
     local sanitizer="$1" flags="$2"
     shift 2
     printf '\n-- %s sanitizer\n' "$sanitizer"
-    CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
+    CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" CARGO_PROFILE_DEV_DEBUG=line-tables-only RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
         cargo +nightly test -p rospin-engine --target "$host" "$@"
 }
 
