@@ -13,7 +13,7 @@ mod migrating;
 mod paper;
 mod random;
 mod refusals;
-#[path = "../../../sim/tests/common/mod.rs"]
+#[path = "../../../sim/tests/simulator/common/mod.rs"]
 mod scenarios;
 #[path = "../../benches/systems/mod.rs"]
 mod systems;

@@ -22,7 +22,7 @@ pub struct MatchedStatus {
 pub struct IncompatibleQos {
     /// First policy that does not fit, of the last such end.
     pub policy: QosPolicy,
-    /// Number of such ends so far.
+    /// How often such an end was found so far. DDS may find an end twice that comes while this one is created.
     pub total: u64,
     /// Change of `total` since the callback's last run.
     pub total_change: u64,

@@ -72,19 +72,29 @@ pub fn incompatible_ends_are_told<F: Fixture>() {
     let told = move |event: IncompatibleQos| log.push((event.policy, event.total, event.total_change));
     let _offered = world.here.on(&group).create_event_callback(&publisher, told).unwrap();
     let log = requested.clone();
-    let told = move |event: IncompatibleQos| log.push((event.policy, event.total));
+    let told = move |event: IncompatibleQos| log.push((event.policy, event.total, event.total_change));
     let _requested = world.there.on(&group).create_event_callback(&listener.subscription, told).unwrap();
     world.spinning(&[&main], || {
-        world.wait("the publisher is told", offered.until_has((QosPolicy::Reliability, 1, 1)));
-        world.wait("the subscription is told", requested.until_has((QosPolicy::Reliability, 1)));
+        world.wait("the publisher is told", offered.until(names(QosPolicy::Reliability)));
+        world.wait("the subscription is told", requested.until(names(QosPolicy::Reliability)));
         let latched =
             world.listen(&world.there, &main, SubscriptionOptions::new("numbers").best_effort().transient_local());
-        world.wait("another policy is told", offered.until_has((QosPolicy::Durability, 2, 1)));
+        world.wait("another policy is told", offered.until(names(QosPolicy::Durability)));
         drop(latched);
         let fits = world.listen(&world.there, &main, SubscriptionOptions::new("numbers").best_effort());
         world.matched(&publisher, &[&fits.subscription]);
     });
-    assert_eq!((offered.all().len(), requested.all().len()), (2, 1));
+    // Middlewares may count an end twice that they find while the other one is created.
+    for (told, ends) in [(offered.all(), 2), (requested.all(), 1)] {
+        let total = told.last().map_or(0, |last| last.1);
+        assert!((ends..=2 * ends).contains(&total), "{told:?}");
+        assert_eq!(told.iter().map(|event| event.2).sum::<u64>(), total, "{told:?}");
+    }
+}
+
+/// Returns true if one of the events names that policy.
+fn names(policy: QosPolicy) -> impl Fn(&[(QosPolicy, u64, u64)]) -> bool {
+    move |events| events.iter().any(|event| event.0 == policy)
 }
 
 /// Lost messages are a callback, whose totals are those of the subscription.

@@ -1,7 +1,5 @@
 //! Every shipped type, and every kind of field: random values survive encoding and decoding, and both codecs give the same bytes.
 
-mod random;
-
 use std::fmt::Debug;
 
 use byteorder::{BigEndian, LittleEndian};
@@ -13,7 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/each_type.rs"));
 
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str) {
     for seed in 0..4 {
-        let value: T = random::value(seed);
+        let value: T = crate::random::value(seed);
         let bytes = cdr::to_vec(&value).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(bytes, cdr_encoding::to_vec::<_, LittleEndian>(&value).unwrap(), "{name} by RustDDS' codec");
         assert_eq!(cdr::from_bytes::<T>(&bytes, ByteOrder::Little).as_ref(), Ok(&value), "{name}");

@@ -3,15 +3,13 @@
 use rospin_scenario::Scenario;
 use rospin_sim::{Simulation, oracle};
 
-mod common;
-
 const SCENARIOS: u64 = 3_000;
 
 #[test]
 fn no_rule_is_broken() {
-    for seed in common::seeds::chosen(SCENARIOS) {
-        let scenario = common::random(seed);
-        let replay = common::replay("random", "no_rule_is_broken", seed);
+    for seed in crate::common::seeds::chosen(SCENARIOS) {
+        let scenario = crate::common::random(seed);
+        let replay = crate::common::replay("random", "no_rule_is_broken", seed);
         if let Err(error) = oracle::check(&scenario, seed, &replay) {
             panic!("{error}");
         }
@@ -25,13 +23,13 @@ fn the_same_seed_gives_the_same_bytes() {
         outcome.trace_text(scenario)
     };
     let mut different = 0;
-    for seed in common::seeds::chosen(100) {
-        let scenario = common::random(seed);
+    for seed in crate::common::seeds::chosen(100) {
+        let scenario = crate::common::random(seed);
         let first = trace(&scenario, 1);
-        assert_eq!(first, trace(&scenario, 1), "{}", common::replay("random", "the_same_seed", seed));
+        assert_eq!(first, trace(&scenario, 1), "{}", crate::common::replay("random", "the_same_seed", seed));
         different += usize::from(first != trace(&scenario, 2));
     }
-    if common::seeds::chosen(100).count() > 1 {
+    if crate::common::seeds::chosen(100).count() > 1 {
         assert!(different > 50, "the seed changes little: {different} of 100 traces");
     }
 }
@@ -39,8 +37,8 @@ fn the_same_seed_gives_the_same_bytes() {
 /// A scenario that was written and read again runs the same.
 #[test]
 fn a_written_scenario_runs_alike() {
-    for seed in common::seeds::chosen(200) {
-        let scenario = common::random(seed);
+    for seed in crate::common::seeds::chosen(200) {
+        let scenario = crate::common::random(seed);
         let read = Scenario::parse(&scenario.to_toml()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(scenario, read, "seed {seed}");
         let run = |scenario| Simulation::new(scenario).unwrap().run().unwrap();
@@ -52,8 +50,8 @@ fn a_written_scenario_runs_alike() {
 #[test]
 fn messages_add_up() {
     use rospin_sim::{Event, What};
-    for seed in common::seeds::chosen(300) {
-        let scenario = common::random(seed);
+    for seed in crate::common::seeds::chosen(300) {
+        let scenario = crate::common::random(seed);
         let mut arrived = vec![0; scenario.callbacks.len()];
         let mut count = |event: &Event| {
             if let What::Arrived(callback) = event.what {

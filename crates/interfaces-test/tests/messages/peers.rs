@@ -3,8 +3,6 @@
 //!
 //! The first wants `pip install cyclonedds`, see `rospin_testkit::peers::python`, the second a ROS 2 that is sourced.
 
-mod random;
-
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -26,7 +24,7 @@ const ABSENT: &str = "absent";
 /// Appends the lines of a type for a peer: the type's name, and the bytes of a value.
 fn ask<T: Serialize + DeserializeOwned>(lines: &mut String, name: &str) {
     for seed in 0..VALUES {
-        let value: T = random::value(seed);
+        let value: T = crate::random::value(seed);
         let bytes = cdr::to_vec(&value).unwrap_or_else(|error| panic!("{name}: {error}"));
         let _ = writeln!(lines, "{name}\t{}", hex(&bytes));
     }
@@ -45,7 +43,7 @@ where
             is_there = false;
             continue;
         }
-        let value: T = random::value(seed);
+        let value: T = crate::random::value(seed);
         let (read, written) = answer.split_once('\t').unwrap_or_else(|| panic!("{name}: {answer}"));
         let read: Value = serde_json::from_str(read).unwrap_or_else(|error| panic!("{name}: {error}: {read}"));
         assert_eq!(read, serde_json::to_value(&value).unwrap(), "{name} as the peer reads it");

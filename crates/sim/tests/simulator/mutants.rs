@@ -9,8 +9,6 @@ use rospin_scenario::Scenario;
 use rospin_sim::oracle::{Oracles, Rule};
 use rospin_sim::{Event, Observer, Simulation, What};
 
-mod common;
-
 /// Number of random scenarios that a mutant may survive.
 const SCENARIOS: u64 = 200;
 
@@ -38,7 +36,7 @@ impl Observer for Shim<'_, '_> {
 
 /// Returns the rules that the oracles find broken under one seed.
 fn broken(mutant: &Mutant, seed: u64) -> Vec<Rule> {
-    let (mut run, mut told) = (common::random(seed), common::random(seed));
+    let (mut run, mut told) = (crate::common::random(seed), crate::common::random(seed));
     if let Some(change) = mutant.change {
         change(&mut run);
         change(&mut told);

@@ -26,7 +26,7 @@ use rospin::tf2::{Buffer, TransformError, When};
 /// A result is 0, the time (u32), the translation in micrometres (3 i32), and the rotation in units of 1e-9 (4 i32), of which the
 /// largest component is positive. Or it is an error: 1 for lookup, 2 for connectivity, 6 for an invalid argument; 3 for too few data, 4
 /// for the future and 5 for the past, with the time that was asked for and that of the closest transform, from the error's text.
-const RECORDING: &[u8] = include_bytes!("data/look_ups.bin.gz");
+const RECORDING: &[u8] = include_bytes!("../data/look_ups.bin.gz");
 
 struct Reader(std::vec::IntoIter<u8>);
 

@@ -1,0 +1,4 @@
+//! Containers and their files: one program, because linking one takes longer than compiling these files.
+
+mod container;
+mod file;

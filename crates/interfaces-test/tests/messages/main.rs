@@ -1,0 +1,8 @@
+//! Generated messages: one program, because linking one takes longer than compiling these files.
+
+mod hashes;
+mod kinds;
+mod peers;
+mod random;
+mod shipped;
+mod stamped;
