@@ -1,0 +1,275 @@
+//! Measures an executor: `latency --case saturation|paced|timer|urgent|idle --executor basic|worker|rospin [--seconds N]`.
+//!
+//! `basic` creates the callbacks on a node of rclrs's own executor, `worker` on workers of it, and `rospin` on workers of rospin.
+//! Prints one line of JSON. Compare figures of one machine and one run only, by turns.
+
+mod common;
+
+use rclrs::*;
+use ros_env::std_msgs::msg::{Int64, Int64MultiArray};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Arguments, say};
+use rospin_rclrs::{Priority, with_priority};
+use rustix::time::{ClockId, clock_gettime};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse()?;
+    match arguments.text("case", "paced") {
+        "saturation" => saturate(&arguments),
+        "paced" => pace(&arguments),
+        "timer" => tick(&arguments),
+        "urgent" => hurry(&arguments),
+        "idle" => idle(&arguments),
+        other => Err(format!("`{other}` is no case").into()),
+    }
+}
+
+/// Returns the time on a clock.
+fn nanoseconds(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Executor, node, and the time to measure for.
+struct Bench {
+    executor: Executor,
+    node: Node,
+    time: Duration,
+    is_basic: bool,
+}
+
+impl Bench {
+    fn new(arguments: &Arguments, seconds: u64) -> Result<Self, Failure> {
+        let executor = arguments.executor(&Context::default())?;
+        let node = executor.create_node(NodeOptions::new("latency").start_parameter_services(false))?;
+        let time = Duration::from_secs(arguments.number("seconds", seconds));
+        Ok(Self { executor, node, time, is_basic: arguments.executor_name() == "basic" })
+    }
+
+    /// Subscribes on the node itself, or on a worker of its own.
+    fn subscribe<T: MessageIDL>(
+        &self,
+        topic: &str,
+        depth: u32,
+        callback: impl Fn(T) + Send + Sync + 'static,
+    ) -> Result<Box<dyn std::any::Any>, Failure> {
+        let options = topic.keep_last(depth).reliable();
+        if self.is_basic {
+            return Ok(Box::new(self.node.create_subscription::<T, _>(options, callback)?));
+        }
+        let worker = self.node.create_worker(());
+        let subscription =
+            worker.create_subscription::<T, _>(options, move |_: &mut (), message: T| callback(message))?;
+        Ok(Box::new((worker, subscription)))
+    }
+
+    fn publisher<T: MessageIDL>(&self, topic: &str, depth: u32) -> Result<Publisher<T>, Failure> {
+        Ok(self.node.create_publisher::<T>(topic.keep_last(depth).reliable())?)
+    }
+
+    /// Spins for the time, after a second in which everything gets to know each other. Returns the processor time per second.
+    fn spin(mut self, go: &AtomicBool, source: impl FnOnce() + Send) -> Result<f64, Failure> {
+        let time = self.time;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_secs(1));
+                go.store(true, Ordering::Release);
+                source();
+            });
+            let warm = self.executor.spin(SpinOptions::new().timeout(Duration::from_secs(1)));
+            let before = (Instant::now(), nanoseconds(ClockId::ProcessCPUTime));
+            let errors = self.executor.spin(SpinOptions::new().timeout(time));
+            let processor = nanoseconds(ClockId::ProcessCPUTime) - before.1;
+            go.store(false, Ordering::Release);
+            if let Some(error) = warm.into_iter().chain(errors).find(|error| !error.is_timeout()) {
+                return Err(error.into());
+            }
+            Ok(processor as f64 / before.0.elapsed().as_nanos() as f64)
+        })
+    }
+}
+
+/// Publishes as fast as callbacks keep up, with at most 100 messages in flight.
+fn saturate(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = Bench::new(arguments, 5)?;
+    let (go, received) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&received);
+    let _subscription = bench.subscribe("saturation", 200, move |_: Int64| {
+        count.fetch_add(1, Ordering::Release);
+    })?;
+    let (publisher, time) = (bench.publisher::<Int64>("saturation", 200)?, bench.time);
+    let processor = bench.spin(&go, || {
+        let mut sent = 0;
+        while go.load(Ordering::Acquire) {
+            if sent - received.load(Ordering::Acquire) >= 100 {
+                thread::yield_now();
+                continue;
+            }
+            sent += 1;
+            // Nothing is published after the context has shut down.
+            let _ = publisher.publish(Int64 { data: 0 });
+        }
+    })?;
+    let rate = received.load(Ordering::Acquire) as f64 / time.as_secs_f64();
+    say(format_args!(
+        r#"{{"case":"saturation","executor":"{}","messages_per_s":{rate:.0},"cores":{processor:.3}}}"#,
+        arguments.executor_name()
+    ));
+    Ok(())
+}
+
+/// Publishes 10,000 messages a second, each with the time at which it was sent.
+fn pace(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = Bench::new(arguments, 10)?;
+    let go = AtomicBool::new(false);
+    let latencies = Latencies::new(200_000);
+    let noted = Arc::clone(&latencies);
+    let _subscription = bench.subscribe("paced", 100, move |message: Int64| {
+        noted.note(nanoseconds(ClockId::Monotonic) - message.data);
+    })?;
+    let publisher = bench.publisher::<Int64>("paced", 100)?;
+    let processor = bench.spin(&go, || {
+        let mut due = nanoseconds(ClockId::Monotonic);
+        while go.load(Ordering::Acquire) {
+            due += 100_000;
+            sleep_until(due);
+            // Nothing is published after the context has shut down.
+            let _ = publisher.publish(Int64 { data: nanoseconds(ClockId::Monotonic) });
+        }
+    })?;
+    let [p50, p99, max, count] = latencies.summary();
+    say(format_args!(
+        r#"{{"case":"paced","executor":"{}","count":{count},"p50_us":{},"p99_us":{},"max_us":{},"cores":{processor:.4}}}"#,
+        arguments.executor_name(),
+        p50 as f64 / 1e3,
+        p99 as f64 / 1e3,
+        max as f64 / 1e3
+    ));
+    Ok(())
+}
+
+/// Runs a timer with a period of a millisecond.
+fn tick(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = Bench::new(arguments, 60)?;
+    let (go, ticks) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
+    let (count, time) = (Arc::clone(&ticks), bench.time);
+    let period = Duration::from_millis(1);
+    let tick = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    let _timer: Box<dyn std::any::Any> = if bench.is_basic {
+        Box::new(bench.node.create_timer_repeating(period, tick)?)
+    } else {
+        let worker = bench.node.create_worker(());
+        let timer = worker.create_timer_repeating(period, move |_: &mut ()| tick())?;
+        Box::new((worker, timer))
+    };
+    let before = AtomicU64::new(0);
+    let processor = bench.spin(&go, || before.store(ticks.load(Ordering::Relaxed), Ordering::Relaxed))?;
+    let rate = (ticks.load(Ordering::Relaxed) - before.load(Ordering::Relaxed)) as f64 / time.as_secs_f64();
+    say(format_args!(
+        r#"{{"case":"timer","executor":"{}","ticks_per_s":{rate:.2},"cores":{processor:.4}}}"#,
+        arguments.executor_name()
+    ));
+    Ok(())
+}
+
+/// Saturates ten subscriptions whose callbacks take half a millisecond, beside an urgent one at 100 Hz.
+fn hurry(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = Bench::new(arguments, 10)?;
+    let go = AtomicBool::new(false);
+    let mut others = Vec::new();
+    for number in 0..10 {
+        let subscription = bench.subscribe(&format!("bulk{number}"), 20, |_: Int64MultiArray| busy(500_000))?;
+        others.push((subscription, bench.publisher::<Int64MultiArray>(&format!("bulk{number}"), 20)?));
+    }
+    let latencies = Latencies::new(10_000);
+    let noted = Arc::clone(&latencies);
+    let note = move |message: Int64| noted.note(nanoseconds(ClockId::Monotonic) - message.data);
+    let _urgent = with_priority(Priority(8), || bench.subscribe("urgent", 20, note))?;
+    let publisher = bench.publisher::<Int64>("urgent", 20)?;
+    let publishers: Vec<_> = others.iter().map(|(_, publisher)| publisher.clone()).collect();
+    let processor = bench.spin(&go, || {
+        let mut due = nanoseconds(ClockId::Monotonic);
+        while go.load(Ordering::Acquire) {
+            due += 10_000_000;
+            sleep_until(due);
+            for _ in 0..3 {
+                for publisher in &publishers {
+                    // Nothing is published after the context has shut down.
+                    let _ = publisher.publish(Int64MultiArray::default());
+                }
+            }
+            sleep_until(due + 3_000_000);
+            let _ = publisher.publish(Int64 { data: nanoseconds(ClockId::Monotonic) });
+        }
+    })?;
+    let [p50, p99, max, count] = latencies.summary();
+    say(format_args!(
+        r#"{{"case":"urgent","executor":"{}","count":{count},"p50_us":{},"p99_us":{},"max_us":{},"cores":{processor:.3}}}"#,
+        arguments.executor_name(),
+        p50 as f64 / 1e3,
+        p99 as f64 / 1e3,
+        max as f64 / 1e3
+    ));
+    Ok(())
+}
+
+/// Does nothing, with a node, a subscription and a service.
+fn idle(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = Bench::new(arguments, 10)?;
+    let _subscription = bench.subscribe("silent", 10, |_: Int64| {})?;
+    let processor = bench.spin(&AtomicBool::new(false), || {})?;
+    say(format_args!(r#"{{"case":"idle","executor":"{}","cores":{processor:.5}}}"#, arguments.executor_name()));
+    Ok(())
+}
+
+/// Latencies, which callbacks note without a lock.
+struct Latencies {
+    values: Vec<AtomicI64>,
+    count: AtomicU64,
+}
+
+impl Latencies {
+    fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { values: (0..most).map(|_| AtomicI64::new(0)).collect(), count: AtomicU64::new(0) })
+    }
+
+    fn note(&self, latency: i64) {
+        let index = self.count.fetch_add(1, Ordering::Relaxed) as usize;
+        if let Some(value) = self.values.get(index) {
+            value.store(latency, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the median, the 99th percentile, the maximum and the number.
+    fn summary(&self) -> [i64; 4] {
+        let count = (self.count.load(Ordering::Relaxed) as usize).min(self.values.len());
+        let mut sorted: Vec<_> = self.values[..count].iter().map(|value| value.load(Ordering::Relaxed)).collect();
+        sorted.sort_unstable();
+        let at = |share: usize| sorted.get(count * share / 100).or(sorted.last()).copied().unwrap_or(0);
+        [at(50), at(99), at(100), count as i64]
+    }
+}
+
+/// Uses the processor for that time.
+fn busy(time: i64) {
+    let end = nanoseconds(ClockId::ThreadCPUTime) + time;
+    while nanoseconds(ClockId::ThreadCPUTime) < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Sleeps until a time on the steady clock.
+fn sleep_until(due: i64) {
+    let left = due - nanoseconds(ClockId::Monotonic);
+    if left > 0 {
+        thread::sleep(Duration::from_nanos(left.unsigned_abs()));
+    }
+}

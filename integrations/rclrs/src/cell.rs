@@ -1,0 +1,285 @@
+//! Cells: a waitable of rclrs in a wait set of its own, which is waited on without blocking, to take one item.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use rclrs::{RclPrimitive, RclPrimitiveKind, RclrsError, ReadyKind, WaitSet, Waitable, WaitableLifecycle};
+
+use super::bell::{Bell, Lease};
+use super::guard::Guard;
+use super::handle::{Handle, Kind};
+
+/// A waitable with its bell.
+pub(super) struct Cell {
+    inner: Mutex<Inner>,
+    /// True while the watch looks into the cell.
+    is_looked_at: AtomicBool,
+    kind: Kind,
+    // Dropped after the wait set, whose primitive rings it.
+    bell: Lease,
+}
+
+struct Inner {
+    /// `None` while a thread waits for the primitive to become ready for the first time.
+    set: Option<WaitSet>,
+    handle: Option<Handle>,
+    /// A guard condition in the wait set that is triggered before each wait, so that the wait never blocks: for primitives that are
+    /// ready without an event of the middleware.
+    prod: Option<(Arc<Guard>, WaitableLifecycle)>,
+    /// True if an action server has goals, whose results will expire.
+    has_goals: bool,
+    /// True if the user dropped the entity.
+    is_gone: bool,
+    /// True if a worker's callback panicked, which poisons the locks that rclrs has around it.
+    is_broken: bool,
+}
+
+/// The result of a look at a primitive.
+pub(super) struct Seen {
+    /// The name of its topic or service, if it was armed by this look and has one.
+    pub(super) name: Option<String>,
+    pub(super) is_armed: bool,
+}
+
+/// The outcome of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ran {
+    /// A callback ran, or a node's future was created.
+    Something,
+    /// There was nothing to take.
+    Nothing,
+}
+
+impl Cell {
+    /// Puts a waitable into an empty wait set, without a look at it.
+    pub(super) fn new(mut set: WaitSet, waitable: Waitable) -> Result<Self, RclrsError> {
+        set.add([waitable])?;
+        let kind = kind_of(&set);
+        let inner =
+            Inner { set: Some(set), handle: None, prod: None, has_goals: false, is_gone: false, is_broken: false };
+        Ok(Self { inner: Mutex::new(inner), is_looked_at: AtomicBool::new(false), kind, bell: Lease::new() })
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // The cell is whole at every panic.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a guard condition that keeps waits from blocking.
+    pub(super) fn add_prod(&self, guard: Arc<Guard>) -> Result<(), RclrsError> {
+        let (waitable, lifecycle) = guard.waitable();
+        let mut inner = self.lock();
+        if let Some(set) = &mut inner.set {
+            set.add([waitable])?;
+        }
+        inner.prod = Some((guard, lifecycle));
+        Ok(())
+    }
+
+    /// Looks into the wait set, which drops the primitive if the user dropped the entity, and arms the primitive if it shows itself.
+    ///
+    /// A primitive shows itself while it is ready. rclrs 0.8.0 reports all primitives but those of actions as ready as soon as the
+    /// wait ends without a timeout, which the guard condition brings about.
+    pub(super) fn look(&self, guard: &Arc<Guard>) -> Result<Seen, RclrsError> {
+        let mut inner = self.lock();
+        let Inner { set: Some(set), handle, is_gone, .. } = &mut *inner else {
+            return Ok(Seen { name: None, is_armed: false });
+        };
+        let (waitable, lifecycle) = guard.waitable();
+        set.add([waitable])?;
+        // The wait drops the guard condition's waitable, too.
+        drop(lifecycle);
+        guard.trigger();
+        let mut name = None;
+        set.wait(Some(Duration::ZERO), |_, primitive| {
+            if handle.is_none() {
+                name = self.arm(primitive, handle);
+            }
+            Ok(())
+        })
+        .or_else(ignore_timeout)?;
+        *is_gone |= self.kind != Kind::Graph && is_empty(set);
+        Ok(Seen { name, is_armed: handle.is_some() })
+    }
+
+    fn arm(&self, primitive: &dyn RclPrimitive, handle: &mut Option<Handle>) -> Option<String> {
+        let (armed, name) = Handle::arm(primitive, self.bell.forever())?;
+        *handle = Some(armed);
+        name
+    }
+
+    /// Looks into the cell as [`look`](Self::look) does, unless a callback runs. Returns true if the entity has gone, `None` if
+    /// the cell is in use.
+    pub(super) fn look_if_idle(&self, guard: &Arc<Guard>) -> Option<bool> {
+        match self.inner.try_lock() {
+            Err(TryLockError::WouldBlock) => return None,
+            Ok(inner) if inner.is_gone => return Some(true),
+            _ => {}
+        }
+        self.is_looked_at.store(true, Ordering::SeqCst);
+        let looked = self.look(guard);
+        self.is_looked_at.store(false, Ordering::SeqCst);
+        // An executor's thread may have come meanwhile and left again.
+        self.bell.wake();
+        looked.ok()?;
+        Some(self.lock().is_gone)
+    }
+
+    /// Takes the wait set, for a thread that waits until the primitive shows itself. `None` if the primitive is armed.
+    pub(super) fn take_unarmed(&self) -> Option<WaitSet> {
+        let mut inner = self.lock();
+        if inner.handle.is_some() { None } else { inner.set.take() }
+    }
+
+    /// Arms the primitive that shows itself in a wait set that was taken. Returns false if the middleware has no events for it.
+    pub(super) fn arm_first(&self, primitive: &dyn RclPrimitive) -> bool {
+        let mut inner = self.lock();
+        if inner.handle.is_none() {
+            let _ = self.arm(primitive, &mut inner.handle);
+        }
+        inner.handle.is_some()
+    }
+
+    /// Puts back a wait set that was taken.
+    pub(super) fn put_back(&self, set: WaitSet) {
+        let mut inner = self.lock();
+        inner.is_gone |= is_empty(&set);
+        inner.set = Some(set);
+    }
+
+    /// Returns true if a callback runs.
+    pub(super) fn is_busy(&self) -> bool {
+        self.inner.try_lock().is_err()
+    }
+
+    /// Returns true if the source has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.inner.try_lock().is_ok_and(|inner| inner.is_gone || inner.is_broken)
+    }
+
+    /// Calls `ask` with the handle; `None` if the primitive is gone, not armed, or in use.
+    pub(super) fn ask<R>(&self, ask: impl FnOnce(&Handle) -> R) -> Option<R> {
+        let inner = self.inner.try_lock().ok()?;
+        inner.handle.as_ref().filter(|_| !inner.is_gone).map(ask)
+    }
+
+    /// Returns true if results of goals will expire.
+    pub(super) fn has_goals(&self) -> bool {
+        self.inner.try_lock().is_ok_and(|inner| inner.has_goals)
+    }
+
+    /// Takes one item and runs its callback, or, in a node's scope, creates the future that is the callback.
+    ///
+    /// # Panics
+    /// If the callback panics. The cell is over then.
+    pub(super) fn run(&self, payload: &mut dyn Any) -> Result<Ran, RclrsError> {
+        if self.is_looked_at.load(Ordering::SeqCst) {
+            // The watch wakes the executor when it is done. Waiting here might take as long as deleting a reader does.
+            self.bell.put_back();
+            if !self.is_looked_at.load(Ordering::SeqCst) {
+                self.bell.wake();
+            }
+            return Ok(Ran::Nothing);
+        }
+        let mut inner = self.lock();
+        let counted = self.bell.count();
+        let Inner { set: Some(set), prod, has_goals, is_gone: false, is_broken: false, .. } = &mut *inner else {
+            return Ok(Ran::Nothing);
+        };
+        if let Some((guard, _)) = prod {
+            guard.trigger();
+        }
+        let (mut items, mut outcome) = (0, Ok(Ok(())));
+        let waited = set.wait(Some(Duration::ZERO), |ready, primitive| {
+            if primitive.kind() != RclPrimitiveKind::GuardCondition {
+                items += items_of(ready);
+                // Neither a panic nor an error leaves this closure: the wait set would lose its primitives.
+                // SAFETY: the payload is that of the worker to which rclrs gave the waitable.
+                let execute = || unsafe { primitive.execute(ready, payload) };
+                outcome = catch_unwind(AssertUnwindSafe(execute));
+                if let ReadyKind::ActionServer(_) = ready {
+                    *has_goals = Handle::has_goals(primitive);
+                }
+            }
+            Ok(())
+        });
+        inner.is_gone = inner.set.as_ref().is_some_and(is_empty);
+        if items == 0 {
+            // The middleware displaced what it had counted. What was counted since is still there.
+            self.bell.remove(counted);
+        } else {
+            self.bell.remove(items - 1);
+        }
+        match outcome {
+            Ok(executed) => executed?,
+            Err(panic) => {
+                inner.is_broken = true;
+                drop(inner);
+                resume_unwind(panic);
+            }
+        }
+        waited.or_else(ignore_timeout)?;
+        Ok(if items == 0 { Ran::Nothing } else { Ran::Something })
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The handle of a primitive that has gone may be gone, too.
+        if let Some(handle) = inner.handle.take().filter(|_| !inner.is_gone) {
+            handle.disarm();
+        }
+    }
+}
+
+/// Returns the number of items that one call of `execute` takes.
+fn items_of(ready: ReadyKind) -> usize {
+    let count = |parts: &[bool]| parts.iter().filter(|part| **part).count();
+    match ready {
+        ReadyKind::Basic => 1,
+        ReadyKind::ActionServer(ready) => {
+            // An expired goal is no item of the middleware.
+            count(&[ready.goal_request, ready.cancel_request, ready.result_request]).max(1)
+        }
+        ReadyKind::ActionClient(ready) => {
+            count(&[ready.feedback, ready.status, ready.goal_response, ready.cancel_response, ready.result_response])
+        }
+    }
+}
+
+/// Returns the kind of the only primitive in a wait set.
+fn kind_of(set: &WaitSet) -> Kind {
+    let count = set.count();
+    match (count.subscriptions, count.services, count.clients, count.timers) {
+        (0, 0, 0, 0) => Kind::Graph,
+        (0, 0, 0, _) => Kind::Timer,
+        (1, 0, 0, 0) => Kind::Subscription,
+        (0, 1, 0, 0) => Kind::Service,
+        (0, 0, 1, 0) => Kind::Client,
+        (0, _, _, _) => Kind::ActionServer,
+        _ => Kind::ActionClient,
+    }
+}
+
+/// Returns true if there is no primitive but guard conditions.
+pub(super) fn is_empty(set: &WaitSet) -> bool {
+    let count = set.count();
+    count.subscriptions + count.services + count.clients + count.timers + count.events == 0
+}
+
+/// Nothing was ready.
+pub(super) fn ignore_timeout(error: RclrsError) -> Result<(), RclrsError> {
+    if error.is_timeout() { Ok(()) } else { Err(error) }
+}

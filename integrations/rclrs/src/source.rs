@@ -1,0 +1,110 @@
+//! The sources of the engine's entities: turns to take one item from a cell.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Waker};
+use std::time::Duration;
+
+use rospin_engine::{ClockKind, Notifier, Pending, Sleep, Source, TakeError};
+
+use super::cell::Cell;
+use super::handle::Kind;
+
+/// The longest time until a timer notices that ROS time has moved.
+const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
+
+/// The time between two looks for goals whose results have expired. rcl keeps results for ten seconds and more.
+const GOALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
+
+/// Permission to take one item from a cell, or to run its timer once.
+pub(super) struct Turn;
+
+/// A cell as a source. The item itself is taken by the callback, because rclrs takes and runs in one step.
+pub(super) struct CellSource {
+    cell: Arc<Cell>,
+    notifier: Option<Notifier>,
+    sleep: Option<Sleep>,
+}
+
+impl CellSource {
+    pub(super) const fn new(cell: Arc<Cell>) -> Self {
+        Self { cell, notifier: None, sleep: None }
+    }
+
+    /// Sleeps for a while. Returns true if the time is over already.
+    fn sleep(&mut self, time: Duration) -> bool {
+        let Some(notifier) = &self.notifier else { return false };
+        let sleep = notifier.sleep_until(ClockKind::Steady, notifier.now() + time);
+        self.sleep = Some(sleep);
+        self.is_awake()
+    }
+
+    /// Returns true once the time of the last sleep is over.
+    fn is_awake(&mut self) -> bool {
+        let (Some(sleep), Some(notifier)) = (&mut self.sleep, &self.notifier) else { return false };
+        let waker = Waker::from(notifier.clone());
+        let is_over = pin!(sleep).poll(&mut TaskContext::from_waker(&waker)).is_ready();
+        if is_over {
+            self.sleep = None;
+        }
+        is_over
+    }
+
+    /// Returns true if the timer is due, and otherwise sleeps until it is.
+    fn is_timer_due(&mut self) -> bool {
+        // Resets of the timer rang the bell.
+        self.cell.bell().remove(usize::MAX);
+        loop {
+            let asked = self.cell.ask(|timer| (timer.time_until_due(), timer.is_on_ros_time()));
+            let Some((Some(left), is_on_ros_time)) = asked else {
+                // It is cancelled, and a reset rings the bell.
+                self.sleep = None;
+                return false;
+            };
+            if left.is_zero() {
+                self.sleep = None;
+                return true;
+            }
+            if !self.sleep(if is_on_ros_time { left.min(CLOCK_NOTICED_AFTER) } else { left }) {
+                return false;
+            }
+        }
+    }
+
+    /// Returns true if it is time to look for expired goals.
+    fn is_expiry_due(&mut self) -> bool {
+        if self.sleep.is_some() {
+            return self.is_awake();
+        }
+        self.cell.has_goals() && self.sleep(GOALS_LOOKED_AT_EVERY)
+    }
+}
+
+impl Source for CellSource {
+    type Item = Turn;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.cell.bell().attach(notifier.clone());
+        self.notifier = Some(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Turn>, TakeError> {
+        if self.cell.is_over() {
+            return Err(TakeError::Closed);
+        }
+        let is_ready = match self.cell.kind() {
+            Kind::Timer => self.is_timer_due(),
+            Kind::ActionServer => self.cell.bell().remove(1) || self.is_expiry_due(),
+            _ => self.cell.bell().remove(1),
+        };
+        Ok(is_ready.then_some(Turn))
+    }
+
+    fn pending(&self) -> Pending {
+        let is_timed = matches!(self.cell.kind(), Kind::Timer | Kind::ActionServer);
+        if is_timed || self.cell.bell().count() > 0 { Pending::Unknown } else { Pending::Empty }
+    }
+}
