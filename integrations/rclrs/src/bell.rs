@@ -74,13 +74,14 @@ impl Bell {
         *self.notifier.lock() = Some(notifier);
     }
 
-    /// Adds items and notifies the executor. Neither allocates nor waits for a callback.
+    /// Adds items, and notifies the executor if there were none: as long as there are some, it comes back for them. Neither allocates
+    /// nor waits for a callback.
     pub(super) fn ring(&self, items: usize) {
         let limit = self.limit.load(Ordering::Relaxed);
         let add = |count: usize| Some(count.saturating_add(items).min(limit));
-        // Never fails: `add` always returns a number.
-        let _ = self.count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, add);
-        self.wake();
+        if self.count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, add) == Ok(0) {
+            self.wake();
+        }
     }
 
     /// Adds an item without notifying.

@@ -247,6 +247,7 @@ fn pump(mut set: WaitSet, stop: &AtomicBool, cell: &Cell) {
         cell.put_back(set);
         // What came before the wait set was back found none.
         cell.bell().ring(1);
+        cell.bell().wake();
     }
 }
 
@@ -254,6 +255,7 @@ fn pump(mut set: WaitSet, stop: &AtomicBool, cell: &Cell) {
 fn lend(set: WaitSet, stop: &AtomicBool, cell: &Cell) -> Option<WaitSet> {
     cell.put_back(set);
     cell.bell().ring(1);
+    cell.bell().wake();
     while cell.bell().count() > 0 || cell.is_busy() {
         if stop.load(Ordering::Acquire) {
             return None;
