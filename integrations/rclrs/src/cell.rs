@@ -12,12 +12,22 @@ use super::bell::{Bell, Lease};
 use super::guard::Guard;
 use super::handle::{Handle, Kind};
 
+/// The guard condition that looks are made with, by one thread at a time.
+pub(super) type Look = Arc<rospin_engine::Mutex<Arc<Guard>>>;
+
+/// The number of times that an action is looked at again after an event without an item.
+const MISSES: u32 = 6;
+
+/// The time between two looks for goals whose results have expired. rcl keeps results for ten seconds and more.
+const GOALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
+
 /// A waitable with its bell.
 pub(super) struct Cell {
     inner: Mutex<Inner>,
     /// True while the watch looks into the cell.
     is_looked_at: AtomicBool,
     kind: Kind,
+    look: Look,
     // Dropped after the wait set, whose primitive rings it.
     bell: Lease,
 }
@@ -31,6 +41,8 @@ struct Inner {
     prod: Option<(Arc<Guard>, WaitableLifecycle)>,
     /// True if an action server has goals, whose results will expire.
     has_goals: bool,
+    /// Number of runs in a row that found nothing.
+    misses: u32,
     /// True if the user dropped the entity.
     is_gone: bool,
     /// True if a worker's callback panicked, which poisons the locks that rclrs has around it.
@@ -55,12 +67,19 @@ pub(super) enum Ran {
 
 impl Cell {
     /// Puts a waitable into an empty wait set, without a look at it.
-    pub(super) fn new(mut set: WaitSet, waitable: Waitable) -> Result<Self, RclrsError> {
+    pub(super) fn new(mut set: WaitSet, waitable: Waitable, look: Look) -> Result<Self, RclrsError> {
         set.add([waitable])?;
         let kind = kind_of(&set);
-        let inner =
-            Inner { set: Some(set), handle: None, prod: None, has_goals: false, is_gone: false, is_broken: false };
-        Ok(Self { inner: Mutex::new(inner), is_looked_at: AtomicBool::new(false), kind, bell: Lease::new() })
+        let inner = Inner {
+            set: Some(set),
+            handle: None,
+            prod: None,
+            has_goals: false,
+            misses: 0,
+            is_gone: false,
+            is_broken: false,
+        };
+        Ok(Self { inner: Mutex::new(inner), is_looked_at: AtomicBool::new(false), kind, look, bell: Lease::new() })
     }
 
     pub(super) const fn kind(&self) -> Kind {
@@ -174,9 +193,14 @@ impl Cell {
         inner.handle.as_ref().filter(|_| !inner.is_gone).map(ask)
     }
 
-    /// Returns true if results of goals will expire.
-    pub(super) fn has_goals(&self) -> bool {
-        self.inner.try_lock().is_ok_and(|inner| inner.has_goals)
+    /// Returns the time after which an action is looked at without an event: results of goals expire, and events may come before their
+    /// items.
+    pub(super) fn look_again_after(&self) -> Option<Duration> {
+        let inner = self.inner.try_lock().ok()?;
+        match inner.misses {
+            misses @ 1..=MISSES => Some(Duration::from_millis(1 << misses)),
+            _ => inner.has_goals.then_some(GOALS_LOOKED_AT_EVERY),
+        }
     }
 
     /// Takes one item and runs its callback, or, in a node's scope, creates the future that is the callback.
@@ -201,7 +225,7 @@ impl Cell {
             guard.trigger();
         }
         let (mut items, mut outcome) = (0, Ok(Ok(())));
-        let waited = set.wait(Some(Duration::ZERO), |ready, primitive| {
+        let mut execute = |ready, primitive: &mut dyn RclPrimitive| {
             if primitive.kind() != RclPrimitiveKind::GuardCondition {
                 items += items_of(ready);
                 // Neither a panic nor an error leaves this closure: the wait set would lose its primitives.
@@ -213,13 +237,25 @@ impl Cell {
                 }
             }
             Ok(())
-        });
+        };
+        let mut waited = set.wait(Some(Duration::ZERO), &mut execute);
+        if waited.as_ref().is_err_and(RclrsError::is_timeout) && !is_empty(set) {
+            // The middleware may have told of the item before its wait sets know of it. The primitive then shows itself as in a look.
+            let guard = self.look.lock();
+            let (waitable, lifecycle) = guard.waitable();
+            set.add([waitable])?;
+            drop(lifecycle);
+            guard.trigger();
+            waited = set.wait(Some(Duration::ZERO), &mut execute);
+        }
         inner.is_gone = inner.set.as_ref().is_some_and(is_empty);
         if items == 0 {
-            // The middleware displaced what it had counted. What was counted since is still there.
+            // Nothing is there but what was counted since, or what the wait sets of an action do not know of yet.
             self.bell.remove(counted);
+            inner.misses += 1;
         } else {
             self.bell.remove(items - 1);
+            inner.misses = 0;
         }
         match outcome {
             Ok(executed) => executed?,
@@ -250,7 +286,7 @@ fn items_of(ready: ReadyKind) -> usize {
     match ready {
         ReadyKind::Basic => 1,
         ReadyKind::ActionServer(ready) => {
-            // An expired goal is no item of the middleware.
+            // An expired goal is no item of the middleware, but something ran.
             count(&[ready.goal_request, ready.cancel_request, ready.result_request]).max(1)
         }
         ReadyKind::ActionClient(ready) => {

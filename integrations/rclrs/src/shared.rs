@@ -8,6 +8,7 @@ use std::task::Waker;
 use rclrs::{Context, RclrsError, log_error};
 use rospin_engine::{Deployment, Entity, EntityKind, EntityOptions, ExecutorHandle, Mutex, Priority, ReentrantGroup};
 
+use super::cell::Look;
 use super::guard::Guard;
 use super::spares::Spares;
 use super::tasks::{self, Queue, TaskSource};
@@ -21,12 +22,14 @@ pub(super) struct Shared {
     pub(super) nodes: ReentrantGroup,
     pub(super) stop: Stop,
     deployment: Option<Deployment>,
-    /// The guard condition that looks are made with, by one thread at a time.
-    look: Mutex<Arc<Guard>>,
+    pub(super) look: Look,
     pub(super) spares: Spares,
-    queues: Mutex<BTreeMap<Option<u32>, (Arc<Queue>, Option<Entity>)>>,
+    queues: Mutex<Queues>,
     serial: AtomicU64,
 }
+
+/// The queues of tasks by priority, with the entities that poll them.
+type Queues = BTreeMap<Option<u32>, (Arc<Queue>, Option<Entity>)>;
 
 impl Shared {
     pub(super) fn new(
@@ -42,7 +45,7 @@ impl Shared {
             nodes,
             stop: Stop::default(),
             deployment,
-            look: Mutex::new(look),
+            look: Arc::new(Mutex::new(look)),
             queues: Mutex::default(),
             serial: AtomicU64::new(0),
         };

@@ -14,9 +14,6 @@ use super::handle::Kind;
 /// The longest time until a timer notices that ROS time has moved.
 const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
 
-/// The time between two looks for goals whose results have expired. rcl keeps results for ten seconds and more.
-const GOALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
-
 /// Permission to take one item from a cell, or to run its timer once.
 pub(super) struct Turn;
 
@@ -72,12 +69,12 @@ impl CellSource {
         }
     }
 
-    /// Returns true if it is time to look for expired goals.
-    fn is_expiry_due(&mut self) -> bool {
+    /// Returns true if it is time to look at an action without an event.
+    fn is_look_due(&mut self) -> bool {
         if self.sleep.is_some() {
             return self.is_awake();
         }
-        self.cell.has_goals() && self.sleep(GOALS_LOOKED_AT_EVERY)
+        self.cell.look_again_after().is_some_and(|time| self.sleep(time))
     }
 }
 
@@ -97,14 +94,14 @@ impl Source for CellSource {
         }
         let is_ready = match self.cell.kind() {
             Kind::Timer => self.is_timer_due(),
-            Kind::ActionServer => self.cell.bell().remove(1) || self.is_expiry_due(),
+            Kind::ActionServer | Kind::ActionClient => self.cell.bell().remove(1) || self.is_look_due(),
             _ => self.cell.bell().remove(1),
         };
         Ok(is_ready.then_some(Turn))
     }
 
     fn pending(&self) -> Pending {
-        let is_timed = matches!(self.cell.kind(), Kind::Timer | Kind::ActionServer);
+        let is_timed = matches!(self.cell.kind(), Kind::Timer | Kind::ActionServer | Kind::ActionClient);
         if is_timed || self.cell.bell().count() > 0 { Pending::Unknown } else { Pending::Empty }
     }
 }

@@ -163,7 +163,8 @@ impl Worker {
         waitable: Waitable,
     ) -> Result<(), RclrsError> {
         let shared = &self.shared;
-        let (cell, number) = (Arc::new(Cell::new(spare.set, waitable)?), shared.next_number());
+        let (cell, number) =
+            (Arc::new(Cell::new(spare.set, waitable, Arc::clone(&shared.look))?), shared.next_number());
         if cell.kind() == Kind::Graph {
             return registry.pump(number, &cell, spare.guard);
         }

@@ -119,7 +119,7 @@ fn a_subscription_that_its_callback_drops_runs_no_more() {
     let subscription = worker.create_subscription::<Int64, _>("once".keep_last(10), once).expect("a subscription");
     let publisher = node.create_publisher::<Int64>("once".keep_last(10)).expect("a publisher");
     wait_for(|| publisher.get_subscription_count().is_ok_and(|count| count == 1));
-    let _ = worker.run(move |slot: &mut Slot| slot.0 = Some(subscription));
+    drop(worker.run(move |slot: &mut Slot| slot.0 = Some(subscription)));
     for data in 0..5 {
         publisher.publish(Int64 { data }).expect("a message");
     }
@@ -236,8 +236,8 @@ fn a_timer_can_be_cancelled_and_reset() {
     let timer =
         node.create_timer_repeating(Duration::from_millis(1), move |timer: &Timer| tick(timer)).expect("a timer");
     let spin = |executor: &mut Executor| {
-        let (done, mut resolve) = promise();
-        let end = node.create_timer_oneshot(Duration::from_millis(20), move || resolve()).expect("a timer");
+        let (done, resolve) = promise();
+        let end = node.create_timer_oneshot(Duration::from_millis(20), resolve).expect("a timer");
         spin_until(executor, done);
         drop(end);
     };
@@ -281,4 +281,25 @@ fn a_deployment_file_sets_the_priorities_of_topics() {
     }
     spin_until(&mut executor, done);
     assert_eq!(*order.lock().expect("a lock"), ["urgent", "plain"]);
+}
+
+/// A file moves a worker to an executor that only the file names.
+#[test]
+fn a_deployment_file_moves_a_worker_to_another_executor() {
+    let text = "[[executor]]\nname = \"other\"\n\n[[group]]\nnode = \"*\"\nname = \"moved\"\nexecutor = \"other\"\n";
+    let deployment = Deployment::parse(text).expect("a deployment");
+    let mut executor = Context::default().create_rospin_executor(RospinOptions::new().deployment(deployment));
+    let node = executor.create_node("moving").expect("a node");
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let (done, mut resolve) = promise();
+    let worker = Scope::new().name("moved").run(|| node.create_worker(()));
+    let noted = Arc::clone(&names);
+    let timer = worker.create_timer_repeating(Duration::from_millis(1), move |_: &mut ()| {
+        noted.lock().expect("a lock").push(thread::current().id());
+        resolve();
+    });
+    let _timer = timer.expect("a timer");
+    spin_until(&mut executor, done);
+    let names = names.lock().expect("a lock");
+    assert!(names.iter().all(|id| *id != thread::current().id()), "it ran on the thread of the program's own executor");
 }
