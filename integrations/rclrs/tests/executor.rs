@@ -290,16 +290,19 @@ fn a_deployment_file_moves_a_worker_to_another_executor() {
     let deployment = Deployment::parse(text).expect("a deployment");
     let mut executor = Context::default().create_rospin_executor(RospinOptions::new().deployment(deployment));
     let node = executor.create_node("moving").expect("a node");
-    let names = Arc::new(Mutex::new(Vec::new()));
+    let threads = Arc::new(Mutex::new(Vec::new()));
     let (done, mut resolve) = promise();
     let worker = Scope::new().name("moved").run(|| node.create_worker(()));
-    let noted = Arc::clone(&names);
+    let noted = Arc::clone(&threads);
     let timer = worker.create_timer_repeating(Duration::from_millis(1), move |_: &mut ()| {
         noted.lock().expect("a lock").push(thread::current().id());
         resolve();
     });
     let _timer = timer.expect("a timer");
     spin_until(&mut executor, done);
-    let names = names.lock().expect("a lock");
-    assert!(names.iter().all(|id| *id != thread::current().id()), "it ran on the thread of the program's own executor");
+    let threads = threads.lock().expect("a lock");
+    assert!(
+        threads.iter().all(|id| *id != thread::current().id()),
+        "it ran on the thread of the program's own executor"
+    );
 }
