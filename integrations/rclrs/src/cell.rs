@@ -11,6 +11,7 @@ use rclrs::{RclPrimitive, RclPrimitiveKind, RclrsError, ReadyKind, WaitSet, Wait
 use super::bell::{Bell, Lease};
 use super::guard::Guard;
 use super::handle::{Handle, Kind};
+use super::source::Turn;
 
 /// The guard condition that looks are made with, by one thread at a time.
 pub(super) type Look = Arc<rospin_engine::Mutex<Arc<Guard>>>;
@@ -20,6 +21,10 @@ const MISSES: u32 = 6;
 
 /// The time between two looks for goals whose results have expired. rcl keeps results for ten seconds and more.
 const GOALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
+
+/// The time after which the middleware is asked for items that it did not tell of: Cyclone DDS tells only once of messages that several
+/// threads publish at the same time.
+const UNSURE_FOR: Duration = Duration::from_millis(20);
 
 /// A waitable with its bell.
 pub(super) struct Cell {
@@ -41,6 +46,8 @@ struct Inner {
     prod: Option<(Arc<Guard>, WaitableLifecycle)>,
     /// True if an action server has goals, whose results will expire.
     has_goals: bool,
+    /// True if something was taken since the middleware was last seen empty.
+    is_unsure: bool,
     /// Number of runs in a row that found nothing.
     misses: u32,
     /// True if the user dropped the entity.
@@ -75,6 +82,7 @@ impl Cell {
             handle: None,
             prod: None,
             has_goals: false,
+            is_unsure: false,
             misses: 0,
             is_gone: false,
             is_broken: false,
@@ -199,6 +207,7 @@ impl Cell {
         let inner = self.inner.try_lock().ok()?;
         match inner.misses {
             misses @ 1..=MISSES => Some(Duration::from_millis(1 << misses)),
+            _ if inner.is_unsure => Some(UNSURE_FOR),
             _ => inner.has_goals.then_some(GOALS_LOOKED_AT_EVERY),
         }
     }
@@ -207,7 +216,7 @@ impl Cell {
     ///
     /// # Panics
     /// If the callback panics. The cell is over then.
-    pub(super) fn run(&self, payload: &mut dyn Any) -> Result<Ran, RclrsError> {
+    pub(super) fn run(&self, turn: Turn, payload: &mut dyn Any) -> Result<Ran, RclrsError> {
         if self.is_looked_at.load(Ordering::SeqCst) {
             // The watch wakes the executor when it is done. Waiting here might take as long as deleting a reader does.
             self.bell.put_back();
@@ -239,7 +248,8 @@ impl Cell {
             Ok(())
         };
         let mut waited = set.wait(Some(Duration::ZERO), &mut execute);
-        if waited.as_ref().is_err_and(RclrsError::is_timeout) && !is_empty(set) {
+        let is_timeout = waited.as_ref().is_err_and(RclrsError::is_timeout);
+        if turn == Turn::Item && is_timeout && !is_empty(set) {
             // The middleware may have told of the item before its wait sets know of it. The primitive then shows itself as in a look.
             let guard = self.look.lock();
             let (waitable, lifecycle) = guard.waitable();
@@ -252,10 +262,16 @@ impl Cell {
         if items == 0 {
             // Nothing is there but what was counted since, or what the wait sets of an action do not know of yet.
             self.bell.remove(counted);
-            inner.misses += 1;
+            inner.misses += u32::from(turn == Turn::Item);
+            inner.is_unsure = false;
         } else {
             self.bell.remove(items - 1);
             inner.misses = 0;
+            inner.is_unsure = true;
+            if turn == Turn::Look {
+                // There may be more that nobody told of.
+                self.bell.ring(1);
+            }
         }
         match outcome {
             Ok(executed) => executed?,

@@ -14,19 +14,26 @@ use super::handle::Kind;
 /// The longest time until a timer notices that ROS time has moved.
 const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
 
-/// Permission to take one item from a cell, or to run its timer once.
-pub(super) struct Turn;
+/// Permission to take from a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// Take one item that the middleware told of, or run the timer once.
+    Item,
+    /// Take one item if there is one.
+    Look,
+}
 
 /// A cell as a source. The item itself is taken by the callback, because rclrs takes and runs in one step.
 pub(super) struct CellSource {
     cell: Arc<Cell>,
     notifier: Option<Notifier>,
     sleep: Option<Sleep>,
+    has_taken: bool,
 }
 
 impl CellSource {
     pub(super) const fn new(cell: Arc<Cell>) -> Self {
-        Self { cell, notifier: None, sleep: None }
+        Self { cell, notifier: None, sleep: None, has_taken: false }
     }
 
     /// Sleeps for a while. Returns true if the time is over already.
@@ -92,16 +99,17 @@ impl Source for CellSource {
         if self.cell.is_over() {
             return Err(TakeError::Closed);
         }
-        let is_ready = match self.cell.kind() {
-            Kind::Timer => self.is_timer_due(),
-            Kind::ActionServer | Kind::ActionClient => self.cell.bell().remove(1) || self.is_look_due(),
+        let is_told = match self.cell.kind() {
+            Kind::Timer => return Ok(self.is_timer_due().then_some(Turn::Item)),
             _ => self.cell.bell().remove(1),
         };
-        Ok(is_ready.then_some(Turn))
+        self.has_taken |= is_told;
+        Ok(if is_told { Some(Turn::Item) } else { self.is_look_due().then_some(Turn::Look) })
     }
 
     fn pending(&self) -> Pending {
-        let is_timed = matches!(self.cell.kind(), Kind::Timer | Kind::ActionServer | Kind::ActionClient);
-        if is_timed || self.cell.bell().count() > 0 { Pending::Unknown } else { Pending::Empty }
+        // After the last item that was told of, the next look is arranged, unless it is already.
+        let is_arranged = self.cell.kind() != Kind::Timer && (self.sleep.is_some() || !self.has_taken);
+        if !is_arranged || self.cell.bell().count() > 0 { Pending::Unknown } else { Pending::Empty }
     }
 }

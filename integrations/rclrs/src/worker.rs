@@ -203,15 +203,15 @@ impl Worker {
         let (shared, source, kind) = (Arc::clone(&self.shared), CellSource::new(Arc::clone(cell)), cell.kind());
         let cell = Arc::clone(cell);
         match &self.group {
-            Group::Nodes => self.shared.nodes.create_source(kind.entity(), options, source, move |_turn| {
-                if let Err(error) = queue.run(|| cell.run(&mut ())) {
+            Group::Nodes => self.shared.nodes.create_source(kind.entity(), options, source, move |turn| {
+                if let Err(error) = queue.run(|| cell.run(turn, &mut ())) {
                     shared.stop.fail(error);
                 }
             }),
             Group::Worker(group) => {
                 let mail = Arc::clone(&self.mail);
-                group.create_source(kind.entity(), options, source, move |payload, _turn| {
-                    match queue.run(|| cell.run(&mut *payload.0)) {
+                group.create_source(kind.entity(), options, source, move |payload, turn| {
+                    match queue.run(|| cell.run(turn, &mut *payload.0)) {
                         Ok(Ran::Something) => mail.tell(&mut *payload.0),
                         Ok(Ran::Nothing) => {}
                         Err(error) => shared.stop.fail(error),
