@@ -184,7 +184,8 @@ fn the_code_map_names_every_file() {
     let map = text.split("## Code map").nth(1).expect("a code map");
     let mut missing = Vec::new();
     let parts = ["crates", "integrations"].into_iter();
-    let crates = parts.flat_map(|part| fs::read_dir(root.join(part)).expect("the crates").map(move |folder| (part, folder)));
+    let crates =
+        parts.flat_map(|part| fs::read_dir(root.join(part)).expect("the crates").map(move |folder| (part, folder)));
     for (part, folder) in crates {
         let folder = folder.expect("a crate").path();
         let name = format!("{part}/{}", name_of(&folder));

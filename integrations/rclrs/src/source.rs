@@ -14,6 +14,9 @@ use super::handle::Kind;
 /// The longest time until a timer notices that ROS time has moved.
 const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
 
+/// How often in a row a look is put off because items were told of since it was arranged. A look blocks for a moment if it finds nothing.
+const PUT_OFF_MAX: u32 = 50;
+
 /// Permission to take from a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
@@ -27,13 +30,18 @@ pub(super) enum Turn {
 pub(super) struct CellSource {
     cell: Arc<Cell>,
     notifier: Option<Notifier>,
+    /// The sleep after which there is a look.
     sleep: Option<Sleep>,
     has_taken: bool,
+    /// True if items were told of since the look was arranged.
+    was_told: bool,
+    /// How often the look was put off.
+    put_off: u32,
 }
 
 impl CellSource {
     pub(super) const fn new(cell: Arc<Cell>) -> Self {
-        Self { cell, notifier: None, sleep: None, has_taken: false }
+        Self { cell, notifier: None, sleep: None, has_taken: false, was_told: false, put_off: 0 }
     }
 
     /// Sleeps for a while. Returns true if the time is over already.
@@ -76,12 +84,29 @@ impl CellSource {
         }
     }
 
-    /// Returns true if it is time to look at an action without an event.
+    /// Returns true if it is time to look for items that nobody told of, and otherwise arranges a look if one is needed.
     fn is_look_due(&mut self) -> bool {
         if self.sleep.is_some() {
-            return self.is_awake();
+            if !self.is_awake() {
+                return false;
+            }
+            self.put_off += 1;
         }
+        if self.put_off > 0 && (!self.was_told || self.put_off > PUT_OFF_MAX) {
+            self.put_off = 0;
+            return true;
+        }
+        self.was_told = false;
         self.cell.look_again_after().is_some_and(|time| self.sleep(time))
+    }
+
+    /// Notes that an item was told of.
+    fn note_told(&mut self) {
+        (self.has_taken, self.was_told) = (true, true);
+        // The wake-up of a sleep that is over may have been this one, so another look is arranged after the last item.
+        if self.sleep.is_some() && self.is_awake() {
+            self.put_off += 1;
+        }
     }
 }
 
@@ -103,8 +128,11 @@ impl Source for CellSource {
             Kind::Timer => return Ok(self.is_timer_due().then_some(Turn::Item)),
             _ => self.cell.bell().remove(1),
         };
-        self.has_taken |= is_told;
-        Ok(if is_told { Some(Turn::Item) } else { self.is_look_due().then_some(Turn::Look) })
+        if is_told {
+            self.note_told();
+            return Ok(Some(Turn::Item));
+        }
+        Ok(self.is_look_due().then_some(Turn::Look))
     }
 
     fn pending(&self) -> Pending {
