@@ -1,5 +1,5 @@
 //! README.md and the book: their commands name examples, packages and files that exist, their links lead somewhere, and their listings
-//! are in the files that they name.
+//! are parts of the files that they name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,6 +37,11 @@ fn code<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
         }
     }
     lines
+}
+
+/// Returns the text without its code blocks.
+fn sentences(text: &str) -> String {
+    text.split("```").step_by(2).collect()
 }
 
 fn after<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
@@ -90,7 +95,7 @@ fn files_of_the_repository_that_pages_mention_exist() {
 #[test]
 fn links_between_pages_lead_somewhere() {
     for (path, text) in pages() {
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in sentences(&text).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let target = link.split('#').next().unwrap_or(link);
             if !target.is_empty() && !target.contains("://") {
                 let folder = path.parent().expect("a page is in a folder");
@@ -111,33 +116,77 @@ fn the_summary_lists_every_page() {
     }
 }
 
-/// A listing is `{{#include file}}` or `{{#include file:anchor}}`, which mdBook replaces by the file or the part of it.
+/// Beginning of the comment in front of a listing. It goes on with the listing's sources: files of the repository, each with the anchor
+/// of a part of it or without one, as in `<!-- listing: examples/robot/src/base.rs:group -->`.
+const LISTING: &str = "<!-- listing: ";
+
+/// Returns the file `source` of the repository, or the part between the anchors if it names one: `file` or `file:anchor`. The part does
+/// not have other anchors' comments, nor the indentation that all of its lines have.
+fn listing(source: &str) -> String {
+    let (file, anchor) = source.split_once(':').map_or((source, None), |(file, anchor)| (file, Some(anchor)));
+    let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{source}: {error}"));
+    let mut is_inside = anchor.is_none();
+    let mut ends = usize::from(is_inside);
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let comment = line.trim_start_matches(['/', '#', ' ']);
+        if let Some(name) = comment.strip_prefix("ANCHOR: ") {
+            is_inside |= anchor == Some(name);
+        } else if let Some(name) = comment.strip_prefix("ANCHOR_END: ") {
+            ends += usize::from(anchor == Some(name));
+            is_inside &= anchor != Some(name);
+        } else if is_inside {
+            lines.push(line);
+        }
+    }
+    assert!(ends == 1 && !lines.is_empty(), "{source}: there is no such part, or its end is missing");
+    let indentation = |line: &&str| line.len() - line.trim_start().len();
+    let common = lines.iter().filter(|line| !line.is_empty()).map(indentation).min().unwrap_or(0);
+    lines.iter().map(|line| format!("{}\n", line.get(common..).unwrap_or_default())).collect()
+}
+
+/// Returns a page with its listings as they are in their sources, and collects the sources.
+fn with_listings(path: &Path, text: &str, used: &mut BTreeSet<String>) -> String {
+    let mut page = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        page += &format!("{line}\n");
+        let Some(sources) = line.strip_prefix(LISTING).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
+        let fence = lines.next().filter(|fence| fence.starts_with("```"));
+        let fence = fence.unwrap_or_else(|| panic!("{}: no code follows `{line}`", path.display()));
+        let listings: Vec<_> = sources.split(' ').map(listing).collect();
+        page += &format!("{fence}\n{}```\n", listings.join("\n"));
+        let end = lines.find(|line| *line == "```");
+        assert!(end.is_some(), "{}: the listing {sources} has no end", path.display());
+        used.extend(sources.split(' ').map(str::to_owned));
+    }
+    page
+}
+
+/// The pages have the code itself, so that they can be read as text. `ROSPIN_BLESS=1` copies it into them.
 #[test]
-fn listings_are_in_the_files_that_they_name() {
+fn listings_are_the_parts_of_files_that_they_name() {
+    let bless = std::env::var("ROSPIN_BLESS").is_ok_and(|value| value == "1");
     let mut used = BTreeSet::new();
     for (path, text) in pages() {
-        for listing in text.split("{{#include ").skip(1).filter_map(|rest| rest.split("}}").next()) {
-            let (file, anchor) = listing.split_once(':').map_or((listing, None), |(file, anchor)| (file, Some(anchor)));
-            let file = path.parent().expect("a page is in a folder").join(file);
-            let file = file.canonicalize().unwrap_or_else(|error| panic!("{}: {listing}: {error}", path.display()));
-            let source = fs::read_to_string(&file).expect("a source");
-            let has = |word: &str| {
-                let mark = anchor.map(|anchor| format!("{word}: {anchor}"));
-                mark.is_none_or(|mark| source.lines().any(|line| line.trim_start_matches(['/', '#', ' ']) == mark))
-            };
-            assert!(has("ANCHOR") && has("ANCHOR_END"), "{}: {listing}", path.display());
-            used.extend(anchor.map(|anchor| (file, anchor.to_owned())));
+        let is_included = text.contains("{{#include");
+        assert!(!is_included, "{}: put the code there, below `{LISTING}FILE:ANCHOR -->`", path.display());
+        let right = with_listings(&path, &text, &mut used);
+        if bless && right != text {
+            fs::write(&path, &right).expect("the page");
+        } else {
+            assert_eq!(text, right, "{} differs from its sources; ROSPIN_BLESS=1 copies them", path.display());
         }
     }
     assert!(used.len() > 15, "only {} listings were found: is the search still right?", used.len());
 
-    let robot = root().join("examples/robot").canonicalize().expect("the example");
     for folder in ["", "src", "src/bin", "tests"] {
-        for file in fs::read_dir(robot.join(folder)).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-            let Ok(source) = fs::read_to_string(&file) else { continue };
+        let folder = Path::new("examples/robot").join(folder);
+        for file in fs::read_dir(root().join(&folder)).expect("a folder").map(|entry| entry.expect("an entry")) {
+            let Ok(source) = fs::read_to_string(file.path()) else { continue };
             for anchor in source.split("ANCHOR: ").skip(1).filter_map(|rest| rest.lines().next()) {
-                let is_used = used.contains(&(file.clone(), anchor.to_owned()));
-                assert!(is_used, "no page has the listing {}:{anchor}", file.display());
+                let name = format!("{}:{anchor}", folder.join(file.file_name()).display());
+                assert!(used.contains(&name), "no page has the listing {name}");
             }
         }
     }
