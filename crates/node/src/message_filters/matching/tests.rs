@@ -219,6 +219,53 @@ fn sets_depend_on_stamps_alone_and_lower_bounds_only_decide_them_earlier() {
     }
 }
 
+/// What the book says about lower bounds: inputs with similar periods, whose stamps jitter.
+#[test]
+fn a_lower_bound_of_twice_the_span_decides_a_set_with_its_last_message() {
+    let mut random = Random(5);
+    for _ in 0..500 {
+        let inputs = random.between(2, 5) as usize;
+        let messages: Vec<_> = (0..20)
+            .flat_map(|round| {
+                let mut round: Vec<_> =
+                    (0..inputs).map(|input| (input, 1000 * round + random.between(0, 200))).collect();
+                round.sort_by_key(|(_, stamp)| *stamp);
+                round
+            })
+            .collect();
+        let bounded = Limits { lower_bounds_ns: vec![400; inputs], ..unlimited(inputs, 0.0) };
+        let mut matching: Matched = Box::new(Approximate::new(bounded));
+        let (sets, _) = play(&mut matching, inputs, &messages);
+        let in_time: Vec<_> = (0..20).map(|round| ((round + 1) * inputs - 1, vec![round; inputs])).collect();
+        assert_eq!(sets, in_time);
+    }
+}
+
+/// What the book says of system files: a set waits for the next message of the fast input at most.
+#[test]
+fn with_a_fast_input_a_set_waits_for_no_message_of_the_slow_one() {
+    let mut random = Random(6);
+    for _ in 0..500 {
+        let (mut slow, mut fast, mut messages) = (random.between(0, 1000), 0, Vec::new());
+        for _ in 0..30 {
+            while fast <= slow {
+                messages.push((1, fast));
+                fast += random.between(100, 400);
+            }
+            messages.push((0, slow));
+            slow += random.between(800, 1200);
+        }
+        let mut matching: Matched = Box::new(Approximate::new(unlimited(2, 0.1)));
+        let (sets, _) = play(&mut matching, 2, &messages);
+        assert!(sets.len() >= 29, "one for each message of the slow input, but perhaps for the last: {sets:?}");
+        for (number, set) in sets {
+            let of_slow = messages.iter().enumerate().filter(|(_, (input, _))| *input == 0).nth(set[0]);
+            // The next message is one of the fast input. If the stamps of a set are equal, it is decided without that.
+            assert!(of_slow.is_some_and(|(place, _)| number <= place + 1), "{set:?} is decided by {number}");
+        }
+    }
+}
+
 #[test]
 fn a_small_queue_loses_messages_and_nothing_else() {
     let mut random = Random(3);
