@@ -3,7 +3,7 @@
 //!
 //! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, and the analysis bounds its
 //! response times. All three read the same file. The examples in the folder `scenarios` of this crate explain every
-//! key.
+//! key, and the page `book/src/guide/system_file.md` of the repository has them in tables.
 //!
 //! ```
 //! let scenario = rospin_scenario::Scenario::parse(r#"

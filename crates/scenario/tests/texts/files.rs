@@ -25,9 +25,11 @@ fn every_file_survives_a_round_trip() {
     }
 }
 
-/// A key that no example shows would be hard to find.
+/// A key that no example shows, and that the book does not explain, would be hard to find.
 #[test]
-fn the_examples_show_every_key() {
+fn the_examples_and_the_book_have_every_key() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/src/guide/system_file.md");
+    let page = std::fs::read_to_string(page).expect("the page");
     let all: String = files().iter().map(|file| std::fs::read_to_string(file).expect("a text")).collect();
     let error = |text: &str| Scenario::parse(text).unwrap_err().message;
     let places = [
@@ -35,6 +37,8 @@ fn the_examples_show_every_key() {
         "duration = \"1 s\"\n[[executor]]\nnone = 1",
         "duration = \"1 s\"\n[[group]]\nnone = 1",
         "duration = \"1 s\"\n[[callback]]\nnone = 1",
+        "duration = \"1 s\"\n[[callback]]\nlocks = [{ none = 1 }]",
+        "duration = \"1 s\"\n[[callback]]\nawaits = [{ none = 1 }]",
         "duration = \"1 s\"\n[[chain]]\nnone = 1",
         "duration = \"1 s\"\n[[release]]\nnone = 1",
         "duration = \"1 s\"\n[[link]]\nnone = 1",
@@ -47,6 +51,8 @@ fn the_examples_show_every_key() {
                 all.contains(&format!("{key} = ")) || all.contains(&format!("[[{key}]]")),
                 "no example has `{key}`"
             );
+            let is_explained = page.contains(&format!("| `{key}` |")) || page.contains(&format!("## `[[{key}]]`"));
+            assert!(is_explained, "no table of the book has `{key}`");
         }
     }
 }
