@@ -261,7 +261,8 @@ impl SessionOptions {
         }
         Some(format!(
             "no Zenoh router or peer is reached at {}: nodes of other processes are not heard until there is one; start a router with \
-             `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example router` in crates/zenoh of rospin",
+             `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example router` in crates/zenoh of rospin; or \
+             have the processes connect to each other, by `listen/endpoints` and `connect/endpoints` in ZENOH_CONFIG_OVERRIDE",
             endpoints.join(", ")
         ))
     }
