@@ -107,7 +107,12 @@ pub(crate) fn node_name(rules: &[RemapRule], namespace: &str, name: &str) -> Res
         rule.map(|rule| rule.to.as_str())
     };
     let name = first(&Scope::NodeName, name).unwrap_or(name);
-    NodeName::new(first(&Scope::Namespace, name).unwrap_or(namespace), name)
+    match first(&Scope::Namespace, name) {
+        Some(namespace) => NodeName::new(namespace, name),
+        // As in rcl, only a program may leave out the slash; a rule without one is an error.
+        None if namespace.starts_with('/') => NodeName::new(namespace, name),
+        None => NodeName::new(&format!("/{namespace}"), name),
+    }
 }
 
 /// Names of topics and services that a node replaces.

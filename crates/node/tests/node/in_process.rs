@@ -56,6 +56,29 @@ fn nodes_talk_by_the_names_that_ros_resolves() {
     assert_eq!(numbers(group), [1, 2]);
 }
 
+/// As in rcl: a program may leave out the first slash of a namespace, a rule on the command line may not.
+#[test]
+fn a_namespace_gets_its_first_slash() {
+    let ros = set_up().2;
+    let name = |namespace: &str| {
+        let node = ros.create_node(NodeOptions::new("camera").namespace(namespace));
+        node.map(|node| node.fully_qualified_name())
+    };
+    for (namespace, expected) in [
+        ("left", "/left/camera"),
+        ("/left", "/left/camera"),
+        ("robot/left", "/robot/left/camera"),
+        ("", "/camera"),
+        ("/", "/camera"),
+    ] {
+        assert_eq!(name(namespace).unwrap(), expected, "{namespace}");
+    }
+    for namespace in ["left/", "le ft", "1st"] {
+        let error = name(namespace).unwrap_err().to_string();
+        assert!(error.contains("is not a valid name of a node"), "{namespace}: {error}");
+    }
+}
+
 #[test]
 fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
     let (context, executor, ros) = set_up();
