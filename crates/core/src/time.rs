@@ -60,6 +60,23 @@ impl Sub<Duration> for Instant {
     }
 }
 
+/// Returns the time since `rhs`, or zero if `rhs` is in fact later, as the difference of two [`std::time::Instant`]s does.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_core::Instant;
+///
+/// let (sent, received) = (Instant::from_millis(10), Instant::from_millis(12));
+/// assert_eq!(received - sent, Duration::from_millis(2));
+/// assert_eq!(sent - received, Duration::ZERO);
+/// ```
+impl Sub for Instant {
+    type Output = Duration;
+    fn sub(self, rhs: Self) -> Duration {
+        self.saturating_since(rhs)
+    }
+}
+
 impl fmt::Debug for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::MAX {
