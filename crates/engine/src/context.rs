@@ -88,7 +88,8 @@ impl ContextOptions {
     }
 
     /// Sets a file that a deployment template is written to when an executor begins to spin for the first time. The template has
-    /// the program's executors, groups, callbacks and threads as they are, for a user to edit.
+    /// the program's executors, groups, callbacks and threads as they are, for a user to edit, and in comments how to write chains and
+    /// the names of other programs.
     #[must_use]
     pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
         self.template = Some(file.into());
@@ -294,8 +295,8 @@ impl Context {
 
     fn begin_with(&self, program: &Program) -> Result<(), DeployError> {
         if let Some(path) = &self.0.template {
-            let template = crate::deployed::template(&program.deployment);
-            let failed = |source| DeployError::Template { path: path.clone(), source };
+            let template = crate::template::template(program);
+            let failed = |reason| DeployError::Template { path: path.clone(), reason };
             std::fs::write(path, template).map_err(failed)?;
         }
         self.deployed().map_or(Ok(()), |deployed| deployed.begin(program))

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
@@ -42,7 +41,7 @@ pub enum DeployError {
     },
     /// Patterns of the file put one group on two executors.
     #[error("the deployment contradicts itself: {0}")]
-    Ambiguous(#[from] Ambiguous),
+    Ambiguous(Ambiguous),
     /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
@@ -57,13 +56,19 @@ pub enum DeployError {
     #[error("the deployment cannot be had: {0}")]
     Refused(String),
     /// The template cannot be written.
-    #[error("cannot write the deployment template {}: {source}", .path.display())]
+    #[error("cannot write the deployment template {}: {reason}", .path.display())]
     Template {
         /// The path of the template.
         path: PathBuf,
         /// The error of writing the template.
-        source: io::Error,
+        reason: io::Error,
     },
+}
+
+impl From<Ambiguous> for DeployError {
+    fn from(error: Ambiguous) -> Self {
+        Self::Ambiguous(error)
+    }
 }
 
 /// Checks that this machine has all cores that a deployment names.
@@ -334,30 +339,4 @@ fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: O
         }
         thread
     })
-}
-
-/// Returns the program as the text of a deployment file, with the threads that exist, for a user to edit.
-pub(crate) fn template(program: &Deployment) -> String {
-    let mut plan = program.clone();
-    // Leaves out names and durations that no file can contain.
-    let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control);
-    plan.executors.retain(|executor| can_be_named(&executor.name));
-    plan.groups.retain(|group| can_be_named(&group.name) && can_be_named(&group.executor));
-    plan.callbacks.retain(|callback| can_be_named(&callback.name));
-    let can_be_said = |duration: &Duration| u64::try_from(duration.as_nanos()).is_ok();
-    for executor in &mut plan.executors {
-        executor.busy_poll = executor.busy_poll.filter(can_be_said);
-    }
-    for callback in &mut plan.callbacks {
-        callback.deadline = callback.deadline.filter(can_be_said);
-    }
-    let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
-    // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors' names.
-    let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
-    let mut names: Vec<_> =
-        others.map(|(_, name)| name).filter(|name| can_be_named(name) && !executors.contains(name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    plan.threads = names.into_iter().map(ThreadPlan::new).collect();
-    format!("# What the program has. Leave out what should stay as it is.\n\n{}", plan.to_toml())
 }

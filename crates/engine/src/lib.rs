@@ -80,6 +80,7 @@ mod source;
 mod spin;
 mod state;
 mod sync;
+mod template;
 mod time_source;
 mod timer;
 mod times;

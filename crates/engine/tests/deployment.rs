@@ -285,6 +285,15 @@ fn a_template_names_everything_and_can_be_loaded() {
     assert_eq!(names, ["control/timer0", "map/timer0"]);
     assert_eq!(template.executor_of("robot", "map").unwrap().as_deref(), Some("main"));
     assert_eq!(template.executor("main").unwrap().policy.as_deref(), Some("fixed-priority"));
+    // The comments are an example of a chain, with names of the program.
+    let example: String =
+        text.lines().skip_while(|line| *line != "# [[chain]]").map(|line| format!("{}\n", &line[2..])).collect();
+    let example = Deployment::parse(&example).unwrap();
+    assert_eq!(example.chains[0].callbacks, ["control/timer0"], "the other callback is a timer, too: {text}");
+    assert!(
+        text.lines().position(|line| line.starts_with("# elsewhere = "))
+            < text.lines().position(|line| line.starts_with('['))
+    );
     // Loading the template changes nothing.
     let mut loaded = template;
     loaded.threads.clear();

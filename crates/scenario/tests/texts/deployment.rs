@@ -190,3 +190,14 @@ fn a_described_system_gives_a_deployment_that_can_be_loaded() {
         }
     }
 }
+
+#[test]
+fn the_files_in_the_book_are_right() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/guide/deploy.md");
+    let text = std::fs::read_to_string(page).expect("the page");
+    let files: Vec<_> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        Deployment::parse(file).unwrap_or_else(|error| panic!("{error}: {file}"));
+    }
+}
