@@ -102,7 +102,7 @@ impl Container {
                     let executor = executor_name;
                     ending.set(match spun {
                         Ok(Ok(_)) => Ok(Ended::Halted { executor }),
-                        Ok(Err(source)) => Err(RunError::Spin { executor, source: Box::new(source) }),
+                        Ok(Err(reason)) => Err(RunError::Spin { executor, reason: Box::new(reason) }),
                         // A panic outside of callbacks is a bug of the engine. End the container, so that no thread
                         // waits for this one, and pass the panic on.
                         Err(panic) => {
@@ -112,8 +112,8 @@ impl Container {
                     });
                 };
                 let thread = thread::Builder::new().name(name.replace('\0', ""));
-                if let Err(source) = thread.spawn_scoped(scope, spin) {
-                    self.ending.set(Err(RunError::Thread { executor: name, source }));
+                if let Err(reason) = thread.spawn_scoped(scope, spin) {
+                    self.ending.set(Err(RunError::Thread { executor: name, reason }));
                     break;
                 }
             }

@@ -37,22 +37,22 @@ impl From<FileError> for StartError {
 #[non_exhaustive]
 pub enum RunError {
     /// An executor could not start to spin, or ended by itself.
-    #[error("executor `{executor}`: {source}")]
+    #[error("executor `{executor}`: {reason}")]
     Spin {
         /// The name of the executor.
         executor: String,
         /// The error that ended the executor's spin.
-        source: Box<SpinError>,
+        reason: Box<SpinError>,
     },
     /// The thread of an executor could not be started.
-    #[error("there is no thread for executor `{executor}`: {source}")]
+    #[error("there is no thread for executor `{executor}`: {reason}")]
     Thread {
         /// The name of the executor.
         executor: String,
         /// The operating system's error.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Signal handlers could not be installed.
     #[error("SIGINT and SIGTERM cannot be received: {0}")]
-    Signals(#[source] io::Error),
+    Signals(io::Error),
 }

@@ -56,7 +56,6 @@ pub enum FindTypeError {
         /// The file.
         file: String,
         /// The problem.
-        #[source]
         reason: MessageTypeError,
     },
     /// The file describes another type.

@@ -109,10 +109,16 @@ pub enum TakeError {
 pub enum SourceError {
     /// The source cannot notify.
     #[error("the source cannot be attached: {0}")]
-    Attach(#[from] TakeError),
+    Attach(TakeError),
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
+}
+
+impl From<TakeError> for SourceError {
+    fn from(error: TakeError) -> Self {
+        Self::Attach(error)
+    }
 }
 
 /// Anything that can notify and be taken from: a middleware's reader, a socket, a queue.

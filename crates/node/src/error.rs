@@ -22,7 +22,6 @@ pub enum TopicError {
         /// The topic.
         topic: String,
         /// The middleware's reason.
-        #[source]
         reason: Refused,
     },
     /// The group was removed, or its executor dropped.
@@ -79,7 +78,6 @@ pub enum ServiceError {
         /// The service's name.
         service: String,
         /// The middleware's reason.
-        #[source]
         reason: Refused,
     },
     /// The group was removed, or its executor dropped.

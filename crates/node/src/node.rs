@@ -151,7 +151,6 @@ pub enum NodeError {
         /// The node's name.
         node: NodeName,
         /// The middleware's reason.
-        #[source]
         reason: Refused,
     },
     /// The services for the node's parameters, or the publisher of its log records, could not be created.

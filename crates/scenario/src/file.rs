@@ -15,14 +15,14 @@ use crate::printable::printable;
 #[non_exhaustive]
 pub enum FileError {
     /// The file cannot be read.
-    #[error("cannot read the {kind} {file}: {source}")]
+    #[error("cannot read the {kind} {file}: {reason}")]
     Unreadable {
         /// The kind of file that was expected.
         kind: &'static str,
         /// Path of the file.
         file: String,
         /// The operating system's reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The file's content is invalid.
     #[error("{file}: {error}")]
@@ -61,7 +61,7 @@ impl TomlFile {
         let file = path.display().to_string();
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
-            Err(source) => return Err(FileError::Unreadable { kind, file, source }),
+            Err(reason) => return Err(FileError::Unreadable { kind, file, reason }),
         };
         match ScenarioError::text_of(bytes) {
             Ok(text) => Ok(Self::new(file, text)),

@@ -35,13 +35,13 @@ pub enum SpinError {
     Panicked(Incident),
     /// A thread could not be started.
     #[error("could not start a thread of the executor: {0}")]
-    Thread(#[source] std::io::Error),
+    Thread(std::io::Error),
     /// A thread could not get the settings that the options demand.
     #[error("a thread of the executor lacks what it should have: {0}")]
     Shortfall(Box<ThreadReport>),
     /// The Tokio runtime could not be started.
     #[error("could not start the runtime for asynchronous callbacks: {0}")]
-    Runtime(#[source] std::io::Error),
+    Runtime(std::io::Error),
     /// The program and its deployment file do not agree.
     #[error(transparent)]
     Deployment(#[from] DeployError),

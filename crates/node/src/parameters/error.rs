@@ -104,7 +104,6 @@ pub enum DeclareError {
         /// The origin of the value: the default or the override.
         origin: &'static str,
         /// The problem with the value.
-        #[source]
         reason: SetParameterError,
     },
     /// A pre-set or on-set callback tried to declare the parameter.

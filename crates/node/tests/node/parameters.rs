@@ -107,6 +107,8 @@ fn overrides_go_before_defaults_and_are_checked() {
         "parameter `name` cannot start with its override: parameter `name` is of type string, the value is integer; set it to \
          a value of its type"
     );
+    // `rospin::Error` would print a cause after the error, which has the same words already.
+    assert!(std::error::Error::source(&error).is_none());
     let error = node.declare_parameter("level", ParameterOptions::from(1).range(0..=10)).unwrap_err();
     assert!(matches!(error, DeclareError::Initial { reason: SetParameterError::OutOfRange { .. }, .. }), "{error}");
     assert_eq!(node.list_parameters(&[], 0).names, ["fixed", "rate"]);

@@ -18,12 +18,12 @@ const PARAMETERS: &str = "ros__parameters";
 #[non_exhaustive]
 pub enum ParameterFileError {
     /// The file cannot be read.
-    #[error("could not read parameter file `{}`: {source}", path.display())]
+    #[error("could not read parameter file `{}`: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The file is not valid YAML.
     #[error("parameter file `{file}` is not valid YAML: {reason}")]
@@ -79,7 +79,7 @@ impl ParameterFile {
     /// If the file cannot be read, or is not a valid parameter file.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ParameterFileError> {
         let path = path.as_ref();
-        let failed = |source| ParameterFileError::Read { path: path.to_owned(), source };
+        let failed = |reason| ParameterFileError::Read { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(failed)?;
         Self::read(&path.display().to_string(), &text)
     }
