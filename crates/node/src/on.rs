@@ -92,6 +92,25 @@ impl<'a, G: Group> On<'a, G> {
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
     /// module [`callback`](crate::callback) lists the forms of `callback`.
     ///
+    /// The service must be named, as in `create_service::<AddTwoInts, _, _>`: other services may have the same types of request and response,
+    /// so the compiler cannot infer it from the callback.
+    ///
+    /// ```
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::{Context, ContextOptions, Node, Ros};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let ros = Ros::in_process(&context);
+    /// let node = ros.create_node("calculator")?;
+    /// let group = node.create_group("sums", 0)?;
+    /// let add = |count: &mut u32, request: AddTwoIntsRequest| {
+    ///     *count += 1;
+    ///     AddTwoIntsResponse { sum: request.a + request.b }
+    /// };
+    /// let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", add)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the service's or the type's name is invalid, the middleware refuses, or the group is gone.
     pub fn create_service<S, F, Form>(
@@ -191,6 +210,19 @@ impl Node {
     }
 
     /// Creates a service on the node's own group. A plain `&str` is its name. See [`On::create_service`].
+    ///
+    /// ```
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::{Context, ContextOptions, Node, Ros};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let ros = Ros::in_process(&context);
+    /// let node = ros.create_node("calculator")?;
+    /// let _server = node.create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddTwoIntsRequest| {
+    ///     AddTwoIntsResponse { sum: request.a + request.b }
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`On::create_service`], and if the node's [`Ros`](crate::Ros) was dropped.
