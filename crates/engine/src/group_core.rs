@@ -3,7 +3,7 @@
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rospin_core::{EntityKind, GroupId, GroupKind};
+use rospin_core::{EntityKind, GroupId, GroupKind, Priority};
 
 use crate::body::AnyPayload;
 use crate::changes::Ticket;
@@ -70,6 +70,11 @@ impl GroupCore {
         deployed.callback(entity).depth.map(|depth| depth as usize)
     }
 
+    /// Returns the priority that the deployment file gives the entity, if it gives one.
+    pub(crate) fn deployed_priority(&self, entity: &str) -> Option<Priority> {
+        self.context.deployed()?.callback(entity).priority.map(Priority)
+    }
+
     /// Removes the group with its entities.
     pub(crate) fn remove(&self) {
         let was_removed = self.removed.swap(true, Ordering::Relaxed);
@@ -125,6 +130,15 @@ macro_rules! common_methods {
         #[must_use]
         pub fn deployed_depth(&self, entity: &str) -> Option<usize> {
             self.core.deployed_depth(entity)
+        }
+
+        /// Returns the priority that the deployment file gives the entity called `entity`, itself or by a chain; `None` if it
+        /// gives none.
+        ///
+        /// It is for work that an entity hands on to another one. The entity itself has that priority anyway.
+        #[must_use]
+        pub fn deployed_priority(&self, entity: &str) -> Option<$crate::Priority> {
+            self.core.deployed_priority(entity)
         }
 
         /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the group

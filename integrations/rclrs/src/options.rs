@@ -1,14 +1,13 @@
 //! The options of an executor.
 
 use rclrs::log_error;
-use rospin_engine::{ContextOptions, Deployment, DeploymentError, ExecutorOptions};
+use rospin_engine::{ContextOptions, Deployment, DeploymentError, ExecutorOptions, Incident};
 
 /// The options of an executor for rclrs nodes.
 #[must_use]
 pub struct RospinOptions {
     pub(super) context: ContextOptions,
     pub(super) executor: ExecutorOptions,
-    pub(super) deployment: Option<Deployment>,
 }
 
 impl Default for RospinOptions {
@@ -22,9 +21,12 @@ impl RospinOptions {
     /// [fixed priority](rospin_engine::policy::FixedPriority): callbacks without a priority run in the order in which their items
     /// arrived. Panics of callbacks go to rclrs's log.
     pub fn new() -> Self {
-        let report = |incident: &rospin_engine::Incident| log_error!("rospin", "{incident}");
-        let context = ContextOptions::new().on_incident(report);
-        Self { context, executor: ExecutorOptions::new("main"), deployment: None }
+        Self::with(ContextOptions::new())
+    }
+
+    fn with(context: ContextOptions) -> Self {
+        let report = |incident: &Incident| log_error!("rospin", "{incident}");
+        Self { context: context.on_incident(report), executor: ExecutorOptions::new("main") }
     }
 
     /// Creates options as [`new`](Self::new) does, with settings from the environment: `ROSPIN_DEPLOYMENT` names deployment files,
@@ -33,22 +35,13 @@ impl RospinOptions {
     /// # Errors
     /// If a deployment file cannot be read or is invalid.
     pub fn from_env() -> Result<Self, DeploymentError> {
-        let mut options = Self::new();
-        if let Some(files) = std::env::var_os("ROSPIN_DEPLOYMENT").filter(|files| !files.is_empty()) {
-            options = options.deployment(Deployment::load(std::env::split_paths(&files))?);
-        }
-        if let Some(file) = std::env::var_os("ROSPIN_DEPLOYMENT_TEMPLATE").filter(|file| !file.is_empty()) {
-            options = options.context(|context| context.deployment_template(file));
-        }
-        Ok(options)
+        ContextOptions::from_env().map(Self::with)
     }
 
     /// Sets the deployment, which takes precedence over priorities of the program. It names workers as groups, and callbacks by their
     /// worker and topic: `main/chatter` is the subscription of `/chatter` in a node's scope.
-    pub fn deployment(mut self, deployment: Deployment) -> Self {
-        self.context = self.context.deployment(deployment.clone());
-        self.deployment = Some(deployment);
-        self
+    pub fn deployment(self, deployment: Deployment) -> Self {
+        self.context(|context| context.deployment(deployment))
     }
 
     /// Sets the options of the executor: its name, threads, policy, and the settings of its threads by the operating system.
@@ -57,8 +50,7 @@ impl RospinOptions {
         self
     }
 
-    /// Changes the options of the context that the executor belongs to, for example the Tokio runtime that callbacks run in. Set
-    /// deployments by [`deployment`](Self::deployment).
+    /// Changes the options of the context that the executor belongs to, for example the Tokio runtime that callbacks run in.
     pub fn context(mut self, change: impl FnOnce(ContextOptions) -> ContextOptions) -> Self {
         self.context = change(self.context);
         self

@@ -244,18 +244,20 @@ fn pump(mut set: WaitSet, stop: &AtomicBool, cell: &Cell) {
         }
     }
     if !is_graph {
-        cell.put_back(set);
-        // What came before the wait set was back found none.
-        cell.bell().ring(1);
-        cell.bell().wake();
+        give_back(set, cell);
     }
+}
+
+/// Gives a cell its wait set back, and has the executor look into it: what came before found none.
+fn give_back(set: WaitSet, cell: &Cell) {
+    cell.put_back(set);
+    cell.bell().ring(1);
+    cell.bell().wake();
 }
 
 /// Lets the executor take one item, since the middleware has no events for the primitive, and returns the wait set after that.
 fn lend(set: WaitSet, stop: &AtomicBool, cell: &Cell) -> Option<WaitSet> {
-    cell.put_back(set);
-    cell.bell().ring(1);
-    cell.bell().wake();
+    give_back(set, cell);
     while cell.bell().count() > 0 || cell.is_busy() {
         if stop.load(Ordering::Acquire) {
             return None;

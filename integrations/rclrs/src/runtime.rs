@@ -59,9 +59,9 @@ impl RospinRuntime {
     /// If rcl can create no wait set, for which rclrs's own executor panics, too: the context was shut down.
     #[must_use]
     pub fn new(context: &Context, options: RospinOptions) -> Self {
-        let RospinOptions { context: engine, executor, deployment } = options;
+        let RospinOptions { context: engine, executor } = options;
         let executor = rospin_engine::Context::new(engine).create_executor(executor);
-        let shared = Shared::new(context.clone(), executor.handle(), deployment);
+        let shared = Shared::new(context.clone(), executor.handle());
         let shared = shared.unwrap_or_else(|error| panic!("rcl cannot create a wait set: {error}"));
         Self { shared: Arc::new(shared), registry: Arc::default(), executor }
     }

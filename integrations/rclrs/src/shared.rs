@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
 
 use rclrs::{Context, RclrsError, log_error};
-use rospin_engine::{Deployment, Entity, EntityKind, EntityOptions, ExecutorHandle, Mutex, Priority, ReentrantGroup};
+use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, Mutex, Priority, ReentrantGroup};
 
 use super::cell::Look;
 use super::guard::Guard;
@@ -21,7 +21,6 @@ pub(super) struct Shared {
     pub(super) executor: ExecutorHandle,
     pub(super) nodes: ReentrantGroup,
     pub(super) stop: Stop,
-    deployment: Option<Deployment>,
     pub(super) look: Look,
     pub(super) spares: Spares,
     queues: Mutex<Queues>,
@@ -32,11 +31,7 @@ pub(super) struct Shared {
 type Queues = BTreeMap<Option<u32>, (Arc<Queue>, Option<Entity>)>;
 
 impl Shared {
-    pub(super) fn new(
-        context: Context,
-        executor: ExecutorHandle,
-        deployment: Option<Deployment>,
-    ) -> Result<Self, RclrsError> {
+    pub(super) fn new(context: Context, executor: ExecutorHandle) -> Result<Self, RclrsError> {
         let nodes = executor.create_reentrant_group(NODES);
         let look = Guard::new(&context)?;
         let shared = Self {
@@ -44,7 +39,6 @@ impl Shared {
             executor,
             nodes,
             stop: Stop::default(),
-            deployment,
             look: Arc::new(Mutex::new(look)),
             queues: Mutex::default(),
             serial: AtomicU64::new(0),
@@ -65,10 +59,7 @@ impl Shared {
 
     /// Returns the priority that the entity of that name gets: the deployment's, or that of the program.
     pub(super) fn priority_of(&self, name: &str, program: Option<Priority>) -> Option<Priority> {
-        let Some(deployment) = &self.deployment else { return program };
-        let own = deployment.callback(name).and_then(|plan| plan.priority).map(Priority);
-        let of_chains = || deployment.chain_priorities().ok()?.get(name);
-        own.or_else(of_chains).or(program)
+        self.nodes.deployed_priority(name).or(program)
     }
 
     /// Returns the queue of tasks of a priority, which is created when it is first needed.
