@@ -8,13 +8,15 @@ mod common;
 use rclrs::*;
 use ros_env::std_msgs::msg::{Int64, Int64MultiArray};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Arguments, say};
+use rospin_measure::process::{process_cpu_time, thread_cpu_time};
+use rospin_measure::stats::percentile;
+use rospin_measure::wake_up::{now_ns, sleep_until};
 use rospin_rclrs::{Priority, with_priority};
-use rustix::time::{ClockId, clock_gettime};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,12 +30,6 @@ fn main() -> Result<(), Failure> {
         "idle" => idle(&arguments),
         other => Err(format!("`{other}` is no case").into()),
     }
-}
-
-/// Returns the time on a clock.
-fn nanoseconds(clock: ClockId) -> i64 {
-    let time = clock_gettime(clock);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Executor, node, and the time to measure for.
@@ -83,14 +79,14 @@ impl Bench {
                 source();
             });
             let warm = self.executor.spin(SpinOptions::new().timeout(Duration::from_secs(1)));
-            let before = (Instant::now(), nanoseconds(ClockId::ProcessCPUTime));
+            let before = (Instant::now(), process_cpu_time());
             let errors = self.executor.spin(SpinOptions::new().timeout(time));
-            let processor = nanoseconds(ClockId::ProcessCPUTime) - before.1;
+            let processor = process_cpu_time().saturating_sub(before.1);
             go.store(false, Ordering::Release);
             if let Some(error) = warm.into_iter().chain(errors).find(|error| !error.is_timeout()) {
                 return Err(error.into());
             }
-            Ok(processor as f64 / before.0.elapsed().as_nanos() as f64)
+            Ok(processor.as_secs_f64() / before.0.elapsed().as_secs_f64())
         })
     }
 }
@@ -130,27 +126,18 @@ fn pace(arguments: &Arguments) -> Result<(), Failure> {
     let go = AtomicBool::new(false);
     let latencies = Latencies::new(200_000);
     let noted = Arc::clone(&latencies);
-    let _subscription = bench.subscribe("paced", 100, move |message: Int64| {
-        noted.note(nanoseconds(ClockId::Monotonic) - message.data);
-    })?;
+    let _subscription = bench.subscribe("paced", 100, move |message: Int64| noted.note(&message))?;
     let publisher = bench.publisher::<Int64>("paced", 100)?;
     let processor = bench.spin(&go, || {
-        let mut due = nanoseconds(ClockId::Monotonic);
+        let mut due = now_ns();
         while go.load(Ordering::Acquire) {
             due += 100_000;
             sleep_until(due);
             // Nothing is published after the context has shut down.
-            let _ = publisher.publish(Int64 { data: nanoseconds(ClockId::Monotonic) });
+            let _ = publisher.publish(now());
         }
     })?;
-    let [p50, p99, max, count] = latencies.summary();
-    say(format_args!(
-        r#"{{"case":"paced","executor":"{}","count":{count},"p50_us":{},"p99_us":{},"max_us":{},"cores":{processor:.4}}}"#,
-        arguments.executor_name(),
-        p50 as f64 / 1e3,
-        p99 as f64 / 1e3,
-        max as f64 / 1e3
-    ));
+    latencies.say("paced", arguments, processor);
     Ok(())
 }
 
@@ -186,17 +173,17 @@ fn hurry(arguments: &Arguments) -> Result<(), Failure> {
     let go = AtomicBool::new(false);
     let mut others = Vec::new();
     for number in 0..10 {
-        let subscription = bench.subscribe(&format!("bulk{number}"), 20, |_: Int64MultiArray| busy(500_000))?;
+        let subscription = bench.subscribe(&format!("bulk{number}"), 20, |_: Int64MultiArray| busy(BUSY))?;
         others.push((subscription, bench.publisher::<Int64MultiArray>(&format!("bulk{number}"), 20)?));
     }
     let latencies = Latencies::new(10_000);
     let noted = Arc::clone(&latencies);
-    let note = move |message: Int64| noted.note(nanoseconds(ClockId::Monotonic) - message.data);
+    let note = move |message: Int64| noted.note(&message);
     let _urgent = with_priority(Priority(8), || bench.subscribe("urgent", 20, note))?;
     let publisher = bench.publisher::<Int64>("urgent", 20)?;
     let publishers: Vec<_> = others.iter().map(|(_, publisher)| publisher.clone()).collect();
     let processor = bench.spin(&go, || {
-        let mut due = nanoseconds(ClockId::Monotonic);
+        let mut due = now_ns();
         while go.load(Ordering::Acquire) {
             due += 10_000_000;
             sleep_until(due);
@@ -207,17 +194,10 @@ fn hurry(arguments: &Arguments) -> Result<(), Failure> {
                 }
             }
             sleep_until(due + 3_000_000);
-            let _ = publisher.publish(Int64 { data: nanoseconds(ClockId::Monotonic) });
+            let _ = publisher.publish(now());
         }
     })?;
-    let [p50, p99, max, count] = latencies.summary();
-    say(format_args!(
-        r#"{{"case":"urgent","executor":"{}","count":{count},"p50_us":{},"p99_us":{},"max_us":{},"cores":{processor:.3}}}"#,
-        arguments.executor_name(),
-        p50 as f64 / 1e3,
-        p99 as f64 / 1e3,
-        max as f64 / 1e3
-    ));
+    latencies.say("urgent", arguments, processor);
     Ok(())
 }
 
@@ -230,46 +210,49 @@ fn idle(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Latencies, which callbacks note without a lock.
+/// Returns a message with the time at which it is sent.
+fn now() -> Int64 {
+    Int64 { data: now_ns().cast_signed() }
+}
+
+/// Latencies in nanoseconds, which callbacks note without a lock.
 struct Latencies {
-    values: Vec<AtomicI64>,
+    values: Vec<AtomicU64>,
     count: AtomicU64,
 }
 
 impl Latencies {
     fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { values: (0..most).map(|_| AtomicI64::new(0)).collect(), count: AtomicU64::new(0) })
+        Arc::new(Self { values: (0..most).map(|_| AtomicU64::new(0)).collect(), count: AtomicU64::new(0) })
     }
 
-    fn note(&self, latency: i64) {
+    /// Notes how long ago the message was sent.
+    fn note(&self, message: &Int64) {
         let index = self.count.fetch_add(1, Ordering::Relaxed) as usize;
         if let Some(value) = self.values.get(index) {
-            value.store(latency, Ordering::Relaxed);
+            value.store(now_ns().saturating_sub(message.data.cast_unsigned()), Ordering::Relaxed);
         }
     }
 
-    /// Returns the median, the 99th percentile, the maximum and the number.
-    fn summary(&self) -> [i64; 4] {
+    /// Prints the number of latencies, their median, 99th percentile and maximum.
+    fn say(&self, case: &str, arguments: &Arguments, processor: f64) {
         let count = (self.count.load(Ordering::Relaxed) as usize).min(self.values.len());
-        let mut sorted: Vec<_> = self.values[..count].iter().map(|value| value.load(Ordering::Relaxed)).collect();
-        sorted.sort_unstable();
-        let at = |share: usize| sorted.get(count * share / 100).or(sorted.last()).copied().unwrap_or(0);
-        [at(50), at(99), at(100), count as i64]
+        let us: Vec<_> = self.values[..count].iter().map(|ns| ns.load(Ordering::Relaxed) as f64 / 1e3).collect();
+        let [p50, p99, max] = [50.0, 99.0, 100.0].map(|percent| percentile(&us, percent).unwrap_or(0.0));
+        say(format_args!(
+            r#"{{"case":"{case}","executor":"{}","count":{count},"p50_us":{p50},"p99_us":{p99},"max_us":{max},"cores":{processor:.4}}}"#,
+            arguments.executor_name(),
+        ));
     }
 }
+
+/// Time that each of the saturated callbacks takes.
+const BUSY: Duration = Duration::from_micros(500);
 
 /// Uses the processor for that time.
-fn busy(time: i64) {
-    let end = nanoseconds(ClockId::ThreadCPUTime) + time;
-    while nanoseconds(ClockId::ThreadCPUTime) < end {
+fn busy(time: Duration) {
+    let end = thread_cpu_time() + time;
+    while thread_cpu_time() < end {
         std::hint::spin_loop();
-    }
-}
-
-/// Sleeps until a time on the steady clock.
-fn sleep_until(due: i64) {
-    let left = due - nanoseconds(ClockId::Monotonic);
-    if left > 0 {
-        thread::sleep(Duration::from_nanos(left.unsigned_abs()));
     }
 }
