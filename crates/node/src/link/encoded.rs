@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{Clock, Instant, Notifier, Pending};
+use rospin_engine::{Clock, Instant, Notifier, Pending, Queue};
 
 use super::here::depth;
 use crate::address::Address;
@@ -47,14 +47,28 @@ impl Encoded {
     }
 }
 
-/// The queue of the subscription's other messages, with which this one shares a depth.
-pub(super) trait OtherQueue {
+/// A queue of messages that shares a depth with the queue of encoded ones.
+pub(super) trait CountedQueue {
     /// Returns when its oldest message arrived, or `None` if there is none.
     fn oldest_arrival(&self) -> Option<Instant>;
     /// Returns how many messages there are.
     fn len(&self) -> usize;
     /// Drops the oldest message. Returns false if there is none.
     fn drop_oldest(&self) -> bool;
+}
+
+impl<M: Send + Sync + 'static> CountedQueue for Queue<M> {
+    fn oldest_arrival(&self) -> Option<Instant> {
+        self.oldest_arrival()
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn drop_oldest(&self) -> bool {
+        self.try_take().is_some()
+    }
 }
 
 /// The queue of encoded messages.
@@ -79,7 +93,7 @@ impl EncodedQueue {
     }
 
     /// Drops the oldest messages of both queues beyond the depth, first of all those whose lifespan is over.
-    pub(super) fn make_room(&mut self, other: &dyn OtherQueue) {
+    pub(super) fn make_room(&mut self, other: &dyn CountedQueue) {
         let count = self.inbox.len();
         if count == 0 {
             return;

@@ -15,7 +15,7 @@ use rospin_engine::{
     Source, SubscriptionOptions, TakeError,
 };
 
-use super::encoded::OtherQueue;
+use super::encoded::CountedQueue;
 use super::origins::{OriginPublisher, OriginQueue, WithOrigin, create_publisher, create_queue};
 use super::{KEEP_ALL, refused};
 use crate::address::Address;
@@ -142,27 +142,12 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
             context.create_queue(options(address.engine_name())).map(Self::Plain).map_err(refused)
         }
     }
-}
 
-impl<M: Send + Sync + 'static> OtherQueue for HereQueue<M> {
-    fn oldest_arrival(&self) -> Option<Instant> {
+    /// Returns the queue, whatever form its messages have.
+    pub(super) fn counted(&self) -> &dyn CountedQueue {
         match self {
-            Self::Plain(queue) => queue.oldest_arrival(),
-            Self::WithOrigins(queue) => queue.oldest_arrival(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Plain(queue) => queue.len(),
-            Self::WithOrigins(queue) => queue.len(),
-        }
-    }
-
-    fn drop_oldest(&self) -> bool {
-        match self {
-            Self::Plain(queue) => queue.try_take().is_some(),
-            Self::WithOrigins(queue) => queue.drop_oldest(),
+            Self::Plain(queue) => queue,
+            Self::WithOrigins(queue) => &**queue,
         }
     }
 }
@@ -183,10 +168,11 @@ impl<M: Send + Sync + 'static> Source for HereQueue<M> {
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         match self {
             Self::Plain(queue) => Ok(Source::try_take(queue)?.map(|message| (message, None))),
-            // The name of the topic has the type in it.
-            Self::WithOrigins(queue) => {
-                Ok(queue.try_take()?.and_then(|(message, origin)| Some((message.downcast().ok()?, Some(origin)))))
-            }
+            Self::WithOrigins(queue) => Ok(queue.try_take()?.and_then(|taken| {
+                let (message, origin) = WithOrigin::into_parts(taken);
+                // The name of the topic has the type in it.
+                Some((message.downcast().ok()?, Some(origin)))
+            })),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
 
 use super::contain;
-use super::encoded::{Encoded, EncodedQueue, OtherQueue};
+use super::encoded::{Encoded, EncodedQueue};
 use super::here::HereQueue;
 use crate::address::Address;
 use crate::callback::{Arrivals, Received};
@@ -64,15 +64,15 @@ impl<D: Decode> Messages<D> {
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
     pub(crate) fn oldest_arrival(&self) -> Option<Instant> {
-        let arrivals = [self.here.oldest_arrival(), self.encoded.oldest_arrival()];
+        let arrivals = [self.here.counted().oldest_arrival(), self.encoded.oldest_arrival()];
         arrivals.into_iter().flatten().min()
     }
 
     /// Takes the oldest message.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
-        self.encoded.make_room(&self.here);
-        let mut packet = self.encoded.pop(self.here.oldest_arrival());
+        self.encoded.make_room(self.here.counted());
+        let mut packet = self.encoded.pop(self.here.counted().oldest_arrival());
         if packet.is_none() {
             if let Some((message, origin)) = Source::try_take(&mut self.here)? {
                 // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was kept for a

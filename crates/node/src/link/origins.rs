@@ -6,11 +6,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rospin_engine::{
-    Closer, Context, Instant, Notifier, Pending, Publisher, PublisherOptions, Queue, Source, SubscriptionOptions,
-    TakeError,
-};
+use rospin_engine::{Context, Publisher, PublisherOptions, Queue, Source, SubscriptionOptions};
 
+use super::encoded::CountedQueue;
 use super::refused;
 use crate::error::Refused;
 use crate::info::Origin;
@@ -27,6 +25,14 @@ pub(super) struct WithOrigin {
 impl WithOrigin {
     pub(super) fn new(message: AnyMessage, origin: Origin) -> Self {
         Self { message, origin }
+    }
+
+    /// Returns the message and its origin. The last subscription that holds them passes the message on as its only owner.
+    pub(super) fn into_parts(taken: Arc<Self>) -> (AnyMessage, Origin) {
+        match Arc::try_unwrap(taken) {
+            Ok(Self { message, origin }) => (message, origin),
+            Err(shared) => (Arc::clone(&shared.message), shared.origin),
+        }
     }
 
     /// Returns the message; `None` if it has another type, which the name of the topic rules out.
@@ -73,51 +79,10 @@ pub(super) fn create_publisher(
     Ok(Arc::new(publisher))
 }
 
-/// The subscription's end of the topic: a source.
-pub(super) trait OriginQueue: Send {
-    fn oldest_arrival(&self) -> Option<Instant>;
-    fn len(&self) -> usize;
-    /// Drops the oldest message. Returns false if there is none.
-    fn drop_oldest(&self) -> bool;
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError>;
-    fn try_take(&mut self) -> Result<Option<(AnyMessage, Origin)>, TakeError>;
-    fn pending(&self) -> Pending;
-    fn closer(&self) -> Option<Closer>;
-}
+/// The subscription's end of the topic.
+pub(super) trait OriginQueue: CountedQueue + Source<Item = Arc<WithOrigin>, Attachment = ()> {}
 
-impl OriginQueue for Queue<WithOrigin> {
-    fn oldest_arrival(&self) -> Option<Instant> {
-        self.oldest_arrival()
-    }
-
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn drop_oldest(&self) -> bool {
-        self.try_take().is_some()
-    }
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        Source::attach(self, notifier)
-    }
-
-    fn try_take(&mut self) -> Result<Option<(AnyMessage, Origin)>, TakeError> {
-        // The last subscription that holds it passes the message on as the only owner.
-        Ok(Source::try_take(self)?.map(|taken| match Arc::try_unwrap(taken) {
-            Ok(WithOrigin { message, origin }) => (message, origin),
-            Err(shared) => (Arc::clone(&shared.message), shared.origin),
-        }))
-    }
-
-    fn pending(&self) -> Pending {
-        Source::pending(self)
-    }
-
-    fn closer(&self) -> Option<Closer> {
-        Source::closer(self)
-    }
-}
+impl OriginQueue for Queue<WithOrigin> {}
 
 pub(super) fn create_queue(context: &Context, options: SubscriptionOptions) -> Result<Box<dyn OriginQueue>, Refused> {
     let queue = context.create_queue::<WithOrigin>(options).map_err(refused)?;
