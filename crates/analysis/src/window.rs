@@ -174,9 +174,9 @@ impl Window<'_> {
         Some(end.saturating_sub(releaser))
     }
 
-    /// Returns the first and the last offset of a release that can end later than `due` after it; twice 0 if there is none.
-    /// Between two offsets at which something changes, releases end no later than the one at the first of the two, because only
-    /// the blocking changes, and decreases.
+    /// Returns the offsets of the first and the last release that can end later than `due` after it, or (0, 0) if every release
+    /// ends in time. Between two offsets at which something changes, releases end no later than the one at the first of the two,
+    /// because only the blocking changes, and decreases.
     pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
         let length = self.longest()?;
         let (mut offset, mut found) = (0, None);

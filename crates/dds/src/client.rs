@@ -35,7 +35,7 @@ struct State {
 const SERVERS: &[u8] = b"";
 
 impl State {
-    /// Notes if there is a server. If there is none, ends the calls that wait for a response.
+    /// Notes that a server is there, or that the last one has gone, which ends the calls that wait for a response.
     fn served(&self, is_served: bool) {
         if is_served {
             self.calls.server_came(SERVERS);

@@ -126,8 +126,9 @@ impl<Resp> fmt::Debug for Reply<Resp> {
 
 /// A future of the response to a request.
 ///
-/// It may be awaited anywhere. It ends with the response, or with the reason why there is none, also if the service is dropped.
-/// It waits as long as the service is busy or its executor does not spin, unless it has a [timeout](Self::timeout).
+/// Any task or thread may await it, inside of callbacks or outside. It ends with the response, or with an error that says why no
+/// response will come, for example because the service was dropped. It waits as long as the service is busy or its executor does
+/// not spin, unless it has a [timeout](Self::timeout).
 ///
 /// # Errors
 /// See [`CallError`].

@@ -88,8 +88,8 @@ impl ContextOptions {
     }
 
     /// Sets a file that a deployment template is written to when an executor begins to spin for the first time. The template has
-    /// the program's executors, groups, callbacks and threads as they are, for a user to edit, and in comments how to write chains and
-    /// the names of other programs.
+    /// the program's executors, groups, callbacks and threads as they are, for a user to edit, and in comments how to write
+    /// chains and the names of other programs.
     #[must_use]
     pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
         self.template = Some(file.into());

@@ -1,10 +1,10 @@
 //! Threads that a middleware starts: a message is only as urgent as the least urgent thread that it passes.
 //!
-//! Where executors are real-time, the threads of their middleware are set to run before all callbacks, unless a deployment file
-//! has a `[[thread]]` line for them: as soon as they are started ([`Context::start_threads`](crate::Context::start_threads)), and
-//! again, by name, when an executor begins to spin. All of a middleware's threads are raised, not only those that carry messages:
-//! they share locks that inherit no priority. If a thread cannot be raised, or the file has another setting for it, that is
-//! logged once.
+//! If executors are real-time, the threads of their middleware get a priority above all callbacks, unless a deployment file has a
+//! `[[thread]]` line for them. They get it as soon as they are started
+//! ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins to spin. All of a
+//! middleware's threads are raised, not only those that carry messages: they share locks that inherit no priority. If a thread
+//! cannot be raised, or the file has another setting for it, that is logged once.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -83,7 +83,8 @@ impl ForeignList {
 
     /// Gives the threads a priority above executors of up to the priority `highest`, except threads that `is_planned` says have a
     /// line in the deployment file. Returns a report of the threads that are not above them after that, with true if one of them
-    /// has no line, so that a right is missing. Returns `None` if there are none, or if the report is the last one again.
+    /// has no line, so that a right is missing. Returns `None` if all threads are above them, or if the report is the same as
+    /// last time.
     pub(crate) fn raise(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Option<(String, bool)> {
         let late = self.late(highest, is_planned);
         let told = describe(&late, highest)?;

@@ -49,7 +49,7 @@ impl Membership {
 pub(crate) struct TimerShared {
     pub(crate) clock: ClockKind,
     pub(crate) is_periodic: bool,
-    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if there is none.
+    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if the timer will not fire.
     due_ns: AtomicU64,
     pub(crate) settings: Mutex<TimerSettings>,
 }
@@ -78,7 +78,7 @@ pub(crate) enum TimerRequest {
     },
 }
 
-/// Value in place of a due time if there is none.
+/// Value in place of the due time of a timer that will not fire unless it is reset.
 const NEVER: u64 = u64::MAX;
 
 impl TimerShared {

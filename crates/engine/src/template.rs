@@ -52,8 +52,8 @@ pub(crate) fn template(program: &Program) -> String {
     format!("{BEGINNING}{}{}", plan.to_toml(), example(callbacks))
 }
 
-/// Returns callbacks for the example of a chain: the first timer, or the first callback if there is none, and the first callback that is not
-/// a timer.
+/// Returns callbacks for the example of a chain: the first timer, or the first callback if there is none, and the first callback
+/// that is not a timer.
 fn chain<'a>(names: impl Iterator<Item = &'a str> + Clone, program: &Program) -> Vec<&'a str> {
     let is_timer = |name: &&str| program.timers.contains(*name);
     let first = names.clone().find(is_timer).or_else(|| names.clone().next());

@@ -55,8 +55,8 @@ impl NodeOptions {
         }
     }
 
-    /// Sets the namespace, such as `/robot`. The node's relative topics and services are in it. A slash that is missing at its beginning
-    /// is added, as in rclcpp.
+    /// Sets the namespace, such as `/robot`. The node's relative topics and services are in it. A slash that is missing at its
+    /// beginning is added, as in rclcpp.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();

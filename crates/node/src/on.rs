@@ -92,8 +92,8 @@ impl<'a, G: Group> On<'a, G> {
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
     /// module [`callback`](crate::callback) lists the forms of `callback`.
     ///
-    /// The service must be named, as in `create_service::<AddTwoInts, _, _>`: other services may have the same types of request and response,
-    /// so the compiler cannot infer it from the callback.
+    /// The service must be named, as in `create_service::<AddTwoInts, _, _>`: other services may have the same types of request
+    /// and response, so the compiler cannot infer it from the callback.
     ///
     /// ```
     /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};

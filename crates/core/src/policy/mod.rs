@@ -78,8 +78,8 @@ pub trait Policy: Send {
     /// Adds an activation, or a resumed segment of one, to the ready set.
     fn release(&mut self, activation: Activation);
 
-    /// Takes the activation that runs now out of the ready set; `None` if there is none. Its group must [admit](Groups::admits)
-    /// it.
+    /// Takes the activation that is to run now out of the ready set. Its group must [admit](Groups::admits) it. Returns `None` if
+    /// no ready activation may run.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
     /// Notes that an activation of a mutually exclusive group may run again: the group is free, or a guest that [precedes

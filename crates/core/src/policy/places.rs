@@ -4,7 +4,7 @@ use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::EntityId;
 
-/// Value in place of a place's number if there is none.
+/// Number that stands for the end of a chain of places: no place has it.
 const NONE: u32 = u32::MAX;
 
 /// Value in a free place, instead of an activation's sequence number.

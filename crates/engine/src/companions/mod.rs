@@ -88,7 +88,8 @@ impl Companions {
         handle
     }
 
-    /// Removes and returns the companion called `name`, which the program owns from then on; `None` if there is none or it spins.
+    /// Removes and returns the companion called `name`, which the program owns from then on. Returns `None` if no companion has
+    /// that name, or if it spins.
     pub(crate) fn adopt(&self, name: &str) -> Option<Solo> {
         let mut state = self.common.lock();
         let is_it = |companion: &Companion| companion.is_called(name) && !companion.is_spinning;

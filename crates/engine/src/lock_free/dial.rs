@@ -9,7 +9,7 @@ use super::sync::{AtomicU64, Ordering, fence};
 /// Value in place of a time while ROS time follows the system clock.
 const FOLLOWS_SYSTEM: u64 = u64::MAX;
 
-/// Value in place of a due time if there is none.
+/// Value in place of a due time while an executor waits for none on ROS time.
 const NO_TIMER: u64 = u64::MAX;
 
 /// The dial that shows ROS time. Any number of threads may read it; threads that set it must take turns.

@@ -42,7 +42,7 @@ struct Page {
     arrivals_ns: [AtomicU64; WORD],
 }
 
-/// Value in place of an arrival time if there is none. It is later than any arrival.
+/// Value in place of an arrival time while none was noted since the last drain. It is later than any arrival.
 const NONE: u64 = u64::MAX;
 
 /// A block of flags. An inbox grows by whole books, so that a notifier's flag never moves.

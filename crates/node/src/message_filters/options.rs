@@ -134,9 +134,9 @@ impl SyncInput {
     /// Promises that stamps of this topic's messages are at least that far apart. It changes no set of approximate time, but lets
     /// the synchronizer decide sets earlier. If the promise is broken, the log says so once, and a set may not be the best one.
     ///
-    /// Without it, a set may wait for the next message of the topic whose message is the oldest of the set. A bound of at least twice the
-    /// set's span saves this wait. Topics of similar rates all need one, since each may have the oldest message. Stamps jitter even if
-    /// the publisher is a periodic timer: take less than the period, such as half of it.
+    /// Without it, a set may wait for the next message of the topic whose message is the oldest of the set. A bound of at least
+    /// twice the set's span saves this wait. Topics of similar rates all need one, since each may have the oldest message. Stamps
+    /// jitter even if the publisher is a periodic timer: take less than the period, such as half of it.
     #[must_use]
     pub fn lower_bound(mut self, between_messages: Duration) -> Self {
         self.lower_bound_ns = saturating_ns(between_messages);
