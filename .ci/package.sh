@@ -13,7 +13,12 @@ elsewhere=()
 for crate in core engine macros node scenario wire codegen msgs dynamic container dds zenoh; do
     elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
 done
-# Cargo notes in the lock files where they were.
+# Cargo notes in the lock files where they were. They are changed while it packages, so that it must be told not to mind; instead, nothing else may
+# be uncommitted at the beginning.
+if [ -n "$(git status --porcelain)" ]; then
+    echo "package.sh: commit your changes first; packages contain what is committed" >&2
+    exit 1
+fi
 saved=$(mktemp -d)
 restore() {
     cp "$saved/workspace" Cargo.lock
@@ -28,10 +33,10 @@ trap restore EXIT
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
 
 for adapter in dds zenoh; do
-    cargo package --manifest-path "crates/$adapter/Cargo.toml" "${elsewhere[@]}" "$@"
+    cargo package --manifest-path "crates/$adapter/Cargo.toml" --allow-dirty "${elsewhere[@]}" "$@"
 done
 cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom-messages \
-    "${elsewhere[@]}" "$@"
+    --allow-dirty "${elsewhere[@]}" "$@"
 
 cat <<'ORDER'
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rospin_core::{Priority, PriorityMap};
 use rospin_scenario::Deployment;
-use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, Reaction, ThreadPlan};
+use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, GroupPlan, Reaction, ThreadPlan};
 
 use crate::catalog::Program;
 use crate::executor_options::ExecutorOptions;
@@ -155,26 +155,27 @@ impl Deployed {
         for group in &program.groups {
             self.plan.executor_of(&group.node, &group.name)?;
         }
+        let nodes: Vec<_> = program.groups.iter().map(node).collect();
         for plan in &self.plan.groups {
             let has = program.groups.iter().any(|group| plan.is_for(&group.node, &group.name));
             let known = || program.groups.iter().map(|group| format!("{}/{}", group.node, group.name));
-            self.known(has, "group", &format!("{}/{}", plan.node, plan.name), "", known)?;
+            self.known(&nodes, has, "group", &format!("{}/{}", plan.node, plan.name), "", known)?;
         }
         for plan in &self.plan.executors {
             let used = self.plan.groups.iter().any(|group| group.executor == plan.name);
             let has = used || program.executors.iter().any(|executor| executor.name == plan.name);
             let known = || program.executors.iter().map(|executor| executor.name.clone());
-            self.known(has, "executor", &plan.name, "", known)?;
+            self.known(&nodes, has, "executor", &plan.name, "", known)?;
         }
         let callbacks = || program.callbacks.iter().map(|callback| callback.name.clone());
         for plan in &self.plan.callbacks {
             let has = program.callbacks.iter().any(|callback| plan.is_for(&callback.name));
-            self.known(has, "callback", &plan.name, "", callbacks)?;
+            self.known(&nodes, has, "callback", &plan.name, "", callbacks)?;
         }
         for chain in &self.plan.chains {
             for name in &chain.callbacks {
                 let has = program.callbacks.iter().any(|callback| callback.name == *name);
-                self.known(has, "callback", name, &format!(" of chain `{}`", chain.name), callbacks)?;
+                self.known(&nodes, has, "callback", name, &format!(" of chain `{}`", chain.name), callbacks)?;
             }
         }
         Ok(())
@@ -210,13 +211,14 @@ impl Deployed {
 
     fn known<N: Iterator<Item = String>>(
         &self,
+        nodes: &[String],
         has: bool,
         what: &str,
         name: &str,
         of: &str,
         known: impl FnOnce() -> N,
     ) -> Result<(), DeployError> {
-        if has || self.plan.is_elsewhere(name) {
+        if has || self.plan.is_elsewhere(name, nodes) {
             return Ok(());
         }
         let known: Vec<_> = known().collect();
@@ -303,6 +305,11 @@ impl Deployed {
         log::warn!(target: "rospin", "{message}");
         Ok(())
     }
+}
+
+/// Returns the name of the group's node. A group without a node counts as one.
+fn node(group: &GroupPlan) -> String {
+    if group.node.is_empty() { group.name.clone() } else { group.node.clone() }
 }
 
 fn with_placement(

@@ -195,7 +195,7 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
         mut options: SubscriptionOptions,
     ) -> Result<Self, TopicError> {
         let (kind, common) = (EntityKind::Subscription, std::mem::take(&mut options.common));
-        let default_name = || format!("{}/{}", group.name, options.topic);
+        let default_name = || group.entity_name(&options.topic);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&outline.losses))?;
         outline.closer = Some(Box::new(source.closer()));
@@ -206,7 +206,7 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
 impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
     pub(crate) fn service(group: &'a Arc<GroupCore>, mut options: ServiceOptions) -> Result<Self, ServiceError> {
         let (kind, common) = (EntityKind::Service, std::mem::take(&mut options.common));
-        let default_name = || format!("{}/{}", group.name, options.service);
+        let default_name = || group.entity_name(&options.service);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
         let source = ServiceSource::serve(&group.context, &options, Arc::clone(&outline.losses), group.key())?;
         outline.closer = Some(Box::new(source.closer()));

@@ -18,6 +18,8 @@ use crate::waits::GroupKey;
 /// The part of a group that its handles and entities share. The group lives as long as one of them.
 pub(crate) struct GroupCore {
     pub(crate) name: String,
+    /// What names of its entities begin with: the node and the group.
+    path: String,
     pub(crate) kind: GroupKind,
     pub(crate) id: Arc<OnceLock<GroupId>>,
     pub(crate) executor: Arc<ExecutorCore>,
@@ -37,12 +39,14 @@ impl GroupCore {
         payload: Option<AnyPayload>,
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
+        let path = options.path();
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
             let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
         });
         Arc::new(Self {
             name: options.name,
+            path,
             kind,
             id,
             executor: Arc::clone(&executor.core),
@@ -56,7 +60,12 @@ impl GroupCore {
 
     /// Returns a name for an entity that was given none.
     pub(crate) fn unnamed(&self, kind: EntityKind) -> String {
-        format!("{}/{kind}{}", self.name, self.unnamed.fetch_add(1, Ordering::Relaxed))
+        self.entity_name(&format!("{kind}{}", self.unnamed.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Returns the name that an entity has unless its options give it one.
+    pub(crate) fn entity_name(&self, of: &str) -> String {
+        format!("{}/{}", self.path, of.trim_start_matches('/'))
     }
 
     /// Returns a reporter for errors of an entity's callback.
@@ -122,6 +131,15 @@ macro_rules! common_methods {
         #[must_use]
         pub fn context(&self) -> &$crate::Context {
             &self.core.context
+        }
+
+        /// Returns the name that an entity of the group has unless its options give it one: the node, the group, and `of`, which
+        /// says what the entity serves, such as a topic. Leading slashes are left out, and so is the name of a group that is called
+        /// as its node: `controller/scan` for the topic `scan` in the node's own group, and
+        /// `left/controller/sensing/scan` for one in the group `sensing` of the node `/left/controller`.
+        #[must_use]
+        pub fn entity_name(&self, of: &str) -> String {
+            self.core.entity_name(of)
         }
 
         /// Returns the depth that the deployment file sets for the queue of the entity called `entity`; `None` if it sets none.

@@ -23,11 +23,22 @@ impl GroupOptions {
         Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
     }
 
-    /// Sets the node that the group belongs to, for [deployment files](crate::ContextOptions::deployment).
+    /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment) use it, and
+    /// it is part of the [names of the group's entities](crate::CallbackGroup::entity_name).
     #[must_use]
     pub fn node(mut self, node: impl Into<String>) -> Self {
         self.node = node.into();
         self
+    }
+
+    /// Returns what names of the group's entities begin with, see [`entity_name`](crate::CallbackGroup::entity_name).
+    pub(crate) fn path(&self) -> String {
+        let (node, name) = (self.node.trim_start_matches('/'), &self.name);
+        match node.rsplit('/').next() {
+            Some("") | None => name.clone(),
+            Some(base_name) if base_name == name => node.to_owned(),
+            Some(_) => format!("{node}/{name}"),
+        }
     }
 
     /// Sets the reaction to a panic of one of the group's callbacks.
@@ -65,7 +76,8 @@ pub(crate) struct Common {
 /// The setters of [`Common`], for each of the options below.
 macro_rules! common_setters {
     () => {
-        /// Sets the name under which the entity appears in messages, traces, chains and loss counts.
+        /// Sets the name under which the entity appears in messages, traces, chains and loss counts. Without it, the group
+        /// [makes a name](crate::CallbackGroup::entity_name).
         #[must_use]
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.common.name = Some(name.into());

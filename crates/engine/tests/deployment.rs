@@ -109,18 +109,30 @@ fn names_that_other_programs_have_are_passed_over() {
         executor = [{ name = \"main\" }, { name = \"detector\" }]
         group = [{ name = \"track\", executor = \"main\" }]
         callback = [{ name = \"camera/image\" }]
-        chain = [{ name = \"c\", callbacks = [\"camera/image\", \"map/timer1\"] }]";
+        chain = [{ name = \"c\", callbacks = [\"camera/image\", \"robot/map/timer1\"] }]";
     let error = program(deployed(text)).unwrap_err().to_string();
-    assert!(error.contains("names callback `map/timer1` of chain `c`"), "{error}");
-    program(deployed(&text.replace(", \"map/timer1\"", ""))).unwrap();
+    assert!(error.contains("names callback `robot/map/timer1` of chain `c`"), "{error}");
+    program(deployed(&text.replace(", \"robot/map/timer1\"", ""))).unwrap();
+}
+
+#[test]
+fn a_pattern_of_other_programs_does_not_hide_a_misspelt_name_of_this_ones_node() {
+    let text = "elsewhere = [\"robot/*\", \"camera/*\"]
+        callback = [{ name = \"camera/image\" }, { name = \"robot/map/timr0\" }]";
+    let error = program(deployed(text)).unwrap_err().to_string();
+    assert!(error.contains("names callback `robot/map/timr0`"), "{error}");
+    program(deployed(&text.replace("\"robot/*\"", "\"robot/map/timr0\""))).unwrap();
 }
 
 #[test]
 fn a_chain_does_not_go_on_through_a_timer() {
-    let text = "chain = [{ name = \"c\", callbacks = [\"map/timer0\", \"control/timer0\"] }]";
+    let text = "chain = [{ name = \"c\", callbacks = [\"robot/map/timer0\", \"robot/control/timer0\"] }]";
     let error = program(deployed(text)).unwrap_err();
     assert!(matches!(error, SpinError::Deployment(DeployError::Timer { .. })), "{error:?}");
-    assert!(error.to_string().contains("`control/timer0` is a timer and takes nothing from `map/timer0`"), "{error}");
+    assert!(
+        error.to_string().contains("`robot/control/timer0` is a timer and takes nothing from `robot/map/timer0`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -132,11 +144,15 @@ fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
             "group `*/contrl`",
             "robot/control, robot/map",
         ),
-        ("callback = [{ name = \"control/tick\" }]", "callback `control/tick`", "control/timer0, map/timer0"),
         (
-            "chain = [{ name = \"c\", callbacks = [\"map/timer0\", \"map/scan\"] }]",
-            "callback `map/scan` of chain `c`",
-            "control/timer0",
+            "callback = [{ name = \"robot/control/tick\" }]",
+            "callback `robot/control/tick`",
+            "robot/control/timer0, robot/map/timer0",
+        ),
+        (
+            "chain = [{ name = \"c\", callbacks = [\"robot/map/timer0\", \"robot/map/scan\"] }]",
+            "callback `robot/map/scan` of chain `c`",
+            "robot/control/timer0",
         ),
     ] {
         let error = program(deployed(text)).unwrap_err();
@@ -282,14 +298,14 @@ fn a_template_names_everything_and_can_be_loaded() {
     let text = std::fs::read_to_string(&file).unwrap();
     let template = Deployment::parse(&text).unwrap();
     let names: Vec<_> = template.callbacks.iter().map(|callback| callback.name.as_str()).collect();
-    assert_eq!(names, ["control/timer0", "map/timer0"]);
+    assert_eq!(names, ["robot/control/timer0", "robot/map/timer0"]);
     assert_eq!(template.executor_of("robot", "map").unwrap().as_deref(), Some("main"));
     assert_eq!(template.executor("main").unwrap().policy.as_deref(), Some("fixed-priority"));
     // The comments are an example of a chain, with names of the program.
     let example: String =
         text.lines().skip_while(|line| *line != "# [[chain]]").map(|line| format!("{}\n", &line[2..])).collect();
     let example = Deployment::parse(&example).unwrap();
-    assert_eq!(example.chains[0].callbacks, ["control/timer0"], "the other callback is a timer, too: {text}");
+    assert_eq!(example.chains[0].callbacks, ["robot/control/timer0"], "the other callback is a timer, too: {text}");
     assert!(
         text.lines().position(|line| line.starts_with("# elsewhere = "))
             < text.lines().position(|line| line.starts_with('['))

@@ -25,6 +25,8 @@ pub trait Group {
     #[doc(hidden)]
     fn context(&self) -> &Context;
     #[doc(hidden)]
+    fn entity_name(&self, of: &str) -> String;
+    #[doc(hidden)]
     fn deployed_depth(&self, entity: &str) -> Option<usize>;
     #[doc(hidden)]
     fn failures(&self, entity: &str) -> Failures;
@@ -99,6 +101,11 @@ macro_rules! group {
             fn context(&self) -> &Context {
                 let $given = self;
                 $inner.context()
+            }
+
+            fn entity_name(&self, of: &str) -> String {
+                let $given = self;
+                $inner.entity_name(of)
             }
 
             fn deployed_depth(&self, entity: &str) -> Option<usize> {

@@ -138,7 +138,7 @@ impl<'a, G: Group> On<'a, G> {
         F: Callback<G, Tick, Nothing, Form>,
     {
         let options = options.into();
-        let name = options.given_name().map_or_else(|| format!("{}/timer", self.group.name()), str::to_owned);
+        let name = options.given_name().map_or_else(|| self.group.entity_name("timer"), str::to_owned);
         callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))
     }
 }

@@ -101,20 +101,11 @@ pub(crate) struct Draft<S: Service> {
 }
 
 impl<S: Service> Draft<S> {
-    pub(crate) fn on(node: &Node, group: &impl Group, options: ServiceOptions) -> Result<Self, ServiceError> {
-        Self::new(node, group.name(), options, &|name| group.deployed_depth(name))
-    }
-
-    pub(crate) fn new(
-        node: &Node,
-        group: &str,
-        options: ServiceOptions,
-        deployed_depth: &dyn Fn(&str) -> Option<usize>,
-    ) -> Result<Self, ServiceError> {
+    pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
-        let name = common.name_or(|| format!("{group}/{service}"));
-        let (options, qos) = common.into_entity(name, qos, deployed_depth);
+        let name = common.name_or(|| group.entity_name(&service));
+        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
         let created = node.link().create_service(&resolved, &service_type, &qos);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent: Arc::default() };

@@ -108,7 +108,7 @@ impl Plan {
     fn new(node: &Node, group: &dyn Group, options: SubscriptionOptions) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos } = options;
         let resolved = node.resolve_topic(&topic)?;
-        let name = common.name_or(|| format!("{}/{topic}", group.name()));
+        let name = common.name_or(|| group.entity_name(&topic));
         let failures = group.failures(&name);
         let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
         Ok(Self { topic, resolved, qos, options, failures })

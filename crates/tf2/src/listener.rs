@@ -55,7 +55,7 @@ impl TransformListener {
         let refusals = Arc::new(Refusals { node: node.fully_qualified_name(), ..Refusals::default() });
         let subscribe = |topic: &str, is_static: bool| {
             let options = SubscriptionOptions::new(format!("/{topic}")).keep_last(DEPTH);
-            let options = options.name(format!("{}/{topic}", group.name()));
+            let options = options.name(group.entity_name(topic));
             let options = if is_static { options.transient_local() } else { options };
             let (buffer, refusals) = (buffer.clone(), Arc::clone(&refusals));
             node.on(group).create_plain_subscription(options, move |message: Arc<TFMessage>| {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
 use crate::common::{Count, expect, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
-use rospin_engine::{CallbackGroup, Context, ContextOptions, ExecutorOptions, SpinOptions, SubscriptionOptions};
+use rospin_engine::{
+    CallbackGroup, Context, ContextOptions, ExecutorOptions, GroupOptions, SpinOptions, SubscriptionOptions,
+};
 
 #[derive(Default)]
 struct Tally {
@@ -369,4 +371,18 @@ fn an_executor_whose_callbacks_own_its_handles_is_dropped_completely() {
         drop(executor);
         assert_eq!(drops.get(), 2);
     });
+}
+
+#[test]
+fn entities_are_called_after_their_node_and_group() {
+    let executor = Context::new(ContextOptions::new()).create_executor(ExecutorOptions::new("main"));
+    for (node, group, of, name) in [
+        ("", "driver", "scan", "driver/scan"),
+        ("/robot", "robot", "scan", "robot/scan"),
+        ("/left/camera", "camera", "/clock", "left/camera/clock"),
+        ("/left/camera", "driver", "scan", "left/camera/driver/scan"),
+    ] {
+        let group = executor.create_group(GroupOptions::new(group).node(node), ());
+        assert_eq!(group.entity_name(of), name);
+    }
 }

@@ -47,7 +47,8 @@ impl<M: Encode> Eventful for Publisher<M> {
     }
 
     fn entity_name(&self) -> String {
-        format!("{}/{}", self.node().name().base_name(), self.topic())
+        let (node, topic) = (self.node().fully_qualified_name(), self.topic());
+        format!("{}/{}", node.trim_start_matches('/'), topic.trim_start_matches('/'))
     }
 }
 

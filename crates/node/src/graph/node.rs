@@ -124,7 +124,7 @@ impl Node {
         P: Send + 'static,
         F: FnMut(&mut P, GraphChange) + Send + 'static,
     {
-        let options = EntityOptions::new(format!("{}/graph", group.name()));
+        let options = EntityOptions::new(group.entity_name("graph"));
         let changes = Changes::new(self.graph());
         let entity = group.create_source(EntityKind::Waitable, options, changes, callback)?;
         Ok(GraphCallback { entity, _node: self.clone() })

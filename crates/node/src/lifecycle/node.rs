@@ -95,7 +95,7 @@ impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
 /// Creates the entity that runs requested transitions.
 fn listen<P: Lifecycle>(handle: &LifecycleHandle<P>) -> Result<Entity, LifecycleError> {
     let group = handle.group();
-    let options = EntityOptions::new(format!("{}/transitions", group.name()));
+    let options = EntityOptions::new(group.entity_name("transitions"));
     let (node, source) = (handle.clone(), handle.requests().source());
     let entity = group.create_source(EntityKind::Waitable, options, source, move |payload, request| {
         let Request { ask, answer } = request;

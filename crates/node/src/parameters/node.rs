@@ -167,7 +167,7 @@ impl Node {
         P: Send + 'static,
         F: FnMut(&mut P, Vec<ParameterSetting>) + Send + 'static,
     {
-        let options = EntityOptions::new(format!("{}/parameters", group.name()));
+        let options = EntityOptions::new(group.entity_name("parameters"));
         group.create_source(EntityKind::Waitable, options, SetParameters::new(self.store()), callback)
     }
 }

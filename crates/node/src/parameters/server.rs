@@ -132,7 +132,7 @@ impl Node {
         switch.turn(sim_time::declare(store)?)?;
         let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
 
-        let options = EntityOptions::new(format!("{}/use_sim_time", store.node));
+        let options = EntityOptions::new(group.entity_name("use_sim_time"));
         let use_sim_time =
             group.create_source(EntityKind::Waitable, options, watched, |switch, set| switch.after(&set))?;
 
@@ -158,7 +158,7 @@ impl Node {
         answer: fn(&Store, S::Request) -> S::Response,
     ) -> Result<Server, ServiceError> {
         let store = Arc::clone(self.store());
-        let name = format!("{}/{service}", store.node);
+        let name = group.entity_name(service);
         let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
         self.on(group).create_service::<S, _, _>(options, move |request: S::Request| answer(&store, request))
     }

@@ -120,8 +120,8 @@ impl Node {
             return Err(RosoutError::AlreadyPublished { node });
         }
         let open = Open(Arc::clone(records));
-        let options = EntityOptions::new(format!("{node}/rosout")).depth(RECORDS_MAX);
         let group = executor.create_group(GroupOptions::new("rosout").node(node), ());
+        let options = EntityOptions::new(group.entity_name("records")).depth(RECORDS_MAX);
         let source = Records::new(records);
         let entity = group.create_source(EntityKind::Waitable, options, source, move |(), record| {
             // Records that are logged during the publication are about it, and would cause the next publication.

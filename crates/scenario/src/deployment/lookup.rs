@@ -65,9 +65,14 @@ impl Deployment {
 
     /// Returns true if the file says that another program has the executor, group or callback of that name. A group is
     /// named by its node, a slash and its name.
+    ///
+    /// A pattern does not stand for names that begin with one of `nodes`, the nodes that this program has: a name that this
+    /// program's node does not have is misspelt. An entry without `*` and `?` does.
     #[must_use]
-    pub fn is_elsewhere(&self, name: &str) -> bool {
-        self.elsewhere.iter().any(|pattern| matches(pattern, name))
+    pub fn is_elsewhere(&self, name: &str, nodes: &[String]) -> bool {
+        let is_of = |node: &str| name.strip_prefix(node).is_some_and(|rest| rest.starts_with('/'));
+        let is_here = || nodes.iter().any(|node| is_of(node.trim_start_matches('/')));
+        self.elsewhere.iter().any(|pattern| pattern == name || matches(pattern, name) && !is_here())
     }
 
     /// Returns the priorities that PiCAS derives from the file's chains.
