@@ -23,7 +23,8 @@ use crate::uniprocessor::{has_common_bound, window};
 
 const SYSTEMS: u64 = 2_000;
 
-/// Returns a random scenario. Its times are small, so that ties are frequent, and its load is 95 % at most, apart from rounding.
+/// Returns a random scenario. Its times are small, so that ties are frequent, and its load is 95 % at most, or a little more by
+/// rounding. With `apart`, each callback has an executor of its own; without, one executor has all of them.
 fn scenario(seed: u64, policy: &str, apart: bool) -> Scenario {
     let rng = &mut Stream::new(seed, policy);
     let mut scenario = Scenario::default();

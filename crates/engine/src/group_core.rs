@@ -134,9 +134,9 @@ macro_rules! common_methods {
         }
 
         /// Returns the name that an entity of the group has unless its options give it one: the node, the group, and `of`, which
-        /// says what the entity serves, such as a topic. Leading slashes are left out, and so is the name of a group that is called
-        /// as its node: `controller/scan` for the topic `scan` in the node's own group, and
-        /// `left/controller/sensing/scan` for one in the group `sensing` of the node `/left/controller`.
+        /// says what the entity serves, such as a topic. Leading slashes are left out, and so is the name of a group that is
+        /// called as its node: `controller/scan` for the topic `scan` in the node's own group, and `left/controller/sensing/scan`
+        /// for one in the group `sensing` of the node `/left/controller`.
         #[must_use]
         pub fn entity_name(&self, of: &str) -> String {
             self.core.entity_name(of)

@@ -23,8 +23,8 @@ impl GroupOptions {
         Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
     }
 
-    /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment) use it, and
-    /// it is part of the [names of the group's entities](crate::CallbackGroup::entity_name).
+    /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment) use it,
+    /// and it is part of the [names of the group's entities](crate::CallbackGroup::entity_name).
     #[must_use]
     pub fn node(mut self, node: impl Into<String>) -> Self {
         self.node = node.into();

@@ -24,7 +24,7 @@ pub enum NameError {
         "`{name}` is not a valid name of a node ({reason}); use letters, digits and underscores, and a namespace such as `/robot`"
     )]
     Node {
-        /// The namespace and the name.
+        /// The namespace, a slash and the name, as they were given.
         name: String,
         /// The rule that the name breaks.
         reason: String,
@@ -67,7 +67,7 @@ impl NodeName {
     /// # Errors
     /// If the name or the namespace is invalid.
     pub fn new(namespace: &str, name: &str) -> Result<Self, NameError> {
-        let error = |reason| NameError::Node { name: format!("{namespace} {name}"), reason };
+        let error = |reason| NameError::Node { name: format!("{}/{name}", namespace.trim_end_matches('/')), reason };
         if namespace != "/" {
             check_absolute(namespace).map_err(error)?;
         }

@@ -49,7 +49,8 @@ pub(crate) struct Part {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Runner that runs an executor in child processes.
+/// Runner that distributes the nodes of a run over [`Settings::processes`] child processes at once. Each has an executor of the
+/// variant. The runner combines their results.
 pub(crate) struct ChildProcess;
 
 impl Runner for ChildProcess {

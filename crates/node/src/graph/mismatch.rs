@@ -25,8 +25,10 @@ pub(super) struct Mismatch {
     pub(super) text: String,
 }
 
-/// Returns the mismatch of two ends, or `None` if they fit or are not two ends of one topic or service. Two ends of this process
-/// (`both_ours`) are connected without the middleware, so it reports nothing about their quality of service.
+/// Returns the mismatch of two ends, or `None` if they fit or are not two ends of one topic or service.
+///
+/// If both ends are of this process (`both_ours`), their quality of service is compared here, too: they are connected without the
+/// middleware, which reports nothing about them.
 pub(super) fn find(one: &Endpoint, other: &Endpoint, matching: Matching, both_ours: bool) -> Option<Mismatch> {
     if one.name != other.name {
         return None;

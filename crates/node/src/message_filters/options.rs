@@ -37,8 +37,10 @@ impl SynchronizerOptions {
     /// `ApproximateTime`:
     ///
     /// - A message is in one set at most. Sets follow each other on each topic; they do not cross.
-    /// - No set fits between two sets, and each is the one of the least span that may come next.
-    /// - The sets depend on the stamps alone, not on the moments of arrival, as long as the queues suffice.
+    /// - No set fits between two sets. Of the sets that may come next, the one of the least span comes, where a later end counts
+    ///   a tenth more ([`age_penalty`](Self::age_penalty)).
+    /// - The sets depend on the stamps alone, not on the moments of arrival, as long as the messages of each topic arrive in the
+    ///   order of their stamps and the queues suffice.
     ///
     /// It holds at most `queue_size` messages of each topic, at least 1, that wait for others. With 1, most messages are dropped.
     /// A set is decided only when no better one can come. So a set may wait for the next message of a topic, unless the topics

@@ -254,7 +254,8 @@ impl From<ParameterValue> for wire::ParameterValue {
     }
 }
 
-/// A change of parameters, as watchers and `/parameter_events` get it.
+/// A change of parameters, as `/parameter_events` reports it. Watchers are told of `new` and `changed` alike, and not of
+/// `deleted`.
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) new: Vec<ParameterSetting>,

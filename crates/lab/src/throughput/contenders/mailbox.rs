@@ -22,7 +22,8 @@ enum Mail {
     Timer(usize),
 }
 
-/// Waker of a subscription: counts its messages, and puts a mail into its group's mailbox for the first one.
+/// Waker of a subscription. Counts the messages that wait, and puts a mail into its group's mailbox only when there were none
+/// before, so that a subscription has at most one mail there.
 struct Slip {
     number: usize,
     arrived: AtomicUsize,
