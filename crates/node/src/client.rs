@@ -53,7 +53,11 @@ impl<S: Service> Client<S> {
     /// If the request is encoded, that happens on the calling thread; the middleware's threads send it. Allocates, and
     /// locks for a moment. Does not wait for the network or the server.
     ///
-    /// Give calls a timeout: a response may be lost with its server, or [cannot be decoded](Self::undecodable).
+    /// Give calls a timeout: a response may be [lost](Self::undecodable), and not every middleware reports that a server has
+    /// gone.
+    ///
+    /// # Errors
+    /// If no server is matched, the request cannot be sent, or there will be no response. The future returns the error.
     pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
         self.0.link.call(request)
     }
@@ -69,7 +73,9 @@ impl<S: Service> Client<S> {
         self.0.link.wait()
     }
 
-    /// Returns the number of responses that could not be decoded. Their calls never end, unless they have a timeout.
+    /// Returns the number of responses that were lost, because they could not be decoded or because the middleware could not tell
+    /// their calls. In the first case the call ends with [`CallError::Unanswered`], in the second one it may never end without a
+    /// timeout.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.0.link.undecodable()

@@ -95,7 +95,7 @@ impl From<TypeNameError> for ServiceError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No server is known at this moment.
+    /// No server was matched when the request was to be sent.
     #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
     Unavailable {
         /// The service.
@@ -109,8 +109,8 @@ pub enum CallError {
         /// The middleware's reason.
         reason: String,
     },
-    /// The server got the request and will not answer it: the server ended, its callback panicked, or newer requests displaced
-    /// this one. Not every middleware reports that.
+    /// There will be no response that can be read. The server ended, its callback panicked, newer requests displaced this one, or
+    /// the request or the response could not be decoded. Not every middleware reports all of these.
     #[error("service `{service}` will not answer this call: {reason}")]
     Unanswered {
         /// The service.

@@ -9,7 +9,8 @@ use rospin_engine::{
     ReentrantGroup, Source, SourceError, TimeJump, Timer, TimerError, TimerOptions,
 };
 
-/// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros).
+/// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros) or the one that
+/// the node's [options](crate::NodeOptions::executor) name.
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
 
 impl fmt::Debug for OwnGroup {

@@ -96,7 +96,8 @@ impl<T> Inbox<T> {
         Self::with_lifespans(depth, |_| None)
     }
 
-    /// Creates an inbox as [`new`](Self::new) does. An item whose lifespan is over makes room before others do.
+    /// Creates an inbox as [`new`](Self::new) does. `lifespan` returns how long after its arrival an item may be taken; `None` is
+    /// no limit. An item whose lifespan is over makes room before others do.
     pub(crate) fn with_lifespans(depth: usize, lifespan: fn(&T) -> Option<Duration>) -> (Self, Delivery<T>) {
         let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0, has_lifespans: false });
         let shared = Shared {
@@ -133,8 +134,9 @@ impl<T> Inbox<T> {
         self.pop_unless(|_| false).map(|(_, item)| item)
     }
 
-    /// Takes the oldest item, unless an item of another queue, which arrived at `before`, comes first. Returns it with the time
-    /// of its arrival, which is `None` without an entity.
+    /// Takes the oldest item, unless an item of another queue, which arrived at `before`, comes first. It also comes first if
+    /// both arrived at the same time. `None` stands for an empty other queue. Returns the item with the time of its arrival,
+    /// which is `None` without an entity.
     pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, T)> {
         self.pop_unless(|arrival| before.is_some_and(|before| arrival.is_some_and(|arrival| before <= arrival)))
     }

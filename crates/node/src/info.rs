@@ -76,8 +76,8 @@ pub struct MessageInfo {
     /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell
     /// it.
     ///
-    /// All processes see the same number, with one exception: if two threads publish through one publisher at the same time, this
-    /// process and others may see their numbers exchanged.
+    /// All processes see the same number, with one exception: if two threads publish through one publisher at the same time, the
+    /// publisher's process and others may see the numbers of their two messages exchanged.
     pub publication_sequence_number: Option<u64>,
     /// True if the message came from a publisher of this process, without the middleware.
     pub is_in_process: bool,
@@ -122,7 +122,8 @@ pub(crate) enum Way {
 }
 
 impl Packet {
-    /// Returns a message that came from outside. The payload is a CDR header of four bytes and the encoded message.
+    /// Returns a message that came through the middleware. The payload is a CDR header of four bytes and the encoded message.
+    /// `publication` is `None` if the middleware knows nothing of it.
     #[must_use]
     pub const fn new(payload: Bytes, publication: Option<Publication>) -> Self {
         Self { payload, way: Way::Outside(publication), lifespan: None }
@@ -154,7 +155,7 @@ impl Packet {
 }
 
 impl MessageInfo {
-    /// Returns the info of a message that came on that way. `arrival` is on the steady clock; if it is not known, now counts.
+    /// Returns the info of a message that came on that way. `arrival` is on the steady clock; `None` stands for now.
     pub(crate) fn new(way: Way, arrival: Option<Instant>, clock: &Clock) -> Self {
         let now = Now::read(clock);
         let publication = match way {

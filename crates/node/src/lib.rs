@@ -10,7 +10,8 @@
 //! - [`Blob`]: bytes of a message, such as an image's, which are shared and not copied.
 //! - [`DynamicMessage`]: a message whose [`MessageType`] is known only at run time.
 //! - [`Parameter`], [`Parameters`]: values of a node that others can set, one by one or as a struct.
-//! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it; changes of it are an entity.
+//! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it, and a callback can run with each of its
+//!   changes.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take time, give feedback and can be canceled.
 //! - [`LifecycleNode`]: a managed node, which implements [`Lifecycle`]. Launch files and `ros2 lifecycle` configure

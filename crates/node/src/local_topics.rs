@@ -137,7 +137,7 @@ impl LocalTopics {
         end
     }
 
-    /// Counts an end of the topic less. The last end takes the topic along.
+    /// Counts one end of the topic less, and removes the topic with its last end.
     fn forget(&self, topic: &LocalTopic) {
         let mut topics = self.known.lock();
         let Some(types) = topics.get_mut(&topic.name) else { return };

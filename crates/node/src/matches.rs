@@ -5,7 +5,8 @@ use std::pin::Pin;
 /// A future that a middleware returns.
 pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Matches of a subscription, a publisher or a client: the ends in other processes that it is connected with.
+/// Matches of a subscription, a publisher or a client: the ends that it is connected with. The trait of the end says if ends of
+/// this process are among them.
 pub trait Matches: Send + Sync + 'static {
     /// Returns the number of matches that are known at this moment.
     fn count(&self) -> usize;

@@ -115,16 +115,18 @@ impl NodeOptions {
         self
     }
 
-    /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor). The default is
-    /// enabled. [`serve_parameters`](Node::serve_parameters) starts them on another executor.
+    /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor), or the one that
+    /// [`executor`](Self::executor) names. The default is enabled. [`serve_parameters`](Node::serve_parameters) starts them on
+    /// another executor.
     #[must_use]
     pub const fn start_parameter_services(mut self, yes: bool) -> Self {
         self.serves_parameters = yes;
         self
     }
 
-    /// Enables or disables the publication of the node's log records on `/rosout` by the [main executor](crate::Ros::executor).
-    /// The default is enabled. [`publish_rosout`](Node::publish_rosout) publishes them on another executor.
+    /// Enables or disables the publication of the node's log records on `/rosout` by the [main executor](crate::Ros::executor),
+    /// or the one that [`executor`](Self::executor) names. The default is enabled. [`publish_rosout`](Node::publish_rosout)
+    /// publishes them on another executor.
     #[must_use]
     pub const fn enable_rosout(mut self, yes: bool) -> Self {
         self.publishes_rosout = yes;

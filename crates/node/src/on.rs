@@ -58,7 +58,8 @@ impl<'a, G: Group> On<'a, G> {
         draft.finish(self.group, callback)
     }
 
-    /// Creates a subscription whose callback needs no payload, for code that is generic over the kind of group.
+    /// Creates a subscription whose callback uses no payload, for code that is generic over the kind of group. A plain `&str` is
+    /// its topic.
     ///
     /// # Errors
     /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
@@ -284,7 +285,7 @@ impl Node {
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
     }
 
-    /// Returns the node's own group for an entity over a source, see [`own_group`](Self::own_group).
+    /// Returns the node's [own group](Self::own_group), with the error of entities over a source.
     pub(crate) fn own_group_for_source(&self) -> Result<&OwnGroup, SourceError> {
         Ok(self.own_group()?)
     }

@@ -50,7 +50,8 @@ impl Common {
 /// The setters of [`Common`], for the options of every entity with a callback.
 macro_rules! common_setters {
     () => {
-        /// Sets the name under which the entity appears in messages, traces, chains and loss counts.
+        /// Sets the name under which the entity appears in messages, traces, chains, loss counts and deployment files. The
+        /// default consists of the names of the node, the group, and the topics or the service.
         #[must_use]
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.common.name = Some(name.into());

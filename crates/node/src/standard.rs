@@ -10,7 +10,8 @@ use crate::node::{Node, NodeError, NodeOptions};
 use crate::parameters::{ParameterServer, ServeParametersError};
 use crate::rosout::Rosout;
 
-/// Entities that the main executor has for a node, until the node is dropped or another executor takes them over.
+/// Entities for a node's parameters and log records that were created with the node, on the executor of its own group. They end
+/// with the node, or when the program has another executor take over.
 #[derive(Default)]
 pub(crate) struct Standard(Mutex<Held>);
 

@@ -17,7 +17,7 @@ pub(crate) struct Accepted<A: Action> {
 struct Queue<A: Action> {
     goals: VecDeque<(Instant, GoalHandle<A>)>,
     notifier: Option<Notifier>,
-    /// True if nobody takes goals any more.
+    /// True once the [`Goals`] were dropped: nobody takes goals any more.
     is_closed: bool,
 }
 
@@ -56,8 +56,8 @@ impl<A: Action> Clone for Accepted<A> {
     }
 }
 
-/// The end that goals are taken from. Its drop aborts the queued goals. That happens when the server is dropped, and
-/// when the group removes an entity whose callback panicked.
+/// The end that goals are taken from. Its drop aborts the queued goals. It is dropped with the server, and when the group removes
+/// the entity because its callback panicked.
 pub(crate) struct Goals<A: Action>(pub(crate) Accepted<A>);
 
 impl<A: Action> Drop for Goals<A> {

@@ -40,7 +40,7 @@ pub enum SendGoalError {
         /// The action.
         action: String,
     },
-    /// The server did not answer.
+    /// The call to the server failed: there is no server, the request was not sent, or there is no response.
     #[error(transparent)]
     Call(#[from] CallError),
 }
@@ -49,7 +49,7 @@ pub enum SendGoalError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {
-    /// The server refuses to cancel the goals.
+    /// None of the goals that the request means is canceling, because the server refused.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
         /// The action.
@@ -75,13 +75,13 @@ pub enum CancelError {
         /// The return code.
         code: i8,
     },
-    /// The server did not answer.
+    /// The call to the server failed: there is no server, the request was not sent, or there is no response.
     #[error(transparent)]
     Call(#[from] CallError),
 }
 
-/// Client that sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone and the
-/// last handle of its goals are dropped.
+/// Client that sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone, the last
+/// handle of its goals and the last future of a goal or a result are dropped.
 ///
 /// ```
 /// # use rospin::{Action, ActionClient, CancelResponse, Context, ContextOptions, GoalHandle, GoalResponse, GoalState, Ros, SpinOptions};
@@ -139,15 +139,16 @@ struct Inner<A: Action> {
     _node: Node,
 }
 
-/// The source of a topic of an action, its matches, and its entry in the graph.
+/// Subscription to a topic of an action: its messages, its matches, and its entry in the graph.
 type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 
 impl Node {
     /// Creates an action client. A plain `&str` is the action's name.
     ///
-    /// Feedback and status are an entity of the main executor, in a group of their own that is called `action_client/` and the
-    /// action's name. So a callback of any other group, the node's own included, can await a goal and its feedback while it holds
-    /// its group, in every executor. [`On::create_action_client`] puts them on another group.
+    /// Feedback and status are an entity on the executor of the node's own group, in a group of their own. That group has the
+    /// [name](ActionClientOptions::name) of the options, by default `action_client/` and the action's name. So a callback of any
+    /// other group, the node's own included, can await a goal and its feedback while it holds its group, in every executor.
+    /// [`On::create_action_client`] puts them on another group.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was dropped.
@@ -237,8 +238,7 @@ impl<A: Action> ActionClient<A> {
     /// for the network nor for the server. Dropping the future abandons the answer, but does not cancel the goal.
     ///
     /// # Errors
-    /// If the server rejects the goal or does not answer. Use a timeout: not every middleware reports that a server is
-    /// gone.
+    /// If the server rejects the goal, or the call fails. Use a timeout: not every middleware reports that a server is gone.
     pub fn send_goal(
         &self,
         goal: A::Goal,
@@ -256,21 +256,24 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Asks the server to cancel all goals of all clients. Resolves to the goals that are canceling now, perhaps none.
+    /// Asks the server to cancel all goals of all clients. The future resolves to the goals that are canceling now: none if no
+    /// goal was active.
     ///
     /// Sends the request at once. Allocates and locks for a moment; does not block.
     ///
     /// # Errors
-    /// If the server refuses to cancel any of them, or does not answer.
+    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended, or if the
+    /// call fails.
     pub fn cancel_all(&self) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         self.cancel(GoalInfo::default())
     }
 
-    /// Asks the server to cancel the goals that it accepted at that ROS time or before, see
-    /// [`cancel_all`](Self::cancel_all).
+    /// Asks the server to cancel the goals of all clients that it accepted at that ROS time or before, see
+    /// [`cancel_all`](Self::cancel_all). A time of zero means all goals.
     ///
     /// # Errors
-    /// If the server refuses to cancel any of them, or does not answer.
+    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended, or if the
+    /// call fails.
     pub fn cancel_accepted_until(
         &self,
         stamp: Time,
@@ -301,7 +304,8 @@ impl<A: Action> ActionClient<A> {
         &self.0.get_result
     }
 
-    /// Returns true if a server is matched with all five parts, as far as discovery knows at this moment.
+    /// Returns true if each of the action's five parts (three services, two topics) is matched with a server's, as far as
+    /// discovery knows at this moment.
     #[must_use]
     pub fn server_is_ready(&self) -> bool {
         let inner = &*self.0;
@@ -312,7 +316,7 @@ impl<A: Action> ActionClient<A> {
             && inner.status_matches.count() > 0
     }
 
-    /// Waits until a server is matched with all five parts.
+    /// Waits until each of the action's five parts is matched, see [`server_is_ready`](Self::server_is_ready).
     pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {
@@ -328,9 +332,9 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Returns the number of feedback messages that were lost for that cause. That includes messages that the middleware lost,
-    /// whatever goal they were for, and those that a [`FeedbackStream`](super::FeedbackStream) displaced because it was not
-    /// taken from in time.
+    /// Returns the number of messages that were lost for that cause. [`QueueFull`](LossCause::QueueFull) counts feedback and
+    /// status that the middleware lost, or that newer messages displaced before the executor took them, whatever goal they were
+    /// for. It also counts feedback that newer feedback displaced from a [`FeedbackStream`](super::FeedbackStream).
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.0.entity.lost(cause)

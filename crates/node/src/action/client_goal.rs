@@ -59,7 +59,7 @@ pub enum ResultError {
         /// The goal.
         goal: GoalId,
     },
-    /// The server did not answer.
+    /// The call to the server failed: there is no server, the request was not sent, or there is no response.
     #[error(transparent)]
     Call(#[from] CallError),
 }
@@ -108,7 +108,7 @@ impl<A: Action> ClientGoalHandle<A> {
         self.stamp
     }
 
-    /// Returns the last state that the server has reported.
+    /// Returns the last state that the server has reported: accepted before its first report.
     #[must_use]
     pub fn state(&self) -> GoalState {
         self.tracked.state()
@@ -125,7 +125,7 @@ impl<A: Action> ClientGoalHandle<A> {
     /// inside callbacks, and the result can be requested again.
     ///
     /// # Errors
-    /// If the server has gone, has forgotten the goal, or does not answer.
+    /// If the server has gone, does not know the goal, or does not answer.
     pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
         let (action, goal) = (self.client.action().to_owned(), self.id());
         let call = self.client.result_client().call(GetResultRequest { goal_id: goal.into() });
@@ -152,7 +152,7 @@ impl<A: Action> ClientGoalHandle<A> {
     /// later: await its [`result`](Self::result).
     ///
     /// # Errors
-    /// If the server refuses, the goal has ended, or the server does not answer.
+    /// If the server refuses, does not know the goal, or does not answer, or the goal has ended.
     pub fn cancel(&self) -> impl Future<Output = Result<(), CancelError>> + Send + use<A> {
         let canceled = self.client.cancel(GoalInfo { goal_id: self.id().into(), stamp: Time::ZERO });
         async move { canceled.await.map(drop) }

@@ -36,7 +36,7 @@ pub(crate) struct Core<A: Action> {
     clock: Clock,
     feedback: Publisher<FeedbackMessage<A>>,
     status: Publisher<GoalStatusArray>,
-    /// Weak, because the timer's callback owns the core.
+    /// The timer that forgets ended goals. Weak, because the timer's callback owns the core.
     expiry: OnceLock<Weak<Timer>>,
     state: Mutex<State<A>>,
 }
@@ -71,7 +71,7 @@ impl<A: Action> Core<A> {
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
-    /// Returns true if a goal with that id could be accepted. Called before the user's callback is asked.
+    /// Returns true if a goal with that id could be accepted; otherwise logs why not. Called before the user's callback is asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
         self.log_refusal(id, checked)
@@ -87,7 +87,8 @@ impl<A: Action> Core<A> {
         false
     }
 
-    /// Accepts a goal. `None` if the server ended, or, since [`check`](Self::check), another goal took its id or the last place.
+    /// Accepts a goal. With `is_deferred`, its execution itself reports its beginning. Returns the time of acceptance and the
+    /// goal's handle; `None` if the server ended, or, since [`check`](Self::check), another goal took its id or the last place.
     pub(crate) fn accept(
         self: &Arc<Self>,
         id: GoalId,

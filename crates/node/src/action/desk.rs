@@ -42,7 +42,7 @@ impl<A: Action> Desk<A> {
         }
     }
 
-    /// Answers a request to cancel, after asking the user about each goal that it means.
+    /// Answers a request to cancel, after asking the user about each goal that it means and that is not canceling yet.
     pub(crate) fn cancel_goal(
         &self,
         responder: &Responder,
@@ -57,7 +57,7 @@ impl<A: Action> Desk<A> {
                 let is_any = !goals.is_empty();
                 let mut agreed = Vec::new();
                 for (id, stamp, state, kept) in goals {
-                    // The user's callback is asked only once for each goal.
+                    // The user's callback is not asked again about a goal that it has agreed to cancel.
                     if state == GoalState::Canceling || decide(id, &kept.goal) == CancelResponse::Accept {
                         agreed.push((GoalInfo { goal_id: id.into(), stamp }, kept));
                     } else {

@@ -14,7 +14,8 @@ pub(crate) enum News<A: Action> {
     Status(GoalStatusArray),
 }
 
-/// Counter of the feedback that goals' queues displaced, together with the feedback that the middleware's queue displaced.
+/// Counter of the feedback that goals' queues displaced: the losses of the entity, which also count what the middleware's queues
+/// displaced. Counts nothing before there is an entity.
 #[derive(Clone, Default)]
 pub(crate) struct Lost(Arc<OnceLock<Notifier>>);
 
@@ -31,7 +32,7 @@ impl Lost {
 pub(crate) struct Merged<F, S> {
     feedback: F,
     status: S,
-    /// The depth of the feedback's queue.
+    /// The depth of the feedback's queue: so many messages may be older than a status that is taken.
     depth: usize,
     /// A status that waits for older feedback, and how many feedback messages may still be older.
     held: Option<(GoalStatusArray, usize)>,

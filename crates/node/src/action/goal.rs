@@ -32,7 +32,7 @@ pub(crate) trait Outlet<A: Action>: Send + Sync {
     fn finish(&self, id: GoalId, event: GoalEvent, result: A::Result) -> Option<GoalState>;
 }
 
-/// A goal ended as canceled although nobody asked to cancel it.
+/// Error of [`GoalHandle::canceled`]: the goal was not canceling, and ended as aborted instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "goal {goal} of action `{action}` cannot end as canceled, since it is not canceling, and was aborted; look at \
@@ -97,7 +97,7 @@ impl<A: Action> GoalHandle<A> {
         self.outlet.execute(self.id());
     }
 
-    /// Returns true if the execution does not begin with the callback.
+    /// Returns true if the execution begins with [`execute`](Self::execute), not with the callback.
     pub(crate) fn is_deferred(&self) -> bool {
         self.kept.is_deferred
     }
@@ -135,7 +135,8 @@ impl<A: Action> GoalHandle<A> {
     /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// If no client asked to cancel the goal. The goal then ends as aborted, with this result.
+    /// If the goal is not canceling, because no client asked to cancel it or the server did not agree. The goal then ends as
+    /// aborted, with this result.
     pub fn canceled(self, result: A::Result) -> Result<(), NotCanceling> {
         let (action, goal) = (self.outlet.action().to_owned(), self.id());
         match self.finish(GoalEvent::Cancel, result) {

@@ -18,8 +18,8 @@ pub struct ActionServerOptions {
 }
 
 impl ActionServerOptions {
-    /// Returns the options of a server that executes up to 16 goals at once, has room for 1024, and keeps results for
-    /// 10 seconds.
+    /// Returns the options of a server that executes up to 16 goals at once, has room for 1024, and keeps results for 10 seconds
+    /// after the goals' ends.
     #[must_use]
     pub fn new(action: impl Into<String>) -> Self {
         Self {
@@ -32,9 +32,9 @@ impl ActionServerOptions {
         }
     }
 
-    /// Sets the prefix of the names that the server's entities have in messages, traces, chains and deployment files. The
-    /// default is the names of group and action. The entities are `arm/fibonacci/send_goal`, and likewise `cancel_goal`,
-    /// `get_result`, `execute` and `expire`.
+    /// Sets the prefix of the names that the server's entities have in messages, traces, chains and deployment files. The default
+    /// consists of the names of node, group and action, such as `arm/fibonacci` in the own group of node `arm`. The entities are
+    /// then `arm/fibonacci/send_goal`, and likewise `cancel_goal`, `get_result`, `execute` and `expire`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -57,9 +57,8 @@ impl ActionServerOptions {
         self
     }
 
-    /// Sets the number of goals that the server remembers; at least 1. If all of them are active, a new goal is rejected.
-    /// Otherwise a new goal takes the place of the goal that ended first, even if the result of that goal may still be
-    /// requested.
+    /// Sets the number of goals that the server remembers; at least 1. If none of them has ended, a new goal is rejected.
+    /// Otherwise a new goal takes the place of the goal that ended first, even if the result of that goal may still be requested.
     #[must_use]
     pub fn max_goals(mut self, count: usize) -> Self {
         self.max_goals = count.max(1);
@@ -98,15 +97,16 @@ impl ActionClientOptions {
     }
 
     /// Sets the prefix of the names that the client's entities have in messages, traces, chains and deployment files. The
-    /// entities are `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default is the names of group
-    /// and action. A client without a given group creates a group of that name, by default `action_client/` and the action.
+    /// entities are `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default consists of the names of
+    /// node, group and action. A client that is created on a node, not on a group, creates a group of that name, by default
+    /// `action_client/` and the action.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the priority of feedback and status.
+    /// Sets the priority of all entities of the client.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
@@ -129,7 +129,7 @@ impl From<&str> for ActionClientOptions {
     }
 }
 
-/// Returns the options of one of several entities, called `name` and then `part`.
+/// Returns the options of one of several entities, called `name/part`.
 pub(crate) fn entity(name: &str, part: &str, priority: Option<Priority>) -> Common {
     Common::named(format!("{name}/{part}"), priority)
 }

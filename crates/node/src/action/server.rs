@@ -37,7 +37,8 @@ pub enum ActionError {
     /// One of the action's topics could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The timer that forgets old results could not be created.
+    /// A timer could not be created: that of a server that forgets old results, or that of a client that waits for the last
+    /// feedback of a server that has gone.
     #[error(transparent)]
     Timer(#[from] TimerError),
     /// The group was removed, or its executor dropped.
@@ -66,8 +67,8 @@ pub enum CancelResponse {
     Accept,
 }
 
-/// Server that executes the goals of an action. It has three services, two topics, a timer and the executions, all of them
-/// ordinary entities of its group.
+/// Server that executes the goals of an action. Its three services, its timer and the executions are ordinary entities of its
+/// group. Feedback and status are published on two topics.
 ///
 /// Dropping the handle ends the server. Goals that have not ended are aborted, clients that wait for their results are
 /// told, and suspended executions are dropped. An execution that is running at this moment is not waited for;
@@ -261,9 +262,10 @@ macro_rules! assemble {
 impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
     /// Creates an action server. A plain `&str` is the action's name.
     ///
-    /// `handle_goal` decides about every goal that a client sends, and `handle_cancel` about every request to cancel a
-    /// goal that has not ended. Both get the group's payload, and should be quick. `execute` is an asynchronous
-    /// callback. It is called for every accepted goal, and ends it through its [`GoalHandle`].
+    /// `handle_goal` decides about each goal that a client sends, if there is [room](ActionServerOptions::max_goals) for it.
+    /// `handle_cancel` decides about each goal that a client asks to cancel, unless it is canceling already or has ended. Both
+    /// get the group's payload, and should be quick. `execute` is an asynchronous callback. It is called for every accepted goal,
+    /// and ends it through its [`GoalHandle`].
     ///
     /// While an execution awaits, other callbacks of the group run. So requests to cancel get through, and several
     /// goals are executed by turns. They share the payload: nobody else has it between two awaits, but it may have
@@ -345,8 +347,8 @@ impl Node {
 }
 
 impl On<'_, ReentrantGroup> {
-    /// Creates an action server on a reentrant group. On an executor with several threads, goals are executed and
-    /// requests answered at the same time.
+    /// Creates an action server on a reentrant group, see [`On::create_action_server`]. The callbacks have no payload. On an
+    /// executor with several threads, goals are executed and requests answered at the same time.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.

@@ -44,7 +44,7 @@ impl Signal {
 /// Future that resolves when the signal is given.
 pub(crate) struct Given {
     signal: Arc<Signal>,
-    /// Number of the future's waker.
+    /// Number of the future's waker; `None` before the first poll.
     number: Option<u64>,
 }
 

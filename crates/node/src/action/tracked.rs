@@ -26,13 +26,13 @@ struct Progress<F> {
     feedback: VecDeque<F>,
     waker: Option<Waker>,
     state: GoalState,
-    /// True if the server has reported the goal.
+    /// True if a status has had the goal.
     is_known: bool,
-    /// The time at which the server accepted it, if the server said so.
+    /// The time at which the server accepted the goal; `None` as long as the server has not told it.
     accepted: Option<Time>,
     /// The latest stamp in a status that does not contain this goal.
     others_until: Option<Time>,
-    /// True if the last server has gone since the goal was sent.
+    /// True if the last server went after the goal was sent, and before the goal's end was reported.
     is_orphan: bool,
     /// True if there will be no more feedback.
     has_ended: bool,
@@ -53,12 +53,12 @@ impl<F> Tracked<F> {
         self.id
     }
 
-    /// Returns the last reported state.
+    /// Returns the last reported state: accepted before the first report.
     pub(crate) fn state(&self) -> GoalState {
         self.lock().state
     }
 
-    /// Records that the server accepted the goal. Servers that do not say when give a stamp of zero.
+    /// Records that the server accepted the goal at the time `stamp`. A stamp of zero is of a server that does not tell the time.
     pub(crate) fn accept(&self, stamp: Time) {
         let mut progress = self.lock();
         progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
@@ -75,7 +75,8 @@ impl<F> Tracked<F> {
         (!was_wanted).then(|| FeedbackStream { tracked: Arc::clone(self) })
     }
 
-    /// Appends feedback. Returns the feedback that it displaced, and true if a stream existed for that.
+    /// Appends feedback, unless the goal's end was reported. At most `depth` messages are kept. Returns the one that this
+    /// displaced, if any, and true if a stream of the feedback exists, so that the displaced one is a loss.
     fn push(&self, feedback: F, depth: usize) -> Option<(F, bool)> {
         let mut progress = self.lock();
         if progress.has_ended {
@@ -89,7 +90,7 @@ impl<F> Tracked<F> {
         displaced.map(|displaced| (displaced, is_wanted))
     }
 
-    /// Updates the goal from a status, which lists all goals of the server.
+    /// Updates the goal from a status, which lists all goals that one server remembers.
     fn hear(&self, statuses: &GoalStatusArray) {
         let mut status = statuses.status_list.iter();
         let status = status.find(|status| GoalId::from(status.goal_info.goal_id) == self.id);
@@ -137,7 +138,7 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-/// Goals of a client that still have a handle.
+/// Goals of a client to which a handle, a feedback stream or a future still refers.
 pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
 
 struct Known<F> {
@@ -235,15 +236,15 @@ impl<A: Action> Drop for Router<A> {
     }
 }
 
-/// Feedback of one goal, in the order of arrival. The stream ends once the server reported the end of the goal, once the server
-/// has been gone for a second, or once the client was dropped.
+/// Feedback of one goal, in the order of arrival. The stream ends once the server has reported the end of the goal or has
+/// forgotten the goal, once the last server has been gone for a second, or once the client or its executor was dropped.
 ///
 /// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
-/// Feedback that arrives after the goal's end is dropped. If the client's executor is later than the server's [result
-/// timeout](super::ActionServerOptions::result_timeout), the client may never learn that the goal has ended; await the
-/// [result](super::ClientGoalHandle::result) beside the feedback where possible.
+/// Feedback that arrives after the report of the goal's end is dropped. If the client's executor takes the report later than the
+/// server's [result timeout](super::ActionServerOptions::result_timeout) after the end, the client may never learn that the goal
+/// has ended. So await the [result](super::ClientGoalHandle::result) beside the feedback where possible.
 ///
 /// ```
 /// use rospin::{Action, FeedbackStream};

@@ -9,7 +9,7 @@ const ZENOH: &str = "zenoh::";
 /// The levels that `--log-level` sets.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LogLevels {
-    /// The level of loggers without an own one; `info` if it is not set, as in rcl.
+    /// The level of loggers without an own one. `None` is `info`, as in rcl, and `error` for Zenoh's loggers.
     default: Option<LevelFilter>,
     /// Loggers with levels of their own. The last one of a name counts.
     loggers: Vec<(String, LevelFilter)>,
@@ -54,7 +54,8 @@ impl LogLevels {
     }
 }
 
-/// Returns the level of that name in any case. `fatal` is `error`, because the crate `log` has no such level.
+/// Returns the level of that name, in upper or lower case. `fatal` is `error`, because the crate `log` has no such level, and
+/// `unset` is `info`, the default.
 fn level(name: &str) -> Result<LevelFilter, String> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "unset" | "info" => LevelFilter::Info,

@@ -13,7 +13,7 @@ pub(crate) use rule::{NameKind, RemapRule, Remaps, node_name};
 
 /// Option at which the arguments for ROS begin.
 const BEGIN: &str = "--ros-args";
-/// Argument at which they end.
+/// Argument at which the arguments for ROS end.
 const END: &str = "--";
 
 /// Errors of arguments that are for ROS.
@@ -139,7 +139,7 @@ impl RosArguments {
         }
     }
 
-    /// Takes an option for ROS, with its value.
+    /// Takes an option for ROS, with its value, which is the next argument of `following`.
     fn option(
         &mut self,
         option: String,
@@ -207,8 +207,9 @@ impl RosArguments {
     }
 
     /// Returns the level from which on a logger logs. Names of loggers have dots for slashes, such as `robot.talker`. Without an
-    /// own level, a logger has that of `robot`, and `robot` that of `--log-level LEVEL` or `info`. Modules of Rust, whose names
-    /// have two colons, are loggers likewise. Those of the crate `zenoh` log errors only unless a level is set.
+    /// own level, `robot.talker` has that of `robot`, and `robot` that of `--log-level LEVEL`, or `info` if there is none.
+    /// Modules of Rust, whose names have two colons, are loggers likewise. Those of the crate `zenoh` log errors only unless a
+    /// level is set.
     #[must_use]
     pub fn log_level(&self, logger: &str) -> LevelFilter {
         self.levels.of(logger)
@@ -237,7 +238,8 @@ impl RosArguments {
         self.remarks.iter().map(String::as_str)
     }
 
-    /// Returns the level from which on a node's logger logs: that of the arguments, or any if they set none.
+    /// Returns the level from which on a node's logger logs: that of the arguments, or `Trace`, for all records, if the arguments
+    /// set no level at all.
     pub(crate) fn node_log_level(&self, logger: &str) -> LevelFilter {
         if self.levels.is_set() { self.levels.of(logger) } else { LevelFilter::Trace }
     }

@@ -23,7 +23,7 @@ enum Scope {
 /// A remapping rule.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RemapRule {
-    /// The name, without its namespace, of the only node that the rule is for.
+    /// The name, without its namespace, of the only node that the rule is for; `None` stands for all nodes.
     node: Option<String>,
     scope: Scope,
     to: String,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// A kind of return value.
 pub trait Returned: 'static {
-    /// The value that the caller gets.
+    /// The return value, converted by [`Returns::value`].
     type Value;
 }
 

@@ -15,7 +15,7 @@ use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetType
 use crate::names::NameError;
 use crate::node::Node;
 
-/// Time that discovery may take until the node of a publisher is known, and its service is matched.
+/// Time that discovery may take until the node of a publisher is known, and again until the node's service is matched.
 const DISCOVERY: Duration = Duration::from_secs(3);
 
 /// Pause before the graph is looked at again, for facts that it does not announce.
@@ -38,7 +38,7 @@ pub enum AskTypeError {
     SeveralTypes {
         /// The topic.
         topic: String,
-        /// Their types.
+        /// The types of its publishers.
         types: Vec<String>,
     },
     /// The nodes of the publishers are unknown, so none can be asked.
@@ -78,8 +78,8 @@ impl Node {
     /// [`serve_type_descriptions`](Self::serve_type_descriptions) has an example.
     ///
     /// # Errors
-    /// If the topic's name is invalid, its publishers have several types, or none of them answers. That takes up to
-    /// some seconds for each node.
+    /// If the topic's name is invalid, its publishers have several types, their nodes stay unknown, or none of these answers with
+    /// the type. That takes up to some seconds for each node.
     pub fn message_type_of(
         &self,
         executor: &ExecutorHandle,
@@ -101,7 +101,8 @@ impl Node {
     }
 }
 
-/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known.
+/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known. Waits until somebody
+/// publishes.
 async fn publishers(
     node: &Node,
     executor: &ExecutorHandle,

@@ -89,7 +89,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the types are served already, or the middleware refuses.
+    /// If the types are served already, the middleware refuses, or the executor was dropped.
     pub fn serve_type_descriptions(&self, executor: &ExecutorHandle) -> Result<TypeDescriptionServer, ServeTypesError> {
         let node = self.fully_qualified_name();
         if !self.known().begin_to_serve() {

@@ -20,7 +20,8 @@ impl Decode for DynamicSeed {
 }
 
 impl Node {
-    /// Prepares a subscription of that type. From then on the node can describe the type to others.
+    /// Prepares a subscription of that type. With `with_origins`, its messages come with what a
+    /// [`MessageInfo`](crate::MessageInfo) needs. From then on the node can describe the type to others.
     pub(crate) fn dynamic_draft(
         &self,
         group: &dyn Group,

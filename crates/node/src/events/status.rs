@@ -20,7 +20,7 @@ pub struct MatchedStatus {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct IncompatibleQos {
-    /// First policy that does not fit, of the last such end.
+    /// Policy that does not fit, of the last such end. Of several policies, it is the first one in the order of [`QosPolicy`].
     pub policy: QosPolicy,
     /// How often such an end was found so far. DDS may find an end twice that comes while this one is created.
     pub total: u64,

@@ -29,7 +29,7 @@ pub struct Endpoint {
     pub name: String,
     /// Name of its type, such as `std_msgs/msg/String`.
     pub type_name: String,
-    /// Hash of its type, `RIHS01_` and 64 digits.
+    /// Hash of its type, `RIHS01_` and 64 digits. `None` is also a type without a hash.
     pub type_hash: Option<String>,
     /// Fully qualified name of its node.
     pub node: Option<String>,

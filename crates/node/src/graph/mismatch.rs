@@ -83,8 +83,9 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
     Some((format!("{one}, {other}"), text))
 }
 
-/// Returns the policy by which one end does not offer all that the other one demands, and the text for the log. By the rules of
-/// DDS this keeps the two apart.
+/// Returns the first policy by which `offers` does not offer all that `asks` demands, and the text for the log; `None` if there
+/// is none. By the rules of DDS this keeps the two apart. Where ends are matched by hash, only durability and reliability are
+/// compared, because the two communicate nevertheless.
 fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     if asks.kind != EndpointKind::Subscription {
         return None;

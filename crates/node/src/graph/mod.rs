@@ -30,9 +30,9 @@ use crate::names::TypeName;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum GraphChange {
-    /// A node appeared, and no other node had its name.
+    /// A node of that fully qualified name appeared, and no other node had the name.
     NodeCame(String),
-    /// The last node of that name disappeared.
+    /// The last node of that fully qualified name disappeared.
     NodeWent(String),
     /// A publisher, subscription, server or client appeared. Its [node](Endpoint::node) may be unknown yet, if the
     /// middleware learns it by other means.
@@ -164,7 +164,8 @@ impl Graph {
         self.change(|state| [state.endpoint_went(&Id::Others(id.to_vec()))]);
     }
 
-    /// Sets the node of a publisher, subscription, server or client of another process. Watchers are not notified.
+    /// Sets the node of a publisher, subscription, server or client of another process, by the node's fully qualified name. Does
+    /// nothing if the graph has no such entry. Watchers are not notified.
     pub fn endpoint_belongs_to(&self, id: &[u8], node: &str) {
         let id = Id::Others(id.to_vec());
         let mut state = self.lock();

@@ -72,11 +72,12 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
     }
 
-    /// Requests a transition. It runs on the node's group, after the transitions that were requested before, even if
-    /// the future is dropped. The future resolves to the state that the node is in afterwards.
+    /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for
+    /// before, even if the future is dropped. The future resolves to the state that the node is in afterwards. At most 16
+    /// requests wait.
     ///
-    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of the node's own
-    /// group must not await the future: the transition waits for that callback to end.
+    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must not await
+    /// the future: the transition waits for the callback to end.
     pub fn request(
         &self,
         transition: Transition,

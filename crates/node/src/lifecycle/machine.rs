@@ -68,7 +68,7 @@ impl State {
         self as u8
     }
 
-    /// Returns the state with that number.
+    /// Returns the state with that number, or `None` if ROS 2 defines none.
     #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.id() == id)

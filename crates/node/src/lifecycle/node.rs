@@ -16,10 +16,9 @@ use crate::ros::Ros;
 
 /// Managed node: a [`Node`](crate::Node), and a callback group of its own whose payload implements [`Lifecycle`].
 ///
-/// The node starts unconfigured, before any callback has run. Transitions are requested through the services that ROS
-/// 2's tools use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The
-/// services that only query the state are in a group `lifecycle` of their own, so an executor with several threads
-/// answers them during a transition.
+/// The node starts unconfigured, before any callback has run. Transitions are requested through the service that ROS 2's tools
+/// use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The services that only
+/// query the state are in a group `lifecycle` of their own, so an executor with several threads answers them during a transition.
 ///
 /// Dropping it removes the node's group with its payload and all entities on it. No transition starts after that. One
 /// that is running is not waited for, and runs to its end.

@@ -18,7 +18,7 @@ use crate::message::Service;
 use crate::middleware::ClientEnd;
 use crate::names::FullName;
 
-/// The link of a client to its server.
+/// The link of a client to the servers of its service.
 pub(crate) struct ClientLink<S: Service> {
     service: Arc<str>,
     end: End<S>,

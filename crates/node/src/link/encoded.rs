@@ -16,10 +16,10 @@ use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
 use crate::terms::Terms;
 
-/// The way of encoded messages to a subscription.
+/// The parts of a subscription through which encoded messages reach it.
 pub(super) struct Encoded {
     pub(super) end: Arc<LocalEnd>,
-    /// The middleware's subscription, which is kept here.
+    /// The middleware's subscription, which receives until it is dropped; `None` without a middleware.
     pub(super) reader: Option<Box<dyn Send>>,
     pub(super) queue: EncodedQueue,
     pub(super) matches: Box<dyn Matches>,
@@ -92,7 +92,8 @@ impl EncodedQueue {
         self.inbox.oldest_arrival()
     }
 
-    /// Drops the oldest messages of both queues beyond the depth, first of all those whose lifespan is over.
+    /// Drops the oldest messages of this queue and `other` beyond the depth that the two share, first of all encoded ones whose
+    /// lifespan is over.
     pub(super) fn make_room(&mut self, other: &dyn CountedQueue) {
         let count = self.inbox.len();
         if count == 0 {

@@ -1,4 +1,4 @@
-//! The last messages of a topic, by time.
+//! The messages of a topic with the newest stamps, to be looked up by time.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -168,10 +168,11 @@ impl<M> Deref for TopicCache<M> {
 }
 
 impl<G: Group> On<'_, G> {
-    /// Creates a subscription that keeps the last `size` messages of a topic, at least one, in a [`Cache`].
+    /// Creates a subscription that keeps the `size` messages of a topic with the newest stamps, at least one, in a [`Cache`].
     ///
-    /// A message is in the cache once the executor has picked the subscription. It precedes the callbacks that look it up if its
-    /// priority is higher. When ROS time jumps back, or changes its source, the cache is cleared.
+    /// A message is in the cache once the executor has picked the subscription. Give the subscription a higher priority than the
+    /// callbacks that look messages up, so that it runs before them. When ROS time jumps back, or changes its source, the cache
+    /// is cleared.
     ///
     /// ```
     /// use rospin::msgs::std_msgs::msg::Header;
@@ -204,7 +205,8 @@ impl<G: Group> On<'_, G> {
 }
 
 impl Node {
-    /// Creates a subscription on the node's own group that keeps the last `size` messages of a topic. See [`On::create_cache`].
+    /// Creates a subscription on the node's own group that keeps the `size` messages of a topic with the newest stamps. See
+    /// [`On::create_cache`].
     ///
     /// # Errors
     /// Those of [`On::create_cache`], and if the node's [`Ros`](crate::Ros) was dropped.

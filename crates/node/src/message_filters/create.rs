@@ -17,7 +17,7 @@ use crate::group::{Group, OwnGroup};
 use crate::node::Node;
 use crate::on::On;
 
-/// The part of [`Sets`]' batch, in messages, of an input that keeps all messages.
+/// Number of messages that an input without a depth, which keeps all messages, adds to the batch of [`Sets`].
 const BATCH_OF_KEEP_ALL: usize = 100;
 
 impl<G: Group> On<'_, G> {

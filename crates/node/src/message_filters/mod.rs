@@ -1,12 +1,13 @@
 //! Messages that belong together: synchronizers and caches, ROS's `message_filters`.
 //!
 //! A synchronizer subscribes to several topics, and gives its callback a tuple of messages whose stamps fit. Its entity has one
-//! name, one priority and one queue for each topic. Messages are matched when an executor's thread takes from it, so no lock, no
-//! hidden thread and no other callback is involved.
+//! name and one priority, and a queue for each topic. Messages are matched when an executor's thread takes from it, so no lock,
+//! no hidden thread and no other callback is involved.
 //!
 //! - [`SynchronizerOptions::exact_time`] matches equal stamps.
-//! - [`SynchronizerOptions::approximate_time`] finds the sets of the least span, by the algorithm of ROS's `ApproximateTime`.
-//! - A [`Cache`] keeps the last messages of a topic, to be looked up by time.
+//! - [`SynchronizerOptions::approximate_time`] finds the sets of the least span, where a later end counts more, by the algorithm
+//!   of ROS's `ApproximateTime`.
+//! - A [`Cache`] keeps the messages of a topic with the newest stamps, to be looked up by time.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -33,9 +34,10 @@
 //!
 //! # Messages without a match
 //!
-//! Every message that is in no set is counted, by entity and topic: [`LossCause::Unmatched`](rospin_engine::LossCause::Unmatched)
-//! and [`Synchronizer::unmatched`]. If there was no set at all yet, the log names the topics, what came on them, and their newest
-//! stamps.
+//! Every message that is in no set of the callback is counted, by entity and topic:
+//! [`LossCause::Unmatched`](rospin_engine::LossCause::Unmatched) and [`Synchronizer::unmatched`]. If there is no set by the time
+//! that as many messages of a topic are counted as the synchronizer holds of it, the log names the topics, what came on them, and
+//! their newest stamps.
 //!
 //! A callback gets such messages, too, if its tuple says so. The callback of `(Arc<Image>, Option<Arc<Imu>>)` gets all images,
 //! with `None` if no `Imu` fits. The callback of `(Option<Arc<Image>>, Option<Arc<Imu>>)` gets everything.

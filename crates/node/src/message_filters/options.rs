@@ -96,7 +96,7 @@ impl SynchronizerOptions {
     }
 }
 
-/// A topic of a synchronizer or a cache, with its quality of service. A plain `&str` is the topic.
+/// A topic of a synchronizer, with its quality of service. A plain `&str` is the topic.
 #[derive(Clone, Debug)]
 pub struct SyncInput {
     pub(super) topic: String,
@@ -133,8 +133,9 @@ impl SyncInput {
         self
     }
 
-    /// Promises that stamps of this topic's messages are at least that far apart. It changes no set of approximate time, but lets
-    /// the synchronizer decide sets earlier. If the promise is broken, the log says so once, and a set may not be the best one.
+    /// Promises that stamps of successive messages of this topic are at least that far apart; zero, the default, promises
+    /// nothing. It changes no set of approximate time, but lets the synchronizer decide sets earlier. If the promise is broken,
+    /// the log says so once, and a set may not be the best one.
     ///
     /// Without it, a set may wait for the next message of the topic whose message is the oldest of the set. A bound of at least
     /// twice the set's span saves this wait. Topics of similar rates all need one, since each may have the oldest message. Stamps

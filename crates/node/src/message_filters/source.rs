@@ -93,7 +93,8 @@ pub(super) struct Sets<S> {
     decided: VecDeque<Set<AnyMessage>>,
     /// Memory for the sets that one message decides. It is empty between two messages.
     new: Vec<Set<AnyMessage>>,
-    /// The number of messages that are taken at most before other entities get their turn.
+    /// The number of messages that all inputs hold together. A take matches at most one message more before other entities get
+    /// their turn.
     batch: usize,
     counts: Arc<Counts>,
     watch: Watch,
@@ -114,7 +115,7 @@ impl<S: MessageSet> Sets<S> {
         Self { inputs, matching, decided, new, batch, counts, watch, notifier: None, set: PhantomData }
     }
 
-    /// Takes the oldest message of all inputs and matches it. Returns false if there is none.
+    /// Takes the oldest message of all inputs and matches it. Returns false if no input has one.
     fn match_one(&mut self) -> Result<bool, TakeError> {
         let arrivals = self.inputs.iter().enumerate().filter_map(|(at, input)| Some((input.oldest_arrival()?, at)));
         if let Some((_, oldest)) = arrivals.min()

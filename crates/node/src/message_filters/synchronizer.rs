@@ -47,8 +47,9 @@ impl Synchronizer {
         self.counts.unmatched[input].load(Ordering::Relaxed)
     }
 
-    /// Returns the number of messages of all topics that were lost for that cause: those that were
-    /// [unmatched](LossCause::Unmatched), and those that found the queue of a subscription [full](LossCause::QueueFull).
+    /// Returns the number of messages of all topics that were lost for that cause, such as those that were
+    /// [unmatched](LossCause::Unmatched), or that newer ones displaced from the [full](LossCause::QueueFull) queue of a
+    /// subscription.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.entity.lost(cause)

@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// Warns if messages were dropped and there was no set yet.
+    /// Warns if there was no set yet, and at least `queue_size` messages of an input were in none.
     pub(super) fn see_unmatched(&self, counts: &Counts) {
         let is_full = |unmatched: u64| unmatched >= self.queue_size as u64;
         if counts.matched.load(Ordering::Relaxed) > 0

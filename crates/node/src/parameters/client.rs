@@ -190,7 +190,7 @@ impl ParameterClient {
     /// [`ParameterValue`] for any type.
     ///
     /// # Errors
-    /// If the call fails, or the parameter has another type.
+    /// If the call fails, or the parameter has another type, no value, or is not declared.
     pub fn get_one<T: ParameterVariant>(
         &self,
         name: &str,
@@ -204,7 +204,8 @@ impl ParameterClient {
         }
     }
 
-    /// Returns the types of these parameters, in that order. A parameter without a value has the type `None`.
+    /// Returns the types of these parameters, in that order. A parameter that is not declared or has no value has the type
+    /// `None`; nodes of rclcpp return no types at all if one is not declared.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.

@@ -18,9 +18,9 @@ impl Node {
     /// Declares a parameter. A plain value is its default. Its type cannot change later, unless it is a
     /// [`ParameterValue`].
     ///
-    /// The initial value is the [override](crate::NodeOptions::parameter_override) of the node's options, or else the
-    /// default. The [on-set callbacks](Self::add_on_set_parameters_callback) must accept it. Locks for a moment, and
-    /// allocates.
+    /// The initial value is the override of the node's [options](crate::NodeOptions::parameter_override), or else of a parameter
+    /// file or the program's [arguments](crate::RosArguments), or else the default. The [on-set
+    /// callbacks](Self::add_on_set_parameters_callback) must accept it. Locks for a moment, and allocates.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, Node, NodeOptions, ParameterOptions, Ros};
@@ -34,7 +34,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the name is declared already, the range is invalid, or the initial value is missing, of another type, out of
+    /// If the name is empty or declared already, the range is invalid, or the initial value is missing, of another type, out of
     /// range or rejected by a callback.
     pub fn declare_parameter<T: ParameterVariant>(
         &self,
@@ -84,9 +84,10 @@ impl Node {
         self.store().descriptor(name)
     }
 
-    /// Returns the names that are equal to one of the prefixes, or begin with it and a dot; without prefixes, all
-    /// names. Names with `depth` or more dots after the prefix are left out, unless `depth` is
-    /// [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE).
+    /// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it: with depth 1, `pid.p` is below
+    /// `pid`, and `pid.p.max` is too deep. Without prefixes, returns the names of at most `depth` parts.
+    /// [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE) is no limit. The result also has the beginnings of these names, up to their
+    /// last dots.
     #[must_use]
     pub fn list_parameters(&self, prefixes: &[&str], depth: u64) -> ListParametersResult {
         list(self.store().names(), prefixes, depth)

@@ -32,7 +32,7 @@ pub(super) struct Spec {
     pub(super) range: Option<RangeSpec>,
 }
 
-/// Range of a parameter, by type.
+/// Range of a parameter, by type, ends included. A step of zero allows all values of the range.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RangeSpec {
     Integer { from: i64, to: i64, step: u64 },
@@ -161,7 +161,7 @@ impl<T: Ranged> From<RangeToInclusive<T::End>> for ParameterRange<T> {
 }
 
 impl RangeSpec {
-    /// Checks the range, and returns its problem.
+    /// Checks the range. The error is its problem.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match *self {
             Self::Integer { from, to, .. } if from > to => Err("it ends before it begins"),
@@ -211,7 +211,8 @@ fn nearly_equal(a: f64, b: f64) -> bool {
 }
 
 impl Spec {
-    /// Returns the description for other nodes.
+    /// Returns the description for other nodes. `kind` is `None` for a parameter of dynamic type, whose value has the type number
+    /// `code` now.
     pub(super) fn descriptor(&self, name: &str, kind: Option<ParameterKind>, code: u8) -> ParameterDescriptor {
         let mut descriptor = ParameterDescriptor {
             name: name.to_owned(),

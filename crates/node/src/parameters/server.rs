@@ -91,11 +91,11 @@ impl Drop for Events {
 }
 
 impl Node {
-    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. The main executor does that for every
-    /// node by default; this method has `executor` do it instead. It answers the services
-    /// `~/get_parameters`, `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`,
-    /// `~/describe_parameters` and `~/list_parameters`, in a group called `parameters`, which a deployment file can
-    /// move. When others set parameters, the node's pre-set and on-set callbacks run there.
+    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. By default, the executor of the node's own group
+    /// does that; this method has `executor` do it instead. It answers the services `~/get_parameters`, `~/get_parameter_types`,
+    /// `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and `~/list_parameters`, in a group called
+    /// `parameters`, which a deployment file can move. When others set parameters, the node's pre-set and on-set callbacks run
+    /// there.
     ///
     /// From then on changes are published on `/parameter_events`. The first event has all parameters that are declared
     /// already.
@@ -121,7 +121,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the parameters are served already, the middleware refuses, or the executor was dropped.
+    /// If another [`ParameterServer`] of the node exists, `use_sim_time` is declared with another type than `bool`, the
+    /// middleware refuses, or the executor was dropped.
     pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
         self.standard.end_parameters();
         let store = self.store();

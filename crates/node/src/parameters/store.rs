@@ -54,7 +54,7 @@ impl Entry {
         Arc::ptr_eq(&self.slot, slot)
     }
 
-    /// Checks that the parameter may have the value: not read-only, of its type, in its range.
+    /// Checks that the value is of the parameter's type and in its range.
     fn check(&self, name: &str, value: &ParameterValue) -> Result<(), SetParameterError> {
         check_value(name, self.kind, self.is_optional, &self.spec, value)
     }
@@ -210,7 +210,8 @@ impl Store {
         self.change(&settings, |reason| reason, check, |state| state.set(&settings))
     }
 
-    /// Checks a change, runs the on-set callbacks, and applies it.
+    /// Checks a change, runs the on-set callbacks with `settings`, and applies it. `check` and `make` check and apply it under
+    /// the lock; `refused` converts the error of a callback.
     fn change<E>(
         &self,
         settings: &[ParameterSetting],
@@ -298,7 +299,7 @@ impl Store {
 }
 
 impl State {
-    /// Checks that the parameter exists and may have the value.
+    /// Checks that the parameter exists, is not read-only, and may have the value.
     fn check(&self, setting: &ParameterSetting) -> Result<(), SetParameterError> {
         let ParameterSetting { name, value } = setting;
         let Some(entry) = self.parameters.get(name) else {

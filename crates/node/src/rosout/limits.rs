@@ -9,7 +9,7 @@ use log::Record;
 /// Place in the code where a record was made.
 type Place = (Option<String>, Option<u32>);
 
-/// The last time that a record of each place was logged, by the kind of limit.
+/// The last time that a record of each place was logged, or skipped as the first one, by the kind of limit.
 #[derive(Debug, Default)]
 pub(super) struct Limits(Mutex<HashMap<(Place, Limit), Instant>>);
 

@@ -82,9 +82,9 @@ impl Node {
         Logger::new(Arc::clone(self.records()))
     }
 
-    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. The main executor
-    /// does that for every node by default; this method has `executor` do it instead. The entity is in a group called `rosout`,
-    /// which a deployment file can move.
+    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. By default, the
+    /// executor of the node's own group does that; this method has `executor` do it instead. The entity is in a group called
+    /// `rosout`, which a deployment file can move.
     ///
     /// Late transient local subscriptions get the last 1000 records.
     ///
@@ -109,7 +109,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the records are published already, the middleware refuses, or the executor was dropped.
+    /// If another [`Rosout`] of the node exists, the middleware refuses, or the executor was dropped.
     pub fn publish_rosout(&self, executor: &ExecutorHandle) -> Result<Rosout, RosoutError> {
         self.standard.end_rosout();
         let records = self.records();

@@ -16,7 +16,7 @@ use super::id::GoalId;
 use super::state::{GoalEvent, GoalState};
 use crate::interfaces::builtin_interfaces::Time;
 
-/// Number of requests for one goal's result that wait at most. A newer one displaces the oldest.
+/// Number of requests for one goal's result that wait at most, until the goal ends. A newer one displaces the oldest.
 pub(crate) const WAITING: usize = 64;
 
 /// The goals of a server, in the order in which they were accepted. `T` is the data of a goal, `R` its result, and `W`
@@ -27,7 +27,7 @@ pub(crate) struct Book<T, R, W> {
     retention: Duration,
 }
 
-/// A goal.
+/// A goal, with the clients that wait for its result.
 #[derive(Debug)]
 pub(crate) struct Entry<T, R, W> {
     pub(crate) id: GoalId,
@@ -69,23 +69,25 @@ pub(crate) enum Asked<R, W> {
     Unknown(W),
     /// The goal has ended in this state, with this result.
     Ended(W, GoalState, Arc<R>),
-    /// The goal has not ended; the request waits. If it displaced an older request, that one gets no answer.
+    /// The goal has not ended, and the request waits. `Some` has an older request that it displaced, which gets no answer.
     Waits(Option<W>),
 }
 
 /// The goals that a request to cancel means.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Selected<T> {
-    /// A goal that does not exist.
+    /// The request names a goal and no time, and the book does not have the goal.
     Unknown,
-    /// A goal that has ended.
+    /// The request names a goal and no time, and the goal has ended.
     Terminated,
-    /// These goals, which have not ended. The list may be empty if the request did not name a goal.
+    /// All goals that the request means and that have not ended. The list may be empty, unless the request names a goal and no
+    /// time.
     Active(Vec<(GoalId, Time, GoalState, T)>),
 }
 
 impl<T: Clone, R, W> Book<T, R, W> {
-    /// Returns a book with room for that many goals, at least one, which keeps ended goals for that long.
+    /// Returns a book with room for `room` goals, at least one. It keeps a goal that has ended for `retention`, unless a new one
+    /// needs its place.
     pub(crate) fn new(room: usize, retention: Duration) -> Self {
         Self { goals: Vec::new(), room: room.max(1), retention }
     }
@@ -119,7 +121,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         ended.min().map(|(_, index)| index)
     }
 
-    /// Applies an event that does not end the goal. Returns true if the goal's state allowed it.
+    /// Applies an event that does not end the goal. Returns true if the book has the goal and the goal's state allowed the event.
     pub(crate) fn apply(&mut self, id: GoalId, event: GoalEvent) -> bool {
         let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
             return false;
@@ -133,8 +135,9 @@ impl<T: Clone, R, W> Book<T, R, W> {
         }
     }
 
-    /// Ends a goal. `None` if it has ended already or does not exist. A goal whose execution had not begun counts as
-    /// begun. A goal that ends as canceled although nobody asked to cancel it ends as aborted.
+    /// Ends a goal. Returns its last state, and the clients that wait for its result; `None` if the goal has ended already or
+    /// does not exist. A goal whose execution had not begun counts as begun. A goal that should end as canceled, and is not
+    /// canceling, ends as aborted.
     pub(crate) fn finish(
         &mut self,
         id: GoalId,
@@ -146,7 +149,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Some(entry.finish(event, result, now))
     }
 
-    /// Aborts all goals that have not ended.
+    /// Aborts all goals that have not ended. Returns the clients that wait for their results.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
         active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()
@@ -199,7 +202,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         self.goals.extract_if(.., is_over).collect()
     }
 
-    /// Returns when the next goal's retention time is over.
+    /// Returns when the next goal's retention time is over; `None` if no goal has ended.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.since + self.retention).min()
     }

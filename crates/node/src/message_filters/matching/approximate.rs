@@ -1,4 +1,5 @@
-//! Approximate time: the algorithm of ROS's `ApproximateTime`, which finds the sets of the least span.
+//! Approximate time: the algorithm of ROS's `ApproximateTime`, which finds the sets of the least span, with a
+//! [penalty](Limits::age_penalty) on later ends.
 //!
 //! Once each input has a message, the latest of the oldest messages is the *pivot*. The next set contains the pivot: a set
 //! without it would contain a later message of the same input, and leave out the pivot and all that could go with it. The search
@@ -120,7 +121,7 @@ impl<T> Approximate<T> {
         Self { queues, candidate: None, penalty: Penalty::new(limits.age_penalty), limits }
     }
 
-    /// Drops the oldest message of an input.
+    /// Drops the oldest message of an input, and appends it to `decided` as an incomplete set.
     fn drop_first(&mut self, input: usize, decided: &mut Vec<Set<T>>) {
         let inputs = self.queues.len();
         let first = self.queues[input].messages.pop_front();

@@ -118,7 +118,7 @@ impl ParameterFile {
         Ok(read)
     }
 
-    /// Reads the nodes below a namespace.
+    /// Reads the nodes below a namespace. The error is the place and the problem.
     fn nodes(&mut self, namespace: &str, yaml: Yaml) -> Result<(), (String, String)> {
         let entries = match yaml {
             Yaml::Mapping(entries) => entries,
@@ -189,7 +189,7 @@ fn matches(pattern: &[&str], name: &[&str]) -> bool {
     pattern[at..].iter().all(|rest| *rest == "**")
 }
 
-/// Reads the parameters below `prefix`.
+/// Reads the parameters whose names begin with `prefix`; all of them if it is empty. The error is the place and the problem.
 fn collect(prefix: &str, yaml: Yaml, parameters: &mut Vec<(String, ParameterValue)>) -> Result<(), (String, String)> {
     if let Yaml::Mapping(entries) = yaml {
         for (key, below) in entries {
