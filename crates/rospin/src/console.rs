@@ -10,7 +10,7 @@ use rospin_node::RosArguments;
 /// The form of a line unless `RCUTILS_CONSOLE_OUTPUT_FORMAT` has another one.
 const FORMAT: &str = "[{severity}] [{time}] [{name}]: {message}";
 
-/// Makes log records appear on the console, unless the program has a logger of its own or the arguments say otherwise.
+/// Installs the console as the program's logger, unless the program has a logger already or the arguments disable the console.
 pub(crate) fn install(arguments: &RosArguments) {
     if !arguments.logs_to_console() {
         return;
@@ -108,7 +108,7 @@ const fn severity(level: Level) -> &'static str {
     }
 }
 
-/// Returns the number of the color that rcutils has for a level.
+/// Returns the terminal's number of the color that rcutils has for a level; `None` is no color.
 const fn color(level: Level) -> Option<u8> {
     match level {
         Level::Error => Some(31),

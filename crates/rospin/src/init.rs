@@ -24,8 +24,8 @@ pub enum Middlewares {
 }
 
 impl Middlewares {
-    /// Returns the middleware that `RMW_IMPLEMENTATION` selects. If it is not set, returns the one that the program
-    /// was built with: DDS, else Zenoh, else none.
+    /// Returns the middleware that `RMW_IMPLEMENTATION` selects. If it is not set, or empty, returns the one that the program was
+    /// built with: DDS, else Zenoh, else [`InProcess`](Self::InProcess).
     ///
     /// # Errors
     /// If `RMW_IMPLEMENTATION` has an unknown value.
@@ -115,7 +115,7 @@ pub enum InitError {
 /// - Writes log records to the console as rclcpp does, unless the program has a logger already.
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
 /// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with.
-/// - Halts all executors on SIGINT or SIGTERM. One more signal, a second or more later, ends the process at once.
+/// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the process at once.
 ///
 /// # Errors
 /// If an argument or a deployment file is invalid, the middleware is unknown or not built in or cannot be started, or

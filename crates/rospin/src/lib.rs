@@ -22,9 +22,8 @@
 //!
 //! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
 //!   creates nodes.
-//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time,
-//!   unless they are created [`on`](Node::on) a callback group of their own. The module [`callback`] lists the forms
-//!   that a callback may have.
+//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time, unless they are
+//!   created [`on`](Node::on) other callback groups. The module [`callback`] lists the forms that a callback may have.
 //! - A [`CallbackGroup`] has a payload that its callbacks share without a lock. Callbacks of a [`ReentrantGroup`] may
 //!   run at the same time.
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first one halts all executors, a later one ends the process.
+//! SIGINT and SIGTERM: the first one halts all executors, one that comes more than a second after it ends the process.
 
 use std::io;
 use std::thread;

@@ -38,9 +38,9 @@ use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
 };
 
-/// The most callbacks that may run at one instant of the clock.
+/// The most callbacks that one [`Harness::run`] may run, all of them at one instant of the clock.
 const CALLBACKS_AT_ONCE_MAX: usize = 100_000;
-/// The most messages that a recording takes between two steps.
+/// Depth of a recording's queue: the most messages that can wait for it at one instant of the clock.
 const RECORDED_MAX: usize = CALLBACKS_AT_ONCE_MAX;
 
 /// Reasons for which a test could not continue.
@@ -64,10 +64,11 @@ pub enum HarnessError {
         /// Time since the beginning.
         at: Duration,
     },
-    /// The future did not resolve, or the condition did not become true, within this time.
+    /// The future did not resolve, or the condition did not become true, within this time, the limit that the test set.
     #[error("it has not come after {0:?}")]
     TooLate(Duration),
-    /// The future or the condition can never be fulfilled, after this time: nothing is ready, and no timer is due.
+    /// The future or the condition can never be fulfilled: nothing is ready, and no timer or sleep will be due. The time is that
+    /// since the beginning.
     #[error("it cannot come: {0:?} since the beginning, nothing is ready and nothing is due any more")]
     Nothing(Duration),
 }
@@ -96,7 +97,7 @@ impl Harness {
     /// Creates a harness as [`new`](Self::new) does, whose nodes get `arguments`, such as names and parameters.
     ///
     /// # Panics
-    /// If the arguments give all nodes an invalid name.
+    /// Never: the arguments do not apply to the harness's own node, which has a valid name.
     #[must_use]
     pub fn with_arguments(arguments: RosArguments) -> Self {
         let clock = ManualClock::new();
@@ -137,8 +138,8 @@ impl Harness {
         self.ros.create_node(options)
     }
 
-    /// Makes the harness spin `executor` besides [`Ros::executor`]. Executors take turns, a callback at a time, in the order in
-    /// which they were added.
+    /// Makes the harness spin `executor` besides [`Ros::executor`]. The executors take turns, a callback at a time: the main one
+    /// first, then the others in the order in which they were added.
     pub fn add_executor(&mut self, executor: Executor) {
         self.others.push(executor);
     }
@@ -200,8 +201,8 @@ impl Harness {
         Ok(())
     }
 
-    /// Runs until the future resolves, but no longer than `limit`, and returns its output. The clock stands at the
-    /// moment at which it resolved.
+    /// Runs until the future resolves, but no longer than `limit` of the harness's clock, and returns its output. The clock
+    /// stands at the moment at which it resolved.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and if the future does not resolve in time, or cannot.
@@ -226,8 +227,8 @@ impl Harness {
         }
     }
 
-    /// Runs until the condition holds, but no longer than `limit`. It is checked before the start, and whenever
-    /// everything that was ready at an instant has run.
+    /// Runs until the condition holds, but no longer than `limit` of the harness's clock. The condition is checked before the
+    /// start, and whenever everything that was ready at an instant has run.
     ///
     /// # Errors
     /// Those of [`wait`](Self::wait).
@@ -235,7 +236,7 @@ impl Harness {
         self.wait(std::future::poll_fn(move |_| if condition() { Poll::Ready(()) } else { Poll::Pending }), limit)
     }
 
-    /// Returns the next time at which a timer or a sleeper of any executor is due.
+    /// Returns the next time after now at which a timer or a sleeper of any executor is due, or `None` if none is.
     fn next_due(&self) -> Option<Instant> {
         let now = clock_now(self.ros.context());
         let executors = [self.ros.executor()].into_iter().chain(&self.others).chain([&self.recordings]);
@@ -273,25 +274,25 @@ pub struct Recording<M> {
 }
 
 impl<M> Recording<M> {
-    /// Returns the messages that arrived since the last call, with their times, and empties the recording.
+    /// Returns the messages that arrived since the last call, with the times since the harness began, and empties the recording.
     #[must_use]
     pub fn take(&self) -> Vec<(Duration, Arc<M>)> {
         std::mem::take(&mut lock(&self.heard))
     }
 
-    /// Returns the last message, or `None` before the first one.
+    /// Returns the last message, or `None` if there was none since the last [`take`](Self::take).
     #[must_use]
     pub fn last(&self) -> Option<Arc<M>> {
         lock(&self.heard).last().map(|(_, message)| Arc::clone(message))
     }
 
-    /// Returns the number of recorded messages.
+    /// Returns the number of messages since the last [`take`](Self::take).
     #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.heard).len()
     }
 
-    /// Returns true if there are no recorded messages.
+    /// Returns true if there was no message since the last [`take`](Self::take).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
