@@ -19,7 +19,7 @@ use crate::tree::{Failure, FrameId, Tree};
 use crate::waiters::Waiters;
 use crate::when::{When, time_of};
 
-/// Largest difference of a rotation's squared length from one, as in tf2.
+/// Bound below which a rotation's squared length must differ from one, as in tf2.
 const LENGTH_TOLERANCE: f64 = 0.01;
 
 /// The transforms between frames over the last seconds. Cheap to clone; clones are the same buffer.
@@ -83,7 +83,7 @@ impl Buffer {
     /// [`all_frames_as_yaml`](Self::all_frames_as_yaml).
     ///
     /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are
-    /// forgotten. A slash at the beginning of a frame's name is dropped, as in tf2.
+    /// forgotten with the frame's next transform. A slash at the beginning of a frame's name is dropped, as in tf2.
     ///
     /// # Errors
     /// If the transform is invalid or too old. Nothing is changed then.
@@ -120,10 +120,11 @@ impl Buffer {
     /// common.
     ///
     /// It transforms coordinates in `source` to coordinates in `target`. It is the pose of `source` in `target`. The result's
-    /// stamp is the time of the look-up.
+    /// stamp is the time for which it holds; zero if that was to be the latest one, and all transforms on the way are static. The
+    /// transform from a frame to itself is the identity, even if the buffer does not know the frame, as in tf2.
     ///
     /// # Errors
-    /// If a frame does not exist, the frames are not connected, or a frame on the way has no data at that time.
+    /// If a frame's name is invalid or not known, the frames are not connected, or a frame on the way has no data at that time.
     pub fn lookup_transform(
         &self,
         target: &str,
@@ -135,7 +136,8 @@ impl Buffer {
     }
 
     /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not move
-    /// meanwhile, such as the map. The result's stamp is `target_time`.
+    /// meanwhile, such as the map. The result's stamp is `target_time`, or the time that was found if that is
+    /// [`Latest`](When::Latest).
     ///
     /// It answers this question: something was seen from `source` at one time; after both frames have moved, where is it, seen
     /// from `target`?
@@ -202,7 +204,7 @@ impl Buffer {
         self.lock().tree.find(frame).is_some()
     }
 
-    /// Returns the parent of a frame at a time, or `None` if it has none then.
+    /// Returns the parent of a frame at a time, or `None` if it has none then or the buffer does not know the frame.
     #[must_use]
     pub fn parent(&self, frame: &str, when: impl Into<When>) -> Option<String> {
         let state = self.lock();
@@ -286,7 +288,7 @@ impl Tree {
         })
     }
 
-    /// Looks up a pose by the names of the frames. The error tells which change would help.
+    /// Looks up a pose by the names of the frames. From the error follows which new transforms may help.
     pub(crate) fn try_pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), Obstacle> {
         let time = when.nanos();
         if target == source {

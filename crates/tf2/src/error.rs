@@ -88,7 +88,7 @@ pub enum TransformError {
         frame: String,
         /// The time of the look-up.
         requested_ns: i64,
-        /// The time of that frame's only transform.
+        /// The time of that frame's only transform; `None` if it has no transform.
         only_ns: Option<i64>,
     },
 }
@@ -154,7 +154,7 @@ pub enum SetTransformError {
         /// The parent.
         parent: String,
     },
-    /// The length of the rotation is not one. As in tf2, its square may differ from one by a hundredth.
+    /// The length of the rotation is not one. As in tf2, its square may differ from one by less than a hundredth.
     #[error("the transform of `{frame}` in `{parent}` was ignored: its rotation has the length {length}, not 1")]
     NotNormalized {
         /// The child.
@@ -188,7 +188,7 @@ pub enum WaitError {
     /// The timeout passed.
     #[error("waited{} in vain: {reason}", during(*timeout))]
     Timeout {
-        /// The timeout, if it was given as a duration.
+        /// The timeout; `None` if a sleep was given in its place.
         timeout: Option<Duration>,
         /// The reason for which there is no transform yet.
         reason: TransformError,

@@ -1,4 +1,4 @@
-//! The transforms of one frame to its parents, by time.
+//! The transforms of one frame to its parents, by time. Times are in nanoseconds.
 
 use std::collections::VecDeque;
 
@@ -26,18 +26,18 @@ pub(crate) enum History {
 pub(crate) enum Gap {
     /// There is no sample, or only one; the time is the stamp of that one.
     TooFew(Option<i64>),
-    /// The newest sample is older; this is its time.
+    /// The newest sample is older than the time; this is its stamp.
     Newest(i64),
-    /// The oldest sample is newer; this is its time.
+    /// The oldest sample is newer than the time; this is its stamp.
     Oldest(i64),
 }
 
 /// The effect of a new sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
-    /// The sample adds a time at which the pose is known.
+    /// The frame's parents are as before. The sample adds a time at which the pose is known, or is a copy of one that is there.
     Data,
-    /// With the sample, the frame has another parent than before at some times.
+    /// With the sample, the frame has another parent than before at some times, or a parent at all.
     Structure,
     /// The sample is too old to be kept. The time is that of the newest sample.
     TooOld(i64),
@@ -49,8 +49,8 @@ impl History {
         if is_static { Self::Static(sample) } else { Self::Dynamic(VecDeque::from([sample])) }
     }
 
-    /// Adds a sample of the same kind, and forgets those that are older than the newest by more than `keep_ns`. An exact copy of
-    /// a sample is not added.
+    /// Forgets the samples that are older than the newest one so far by more than `keep_ns`, and adds a sample of the same kind.
+    /// An exact copy of a sample is not added.
     pub(crate) fn insert(&mut self, sample: Sample, keep_ns: i64) -> Inserted {
         let samples = match self {
             Self::Static(before) => {
@@ -143,7 +143,7 @@ impl History {
         matches!(self, Self::Static(_))
     }
 
-    /// Forgets the samples of the past. A static transform stays.
+    /// Forgets all samples, unless the transform is static.
     pub(crate) fn clear(&mut self) {
         if let Self::Dynamic(samples) = self {
             samples.clear();

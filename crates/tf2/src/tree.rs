@@ -73,7 +73,8 @@ impl Tree {
         self.frame(id).history.as_ref()
     }
 
-    /// Sets the pose of a frame in its parent. A static one replaces all others, and the other way round.
+    /// Sets the pose of a frame in its parent: `is_static` at all times, otherwise at the time `stamp`. A static one replaces all
+    /// dynamic ones, and a dynamic one replaces a static one.
     pub(crate) fn set(
         &mut self,
         (child, parent): (&str, &str),
@@ -156,7 +157,8 @@ impl Tree {
         Ok((target_in_top.inverse() * source_in_top, time))
     }
 
-    /// Returns the latest time at which all frames between two frames have data; zero if all transforms between them are static.
+    /// Returns the latest time at which all frames on the way between two frames have data; zero if all transforms on the way are
+    /// static.
     ///
     /// The way between them is that of the newest transforms.
     pub(crate) fn latest_common_time(&self, target: FrameId, source: FrameId) -> Result<i64, Failure> {

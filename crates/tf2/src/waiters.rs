@@ -42,7 +42,7 @@ impl Waiters {
         Some(waker)
     }
 
-    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. They are to be woken
+    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. The caller wakes them
     /// without a lock.
     pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, Waker)> {
         if self.waiting.is_empty() {
@@ -56,7 +56,7 @@ impl Waiters {
         taken
     }
 
-    /// Removes all futures.
+    /// Removes all futures. The caller wakes them without a lock.
     pub(crate) fn take_all(&mut self) -> Vec<(u64, Waker)> {
         self.waiting.drain().flat_map(|(_, waiting)| waiting).collect()
     }

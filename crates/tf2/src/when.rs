@@ -56,7 +56,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// Returns the message of a time in nanoseconds. Seconds that do not fit are cut off.
+/// Returns the message of a time in nanoseconds. Seconds that do not fit 32 bits become the nearest ones that do.
 pub(crate) fn time_of(nanos: i64) -> Time {
     let sec = nanos.div_euclid(1_000_000_000).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
     Time { sec, nanosec: nanos.rem_euclid(1_000_000_000) as u32 }
