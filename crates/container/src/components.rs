@@ -85,7 +85,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the node with the name, the namespace and the remapping rules of the file, and its own group on the
+    /// Creates the node with the name, the namespace and the remapping rules of the file, and with its own group on the
     /// component's executor. Its parameters get the file's values when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
@@ -101,7 +101,8 @@ impl Setup {
         self.options.clone()
     }
 
-    /// Returns the full name of the component's node.
+    /// Returns the full name that the file gives the component's node. The program's [arguments](rospin_node::RosArguments) may
+    /// rename the node.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.name

@@ -18,7 +18,8 @@ use crate::signals::Listening;
 /// Name of the executor that every container has.
 const OWN_EXECUTOR: &str = "container";
 
-/// Container of components, which it runs until one of them ends the container. Every executor has a thread of its own.
+/// Container of components, which it runs until one of them or the program ends the container. Every executor has a thread of its
+/// own.
 ///
 /// The [crate](crate) has an example.
 #[must_use = "nothing runs before `run` is called"]
@@ -56,8 +57,8 @@ impl Container {
     /// May be called several times, also with different middlewares.
     ///
     /// # Errors
-    /// If the file names a component that is not registered, a name is invalid, or a component does not start. The
-    /// error has the place in the file. Components before it exist then, and are dropped with the container.
+    /// If the file names a component that is not registered, a name is invalid, a parameter is an empty list, or a component does
+    /// not start. The error has the place in the file. Components before it exist then, and are dropped with the container.
     pub fn start(&mut self, components: &Components, ros: &Ros, file: &ComponentFile) -> Result<(), StartError> {
         for (number, plan) in file.components().iter().enumerate() {
             let make = components.maker(&plan.type_name).ok_or_else(|| {
@@ -123,8 +124,8 @@ impl Container {
         })
     }
 
-    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, a second or more
-    /// later, ends the process at once, without waiting for callbacks.
+    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, more than a second after
+    /// the first one, ends the process at once, without waiting for callbacks.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and if signal handlers cannot be installed.

@@ -13,12 +13,12 @@ pub enum Ended {
     Component {
         /// The full name of the component's node.
         component: String,
-        /// Why the component ended the container, in its own words.
+        /// Reason that the component gave to [`ContainerHandle::end`].
         reason: String,
     },
     /// The program ended the container through a [handle](crate::Container::handle).
     Asked {
-        /// Why the program ended the container, in its own words.
+        /// Reason that the program gave to [`ContainerHandle::end`].
         reason: String,
     },
     /// A signal ended the container.
@@ -83,9 +83,9 @@ pub struct ContainerHandle {
 }
 
 impl ContainerHandle {
-    /// Ends the container with all of its components. Callbacks that are running are waited for, and no other ones
-    /// start. The first call counts. If the container is not running yet, [`run`](crate::Container::run) returns at
-    /// once.
+    /// Ends the container with all of its components. Callbacks that are running are waited for, and no other ones start. If
+    /// there are several causes for the end, the first one counts. If the container is not running yet,
+    /// [`run`](crate::Container::run) returns at once.
     ///
     /// Allocates, and locks for a moment. Does not wait for the end.
     pub fn end(&self, reason: impl Into<String>) {

@@ -10,7 +10,7 @@ use rospin_scenario::FileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The file names a component that is not registered, or an invalid name.
+    /// The file names a component that is not registered, has an invalid name, or an empty list as the value of a parameter.
     #[error("{0}")]
     File(Box<FileError>),
     /// The component's constructor failed or panicked.
@@ -36,7 +36,7 @@ impl From<FileError> for StartError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// An executor could not start to spin, or ended by itself.
+    /// An executor could not start to spin, or its spin ended with an error.
     #[error("executor `{executor}`: {reason}")]
     Spin {
         /// The name of the executor.

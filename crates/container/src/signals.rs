@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first signal ends a container, a later one ends the process.
+//! SIGINT and SIGTERM: the first signal ends a container, one that comes more than a second after it ends the process.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -29,7 +29,7 @@ pub struct ComponentPlan {
     pub type_name: String,
     /// Name of the node.
     pub name: String,
-    /// Namespace of the node.
+    /// Namespace of the node, by default `/`.
     #[serde(default = "outermost")]
     pub namespace: String,
     /// The name of the executor of the component's callback groups, unless a deployment file moves them; `None` if the file names
