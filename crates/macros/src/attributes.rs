@@ -7,7 +7,7 @@ use syn::{Attribute, Error, Expr, ExprLit, Field, Lit, LitStr, Path, RangeLimits
 /// The attributes of fields, for error messages.
 const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_constraints`, `read_only`, `ignore_override`, `name`, `nested`";
 
-/// Returns the path of the crate with the trait, which the struct's `#[parameters(...)]` may set.
+/// Returns the path of the crate with the trait: that of the struct's `#[parameters(crate = ...)]`, by default `::rospin`.
 pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     let mut path = parse_quote!(::rospin);
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("parameters")) {
@@ -110,7 +110,7 @@ fn name(name: LitStr) -> Result<LitStr> {
     Ok(name)
 }
 
-/// Returns the documentation in one line.
+/// Returns the documentation in one line, or `None` if there is none.
 fn documentation(attributes: &[Attribute]) -> Option<LitStr> {
     let lines = attributes.iter().filter_map(|attribute| {
         let value = &attribute.meta.require_name_value().ok().filter(|meta| meta.path.is_ident("doc"))?.value;

@@ -164,7 +164,8 @@ fn options(attributes: &FieldAttributes, ty: &Type, rospin: &TokenStream) -> Tok
     options
 }
 
-/// Returns the default, without a redundant `Some`, `to_owned` or `vec!` around it.
+/// Returns the default as a value of the field's type. Adds the `Some`, `String::from` or `vec!` that the attribute may leave
+/// out.
 fn default_value(value: &Expr, ty: &Type) -> TokenStream {
     let is_option = matches!(ty, Type::Path(path) if last_is(&path.path, "Option"));
     let says_so = match value {
