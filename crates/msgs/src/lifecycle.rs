@@ -1,4 +1,4 @@
-//! The time of a lifecycle node's transition, which is a field of another name and type in each distribution.
+//! The time of a lifecycle node's transition, which has another name and type from the distribution Lyrical on.
 
 use rospin_core::Instant;
 
