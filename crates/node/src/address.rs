@@ -38,7 +38,7 @@ impl Address {
         &self.name
     }
 
-    /// Returns the engine's name of the topic that ends of one form share.
+    /// Returns the engine's name of the topic that the ends of this address share.
     pub(crate) fn engine_name(&self) -> String {
         let Self { name, type_key, form: Form { rust_type, definition, timed } } = self;
         let timed = timed.map_or_else(String::new, |number| format!("timed {number} "));

@@ -140,7 +140,7 @@ impl Packet {
         self.lifespan
     }
 
-    /// Returns an encoded message of this process, whose publisher has another Rust type than the subscription.
+    /// Returns an encoded message of this process, whose publisher and subscription have different [forms](crate::address::Form).
     pub(crate) const fn of_here(payload: Bytes, origin: Origin) -> Self {
         Self { payload, way: Way::Here(Some(origin)), lifespan: None }
     }

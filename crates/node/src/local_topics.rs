@@ -1,7 +1,7 @@
 //! Topics of this process: their publishers and subscriptions, and the way of messages from one Rust type to another.
 //!
-//! Ends of one Rust type share messages through a topic of the engine. A ROS type may have several Rust types, that of dynamic
-//! messages among them; between these, messages cross encoded.
+//! Ends of one [form](Form), such as one Rust type, share messages through a topic of the engine. A ROS type may have several
+//! forms, because it may have several Rust types, that of dynamic messages among them. Between these, messages cross encoded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};

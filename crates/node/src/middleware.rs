@@ -65,7 +65,7 @@ pub trait Middleware: Send + Sync + 'static {
         None
     }
 
-    /// Announces a node, which is in the graph until the returned value is dropped.
+    /// Announces a node, which is in the graphs of other processes until the returned value is dropped.
     ///
     /// # Errors
     /// If the middleware cannot announce the node. The text is the reason.
@@ -102,8 +102,8 @@ pub trait NodeEnd: Send + Sync + 'static {
         events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused>;
 
-    /// Creates a server. The items of the returned source are the requests, each with the way of its response. There are no
-    /// requests that were sent to an earlier server, and no more of them wait than the depth of `qos`.
+    /// Creates a server. The items of the returned source are the requests, each with the way of its response. The source has no
+    /// requests that were sent to an earlier server, and holds at most as many as the depth of `qos`.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -140,8 +140,8 @@ pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attac
 
 /// The middleware's side of a publisher. Its [matches](Matches) are subscriptions of other processes.
 pub trait PublisherEnd: Matches {
-    /// Returns true if any subscription may get the next message, now or later. Otherwise the message is not even encoded.
-    /// Neither blocks nor locks.
+    /// Returns true if a subscription of another process may get the next message, now or later. Otherwise the message is not
+    /// even encoded. Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
     /// Returns the publisher's id: the one that subscriptions of other processes see in the [publication](crate::Publication) of

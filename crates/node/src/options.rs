@@ -6,7 +6,7 @@ use rospin_engine::{EntityOptions, Priority};
 
 use crate::qos::{Durability, Qos, Reliability};
 
-/// Options of every entity with a callback, which the engine uses.
+/// Options that every entity with a callback has: its name, and those that the engine uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) name: Option<String>,

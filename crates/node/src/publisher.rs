@@ -71,9 +71,10 @@ impl<M: Encode> Publisher<M> {
 
     /// Sends the message, an `M` or an `Arc<M>`, to all subscriptions of the topic.
     ///
-    /// Subscriptions of this process share the message: it is neither encoded nor copied for them. If another process
-    /// subscribes, the message is encoded once, on the calling thread, and the middleware's threads send it. Allocates,
-    /// and locks for a moment. Does not wait for subscriptions. A middleware may wait for room on a connection, for as
+    /// Subscriptions of this process with the same Rust type share the message: it is neither encoded nor copied for them, unless
+    /// their quality of service or the publisher's has a deadline, a lifespan, a lease or manual liveliness. For all other
+    /// subscriptions the message is encoded once, on the calling thread; the middleware's threads send it to other processes.
+    /// Allocates, and locks for a moment. Does not wait for subscriptions. A middleware may wait for room on a connection, for as
     /// long as its options say.
     ///
     /// # Errors

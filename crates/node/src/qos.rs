@@ -26,8 +26,8 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Returns reliable, volatile quality of service that keeps the last `depth`. The default profile of ROS 2 has a
-    /// depth of 10.
+    /// Returns reliable, volatile quality of service that keeps the last `depth` messages, at least one. The default profile of
+    /// ROS 2 has a depth of 10.
     #[must_use]
     pub const fn keep_last(depth: usize) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Qos {
         Self { reliability: Reliability::BestEffort, ..Self::keep_last(5) }
     }
 
-    /// Sets the depth, to at least 1.
+    /// Sets the depth: `depth`, or 1 if that is zero.
     #[must_use]
     pub(crate) fn with_depth(self, depth: usize) -> Self {
         Self { history: History::KeepLast(depth.max(1)), ..self }

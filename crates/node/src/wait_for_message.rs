@@ -38,8 +38,8 @@ pub enum WaitForMessageError {
 
 /// A future of the next message of a topic: see [`Node::wait_for_message`].
 ///
-/// It may be awaited anywhere. It resolves only while the executor of the node's own group spins. Its subscription ends when it
-/// resolves or is dropped.
+/// It may be awaited anywhere. It gets a message only while the executor of the node's own group spins. Its subscription ends
+/// when the future resolves or is dropped.
 ///
 /// # Errors
 /// See [`WaitForMessageError`].
@@ -57,7 +57,7 @@ impl Node {
     /// Subscribes to a topic, and returns a future of the first message that arrives from then on. A plain `&str` is the topic.
     ///
     /// The options are those of any subscription. With [`transient_local`](SubscriptionOptions::transient_local) the first
-    /// message is one that a publisher kept, so that the future resolves at once if there is one.
+    /// message may be one that a publisher kept. If there is one, the future resolves as soon as the executor has taken it.
     ///
     /// The subscription is in a group of its own, on the executor of the node's own group. So a callback of any group can await
     /// the message while it holds its group, in every executor.

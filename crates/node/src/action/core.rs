@@ -153,7 +153,7 @@ impl<A: Action> Core<A> {
         }
     }
 
-    /// Forgets the ended goals whose retention time is over.
+    /// Forgets the ended goals whose retention time is over, and sets the timer for the next one.
     pub(crate) fn expire(&self) {
         let now = self.clock.now();
         let (expired, wait) = self.change(|state| {
@@ -208,7 +208,7 @@ impl<A: Action> Core<A> {
     /// Publishes the status until it is current. Only one thread at a time does so, without holding the lock. So the last message
     /// that subscriptions get is the current status.
     fn publish_status(&self) {
-        /// Lets other threads publish again when it is dropped, also after a panic.
+        /// Turn of a thread to publish. Its drop, also by a panic, lets other threads publish again.
         struct Turn<'a, A: Action>(&'a Core<A>);
         impl<A: Action> Drop for Turn<'_, A> {
             fn drop(&mut self) {
@@ -301,7 +301,7 @@ mod tests {
         const TYPE: &str = "test_interfaces/action/Watched";
     }
 
-    /// Records on its drop if the book's lock was free.
+    /// Goal that records, when it is dropped, if the book's lock is free.
     #[derive(Clone, Serialize, Deserialize)]
     struct Goal {
         #[serde(skip)]

@@ -49,24 +49,25 @@ impl ActionServerOptions {
         self
     }
 
-    /// Sets the number of goals that are executed at once: at least 1, at most 1024. Other accepted goals wait, even if a
-    /// client asks to cancel them meanwhile. With 1, goals are executed one after the other.
+    /// Sets the number of goals that are executed at once: by default 16, at least 1, at most 1024. Other accepted goals wait,
+    /// even if a client asks to cancel them meanwhile. With 1, goals are executed one after the other.
     #[must_use]
     pub fn max_executing(mut self, count: u32) -> Self {
         self.max_executing = Some(count);
         self
     }
 
-    /// Sets the number of goals that the server remembers; at least 1. If none of them has ended, a new goal is rejected.
-    /// Otherwise a new goal takes the place of the goal that ended first, even if the result of that goal may still be requested.
+    /// Sets the number of goals that the server remembers, those that have ended included: by default 1024, at least 1. If none
+    /// of them has ended, a new goal is rejected. Otherwise a new goal takes the place of the goal that ended first, even if the
+    /// result of that goal may still be requested.
     #[must_use]
     pub fn max_goals(mut self, count: usize) -> Self {
         self.max_goals = count.max(1);
         self
     }
 
-    /// Sets the time for which results can be requested after their goals ended, on the steady clock. [`Duration::MAX`] keeps
-    /// them as long as there is [room](Self::max_goals).
+    /// Sets the time for which results can be requested after their goals ended, on the steady clock: by default 10 seconds.
+    /// [`Duration::MAX`] keeps them as long as there is [room](Self::max_goals).
     #[must_use]
     pub const fn result_timeout(mut self, timeout: Duration) -> Self {
         self.result_timeout = timeout;
@@ -113,9 +114,9 @@ impl ActionClientOptions {
         self
     }
 
-    /// Sets the number of feedback messages that are kept, at least 1: by the middleware for all goals of the action, including
-    /// those of other clients, and again for each goal of this client. If there is no room, the oldest message is displaced,
-    /// and counted as lost.
+    /// Sets the number of feedback messages that are kept, by default 10, at least 1: by the middleware for all goals of the
+    /// action, including those of other clients, and again for each goal of this client. If there is no room, the oldest message
+    /// is displaced, and counted as lost.
     #[must_use]
     pub fn keep_feedback(mut self, depth: usize) -> Self {
         self.feedback_depth = depth.max(1);

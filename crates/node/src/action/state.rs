@@ -41,7 +41,7 @@ pub enum GoalEvent {
     RequestCancel,
     /// The goal succeeds.
     Succeed,
-    /// The server gives the goal up.
+    /// The goal ends without success.
     Abort,
     /// The execution ends because the goal was canceled.
     Cancel,

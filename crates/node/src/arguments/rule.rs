@@ -115,7 +115,8 @@ pub(crate) fn node_name(rules: &[RemapRule], namespace: &str, name: &str) -> Res
     }
 }
 
-/// Names of topics and services that a node replaces.
+/// Names of topics and services that a node replaces, each with its kind, if only that is meant, and the name that takes its
+/// place.
 #[derive(Debug)]
 pub(crate) struct Remaps(Vec<(FullName, Option<NameKind>, FullName)>);
 

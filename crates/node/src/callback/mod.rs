@@ -7,10 +7,10 @@
 //!
 //! - Callbacks of a mutually exclusive group, a node's own included, are `FnMut`: one runs at a time. Callbacks of a
 //!   reentrant group are `Fn` and [`Sync`], because several of them run at once.
-//! - A subscription's callback takes the message by value (`M`), shared (`Arc<M>`, [`Arc`](std::sync::Arc)), or, if it
-//!   is synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a
-//!   process all subscriptions share the `Arc`; a value is a copy, except for the last subscription that holds the
-//!   message.
+//! - A subscription's callback takes the message by value (`M`), shared (`Arc<M>`, [`Arc`](std::sync::Arc)), or, if it is
+//!   synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a process,
+//!   subscriptions with the publisher's Rust type share the `Arc`; a value is a copy, except for the last subscription that holds
+//!   the message.
 //! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form: `|message: &M, info: MessageInfo|`.
 //! - A timer's callback takes a [`Tick`], or nothing.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.

@@ -12,7 +12,7 @@ use super::timed::Timed;
 /// of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
-    /// Never zero.
+    /// Longest time between two messages. Never zero.
     period: Duration,
     /// The time of the last message. The first one starts the first period.
     last: Option<Instant>,

@@ -78,7 +78,7 @@ enum Id {
     Others(Vec<u8>),
 }
 
-/// Process that a change belongs to.
+/// Process whose entries a change enters: this one, or another one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Ours,

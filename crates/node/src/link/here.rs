@@ -1,6 +1,6 @@
 //! The topics of the engine through which ends of one form share messages: one for subscriptions that take only messages, and one
 //! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo). A form is a Rust type and, for dynamic messages, a
-//! definition.
+//! definition. An end whose quality of service has to do with time has a form of its own.
 //!
 //! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no
 //! further clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins).

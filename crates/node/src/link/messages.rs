@@ -19,8 +19,8 @@ use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
 
-/// The messages of a subscription in the order of their arrival: shared ones from publishers of this process with the same Rust
-/// type, and encoded ones from all others.
+/// The messages of a subscription in the order of their arrival: shared ones from publishers of this process that have the same
+/// [form](crate::address::Form), and encoded ones from all others.
 ///
 /// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
 pub(crate) struct Messages<D: Decode> {

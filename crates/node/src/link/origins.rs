@@ -41,7 +41,7 @@ impl WithOrigin {
     }
 }
 
-/// The publisher's end.
+/// The publisher's end of the topic of messages with their origins.
 pub(super) trait OriginPublisher: Send + Sync {
     /// Returns the number of subscriptions at this moment.
     fn subscription_count(&self) -> usize;
@@ -79,7 +79,7 @@ pub(super) fn create_publisher(
     Ok(Arc::new(publisher))
 }
 
-/// The subscription's end of the topic.
+/// The subscription's end of the topic of messages with their origins.
 pub(super) trait OriginQueue: CountedQueue + Source<Item = Arc<WithOrigin>, Attachment = ()> {}
 
 impl OriginQueue for Queue<WithOrigin> {}

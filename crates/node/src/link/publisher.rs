@@ -35,8 +35,8 @@ thread_local! {
 struct Room(AtomicUsize);
 
 impl Room {
-    /// Returns an empty buffer with that capacity. It is taken out of [`BUFFER`], because encoding runs the message's own code,
-    /// which may publish something itself.
+    /// Returns an empty buffer with room for a payload of that length. It is taken out of [`BUFFER`], because encoding runs the
+    /// message's own code, which may publish something itself.
     fn buffer(&self) -> Vec<u8> {
         let mut buffer = BUFFER.take();
         buffer.clear();
@@ -49,8 +49,8 @@ impl Room {
     }
 }
 
-/// The way of a publisher's messages: shared with subscriptions of this process that have the same Rust type, and encoded to all
-/// others.
+/// The way of a publisher's messages: shared with subscriptions of this process that have the same [form](crate::address::Form),
+/// and encoded to all others.
 pub(crate) struct PublisherLink<M: Encode> {
     topic: String,
     here: HerePublisher<M>,

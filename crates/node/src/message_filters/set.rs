@@ -23,7 +23,7 @@ pub trait Member: Sized + Send + 'static {
     /// The type of the message.
     type Message: Message + Stamped;
 
-    /// True if there is no set without this member.
+    /// True if a set must have a message for this member.
     #[doc(hidden)]
     const IS_REQUIRED: bool;
 

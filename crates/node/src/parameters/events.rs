@@ -28,7 +28,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Appends a change. While nobody publishes, nothing is kept.
+    /// Appends a change. While the publication is not [open](Self::open), nothing is kept.
     pub(super) fn push(&mut self, change: Change) {
         let is_empty = change.new.is_empty() && change.changed.is_empty() && change.deleted.is_empty();
         if self.publish.is_none() || is_empty {

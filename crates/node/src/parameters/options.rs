@@ -105,8 +105,8 @@ impl<T: ParameterVariant> ParameterOptions<T> {
         self
     }
 
-    /// Sets the step between allowed values. Allowed are the start of the range plus a multiple of the step, and the
-    /// end of the range.
+    /// Sets the step between allowed values. Allowed are the start of the range plus a multiple of the step, and the end of the
+    /// range. A floating-point parameter with a step needs a [range](Self::range) with a start.
     #[must_use]
     pub fn step(mut self, step: T::Step) -> Self
     where

@@ -21,7 +21,8 @@ pub(super) const RECORDS_MAX: usize = 1000;
 pub(crate) struct RecordQueue {
     /// The logger's name: the node's fully qualified name, with dots for slashes.
     name: String,
-    /// Records above this level are dropped.
+    /// The level of the node's logger, which drops more verbose records. Records of a [`RosoutLog`](super::RosoutLog) are not
+    /// compared with it.
     level: LevelFilter,
     /// Times at which limited loggers logged last.
     limits: Limits,

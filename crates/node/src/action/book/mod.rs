@@ -54,7 +54,7 @@ pub(crate) enum NoRoom {
     Full,
 }
 
-/// The end of a goal, and the clients that must be told.
+/// The end of a goal, and the clients that wait for its result.
 #[derive(Debug)]
 pub(crate) struct Finished<R, W> {
     pub(crate) state: GoalState,
@@ -62,7 +62,7 @@ pub(crate) struct Finished<R, W> {
     pub(crate) waiting: VecDeque<W>,
 }
 
-/// The answer to a request for a result.
+/// The answer to a request for a result. `W` is the client that asked, unless the variant says otherwise.
 #[derive(Debug)]
 pub(crate) enum Asked<R, W> {
     /// The book does not have the goal.
@@ -106,7 +106,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         if is_full { Err(NoRoom::Full) } else { Ok(()) }
     }
 
-    /// Enters a goal as accepted. Returns the ended goal that made room for it, if one had to.
+    /// Enters a goal in the state accepted; `stamp` is the ROS time of that. Returns the ended goal that had to make room for it,
+    /// if any.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
         let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
@@ -149,7 +150,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Some(entry.finish(event, result, now))
     }
 
-    /// Aborts all goals that have not ended. Returns the clients that wait for their results.
+    /// Aborts all goals that have not ended, with the result `result`. Returns the clients that wait for their results.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
         active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()
@@ -160,7 +161,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         self.goals.iter().filter(|entry| entry.end.is_none()).map(|entry| &entry.goal)
     }
 
-    /// Returns the goals that a request to cancel means, as `action_msgs/srv/CancelGoal` defines it.
+    /// Returns the goals that a request to cancel means, as `action_msgs/srv/CancelGoal` defines it: a zero `id` names no goal,
+    /// and a zero `stamp` no time.
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
         // Stamps of other clients may be out of range: more nanoseconds than a second has.
         let until_ns = stamp.as_nanos();
