@@ -32,8 +32,8 @@ impl Components {
     /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files. A component of the same
     /// name is replaced.
     ///
-    /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No
-    /// callback runs before all components were created.
+    /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No callback
+    /// runs before the container [runs](crate::Container::run).
     #[must_use]
     pub fn register<T, E>(
         mut self,
