@@ -141,7 +141,7 @@ pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attac
 /// The middleware's side of a publisher. Its [matches](Matches) are subscriptions of other processes.
 pub trait PublisherEnd: Matches {
     /// Returns true if a subscription of another process may get the next message, now or later. Otherwise the message is not
-    /// even encoded. Neither blocks nor locks.
+    /// passed to [`publish`](Self::publish), nor encoded for that. Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
     /// Returns the publisher's id: the one that subscriptions of other processes see in the [publication](crate::Publication) of

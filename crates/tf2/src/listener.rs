@@ -20,9 +20,9 @@ const DEPTH: usize = 100;
 
 /// Listener that keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
-/// It adds to its group the subscriptions `<group>/tf` and `<group>/tf_static`, and a jump callback that
-/// [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a transform is in
-/// the buffer once an executor has run the subscription's callback.
+/// It adds to its group the subscriptions `tf` and `tf_static`, with the names of node and group before theirs, and a jump
+/// callback that [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a
+/// transform is in the buffer once an executor has run the subscription's callback.
 ///
 /// Transforms that the buffer refuses are [counted](Self::refused), and logged once for each frame and reason.
 #[must_use = "the buffer gets no more transforms when it is dropped"]

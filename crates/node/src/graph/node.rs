@@ -92,8 +92,8 @@ impl Node {
     /// Creates a callback of the group that runs with each change of the graph from now on, including changes by this
     /// process.
     ///
-    /// The entity's name is the group's, followed by `/graph`. At most 4096 changes wait for the callback. When there
-    /// are more, the oldest are dropped and counted.
+    /// The entity's name consists of those of node and group, followed by `/graph`. At most 4096 changes wait for the callback.
+    /// When there are more, the oldest are dropped and counted.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, GraphChange, Node, Ros, SpinOptions};
