@@ -19,7 +19,7 @@ use crate::tree::{Failure, FrameId, Tree};
 use crate::waiters::Waiters;
 use crate::when::{When, time_of};
 
-/// Bound below which a rotation's squared length must differ from one, as in tf2.
+/// Limit of the difference between a rotation's squared length and one, itself excluded, as in tf2.
 const LENGTH_TOLERANCE: f64 = 0.01;
 
 /// The transforms between frames over the last seconds. Cheap to clone; clones are the same buffer.
@@ -86,7 +86,7 @@ impl Buffer {
     /// forgotten with the frame's next transform. A slash at the beginning of a frame's name is dropped, as in tf2.
     ///
     /// # Errors
-    /// If the transform is invalid or too old. Nothing is changed then.
+    /// If the transform is invalid or too old. It is not added then.
     pub fn set_transform(&self, transform: &TransformStamped, authority: &str) -> Result<(), SetTransformError> {
         self.set(transform, authority, false)
     }

@@ -25,10 +25,11 @@ pub(crate) struct Frame {
 /// Reasons for which there is no transform between two frames that are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
-    /// A frame is its own ancestor.
+    /// The search from this frame upwards met more than [`DEPTH_MAX`] frames, so one of them is its own ancestor.
     Loop(FrameId),
     NotConnected,
-    /// That frame has no pose at that time. If the search from the other side ended at a frame without one, too, that is `other`.
+    /// `frame` has no pose at `time`, because of `gap`. If the search from the other side also ended at a frame without a pose,
+    /// that is `other`.
     Gap {
         frame: FrameId,
         time: i64,
