@@ -25,7 +25,8 @@ pub struct Activation {
     pub deadline: Instant,
     /// The entity's place in the order of registration, from 0: the second tie-breaker.
     pub registration: u64,
-    /// The number of this activation, in the order in which the scheduler learned of them: the last tie-breaker.
+    /// The number of this activation, in the order in which the scheduler learned of its activations, from 0: the last
+    /// tie-breaker.
     pub sequence: u64,
     /// The number of the segment, from 0.
     pub segment: u32,

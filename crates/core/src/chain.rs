@@ -24,7 +24,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Creates a chain through `entities`, which are named in the order of the data flow.
+    /// Creates a chain without a deadline through `entities`, which are named in the order of the data flow. A larger
+    /// `criticality` is more critical.
     pub fn new<I>(name: impl Into<String>, criticality: u32, entities: I) -> Self
     where
         I: IntoIterator,
@@ -92,13 +93,14 @@ pub struct PriorityMap {
 impl PriorityMap {
     /// Derives callback priorities from chains by the rules of PiCAS (Choi et al., RTAS 2021, section V):
     ///
-    /// 1. Callbacks of a more critical chain come before callbacks of a less critical one. Of two equal chains, the one that is
-    ///    declared first counts as more critical.
+    /// 1. Callbacks of a more critical chain come before callbacks of a less critical one. Of two chains of equal criticality,
+    ///    the one that comes first in `chains` counts as more critical.
     /// 2. Inside a chain, the later callback comes before the earlier one, so that an instance of the chain is not delayed by the
     ///    next instance of the same chain.
     /// 3. A callback in several chains belongs to the most critical of them.
     ///
-    /// Priorities are 1 and up without gaps. Entities in no chain keep 0.
+    /// "Comes before" means that the callback is more urgent, so has the larger priority. The least urgent callback has
+    /// priority 1, the next one 2, and so on without gaps. An entity in no chain is not in the map.
     ///
     /// # Errors
     /// If a chain is empty, if two chains have the same name, or if the links of all chains together form a cycle.
@@ -125,7 +127,7 @@ impl PriorityMap {
         self.by_name.get(name).copied()
     }
 
-    /// Returns all names and priorities, in the order of the names.
+    /// Returns all names and priorities, in the alphabetical order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Priority)> {
         self.by_name.iter().map(|(name, priority)| (name.as_str(), *priority))
     }
@@ -153,7 +155,8 @@ fn check(chains: &[Chain]) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// Finds a path along `links`, both ends included. Searches depth first, without recursion, and visits each entity once.
+/// Returns a path along `links`, both ends included; `None` if there is none. Searches depth first, without recursion, and
+/// visits each entity once.
 fn path<'a>(links: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &'a str) -> Option<Vec<&'a str>> {
     let mut came_from: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
     let mut open = vec![from];

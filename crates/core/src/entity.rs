@@ -63,7 +63,8 @@ pub struct EntitySpec {
     pub group: GroupId,
     /// The priority for [`FixedPriority`](crate::policy::FixedPriority).
     pub priority: Priority,
-    /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf).
+    /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf). With `None`, a
+    /// periodic timer has its period as the deadline, and any other entity has no deadline.
     pub deadline: Option<Duration>,
     /// The number of this entity's activations that may be in flight at once, at least 1: running, or suspended at an await.
     ///

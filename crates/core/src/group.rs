@@ -50,7 +50,11 @@ impl Groups {
         self.get(activation.group).is_some_and(|group| group.admits(activation))
     }
 
-    /// Returns true if a new activation of the group may start.
+    /// Returns true if no activation holds the group or runs in it, as is always the case for a reentrant group. Returns false
+    /// if the group was removed.
+    ///
+    /// An activation that [precedes all](crate::EntitySpec::precedes_all) may start in a group that is not free:
+    /// [`admits`](Self::admits) tells.
     #[must_use]
     pub fn is_free(&self, group: GroupId) -> bool {
         self.get(group).is_some_and(|group| group.holder == NOBODY && group.running == NOBODY)
@@ -119,7 +123,8 @@ impl Groups {
         }
     }
 
-    /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile.
+    /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile; false for
+    /// a reentrant group, which nobody holds.
     pub(crate) fn pause(&mut self, activation: &Activation) -> bool {
         match self.get_mut(activation.group) {
             Some(group) if group.running == activation.sequence => {

@@ -171,7 +171,7 @@ mod tests {
         ranks.into_iter().map(Ranked::new).collect()
     }
 
-    /// Takes out all places in order, and compares each one with a plain list.
+    /// Takes out all places, and returns them in the order in which they came.
     fn drained(mut heap: Heap, table: &mut [Ranked<u64>]) -> Vec<u32> {
         std::iter::from_fn(|| heap.pop(table)).collect()
     }

@@ -23,12 +23,12 @@ pub enum OsScheduling {
         /// The priority, from 1 to 99. The larger number runs first.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets no
-    /// more than its budget.
+    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets
+    /// no more than its budget in each period.
     Deadline {
-        /// The processor time in each period.
+        /// The budget: the processor time that the thread gets in each period.
         runtime: Duration,
-        /// The time from the beginning of a period until the thread has got its processor time.
+        /// The time from the beginning of a period by which the thread has got its `runtime`.
         deadline: Duration,
         /// The time between the beginnings of periods.
         period: Duration,
@@ -60,7 +60,8 @@ impl OsScheduling {
     }
 }
 
-/// Checks the kernel's conditions for a budget, which must be at least 1024 ns.
+/// Returns true if the kernel accepts the values of a `SCHED_DEADLINE` thread: 1024 ns <= `runtime` <= `deadline` <= `period` <
+/// 2^63 ns.
 fn is_budget(runtime: Duration, deadline: Duration, period: Duration) -> bool {
     runtime.as_nanos() >= 1024 && runtime <= deadline && deadline <= period && period.as_nanos() < 1 << 63
 }

@@ -23,10 +23,11 @@ pub enum ClockKind {
     /// ROS time, which a simulator or a recording may set. It may stand still, and jump forward or back. The driver passes on its
     /// readings and its [jumps](crate::Scheduler::jump).
     ///
-    /// After a jump back, no timer waits for longer than its period. That also holds if ROS time follows the system clock and
-    /// that is set back: a timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it
-    /// reads the time next, after a second at the latest. If the step is smaller than the time since its last reading, it goes
-    /// unnoticed, and one tick comes late by the size of the step.
+    /// After a jump back, no periodic timer waits for longer than its period, and none that fires once for longer than its
+    /// [`delay`](TimerSpec::delay), if it has one. That also holds if ROS time follows the system clock and that is set back: a
+    /// timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it reads the time next,
+    /// after a second at the latest. If the step is smaller than the time since its last reading, it goes unnoticed, and one
+    /// tick comes late by the size of the step.
     Ros,
 }
 
@@ -54,7 +55,7 @@ pub enum Overrun {
     Skip,
     /// Runs up to this many missed due times late, one after the other, and skips older ones.
     CatchUp(u32),
-    /// Skips missed due times and starts a new grid: the next due time is one period after the late run.
+    /// Skips missed due times and starts a new grid: the next due time is one period after the start of the late run.
     ShiftPhase,
 }
 
@@ -111,8 +112,10 @@ impl TimerSpec {
 
     /// Returns the due time, after the clock jumped to `reading`, of a timer that was due at `due`.
     ///
-    /// If the time line itself was moved, by `shift_ns`, the time that is left to wait stays the same. After any jump, a
-    /// periodic timer waits for at most its period, and a timer that fires once for at most its `delay`.
+    /// If the clock jumped to another time line, `shift_ns` is the time by which that is ahead of the former one, and the time
+    /// that is left to wait stays the same. After any jump, a periodic timer waits for at most its period, and a timer that
+    /// fires once for at most its `delay`. A timer that fires once and has no `delay` keeps its due time, whatever `shift_ns`
+    /// is.
     #[must_use]
     pub fn due_after_jump(&self, due: Instant, reading: Instant, shift_ns: i64) -> Instant {
         match self.period.or(self.delay) {
@@ -128,7 +131,8 @@ pub(crate) fn shifted(due: Instant, shift_ns: i64) -> Instant {
     if shift_ns < 0 { due - by } else { due + by }
 }
 
-/// Returns the due time after `due`, as of `now`, and the number of due times in between that are skipped.
+/// Returns the due time after `due` under the overrun policy `overrun`, as of `now`, and the number of due times in between
+/// that are skipped.
 pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: Instant) -> (Instant, u64) {
     let period_ns = nanos(period).max(1);
     let next = due + period;
@@ -166,7 +170,7 @@ struct Armed {
 }
 
 impl TimerHeap {
-    /// Makes room for a timer, which is one of `timers`, so that arming it does not allocate.
+    /// Makes room for the timer `entity`, and for `timers` timers in all, so that arming does not allocate.
     pub(crate) fn reserve(&mut self, timers: usize, entity: EntityId) {
         self.heap.reserve(timers);
         if self.armed.len() <= entity.index() {
@@ -194,7 +198,7 @@ impl TimerHeap {
         Some((due, entity))
     }
 
-    /// Gives every armed timer the due time that `due` returns.
+    /// Gives every armed timer the due time that `due` returns for it. With `None`, it keeps its own.
     pub(crate) fn rearm_all(&mut self, due: impl Fn(EntityId) -> Option<Instant>) {
         for place in self.heap.iter() {
             let armed = &mut self.armed[place as usize].rank;

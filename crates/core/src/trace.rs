@@ -17,7 +17,7 @@ pub enum TraceEvent {
     Dispatched(ThreadIndex, Activation),
     /// An asynchronous activation awaits something.
     Suspended(Activation),
-    /// An activation ended and its group is free again.
+    /// An activation ended. It no longer runs in its group or holds it.
     Completed(Activation),
     /// A wait-set policy built a new ready set for that thread. Its activations follow as [`Collected`](Self::Collected).
     PollingPoint(ThreadIndex),
@@ -32,8 +32,8 @@ pub enum TraceEvent {
 ///
 /// It is called on the dispatch path while the scheduler is borrowed, so an implementation must not block.
 pub trait Trace: Send {
-    /// Records an event that happened at `now`. For a release, `now` is the release itself, which may be before the previous
-    /// event.
+    /// Records an event that happened at `now`. For [`Released`](TraceEvent::Released) and
+    /// [`Antedated`](TraceEvent::Antedated), `now` is the release itself, which may be before the previous event.
     fn record(&mut self, now: Instant, event: TraceEvent);
 }
 

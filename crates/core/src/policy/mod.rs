@@ -42,9 +42,10 @@ impl<'a> View<'a> {
         Self { now, thread, groups, trace }
     }
 
-    /// Records a polling point with its ready set, in the order in which it will be served.
+    /// Records a polling point in the scheduler's trace, if it has one. The activations of `ready_set` must come in the order
+    /// in which they will be served.
     ///
-    /// It is for policies that build ready sets. Others have no polling points.
+    /// This is for policies that build ready sets at polling points. Others have no polling points.
     pub fn record_polling_point<'b>(&mut self, ready_set: impl IntoIterator<Item = &'b Activation>) {
         if let Some(trace) = &mut self.trace {
             trace.record(self.now, TraceEvent::PollingPoint(self.thread));
@@ -57,9 +58,10 @@ impl<'a> View<'a> {
 
 /// A policy, which decides which of the ready activations runs next.
 ///
-/// A policy holds the ready set. The scheduler gives it every released activation exactly once and gets each back exactly once,
-/// by [`pick`](Policy::pick) or [`withdraw`](Policy::withdraw). All methods run on the dispatch path. They should neither block
-/// nor allocate once [`register`](Policy::register) has made room.
+/// A policy holds the ready set. The scheduler gives it every released activation exactly once, except those that [precede
+/// all](EntitySpec::precedes_all), and gets each back exactly once, by [`pick`](Policy::pick) or
+/// [`withdraw`](Policy::withdraw). An activation whose dispatch failed because the trace panicked is given to it again. All
+/// methods run on the dispatch path. They should neither block nor allocate once [`register`](Policy::register) has made room.
 ///
 /// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which also has
 /// priority inheritance. A policy that is written from scratch recognizes the holder of a group by this: the group
@@ -86,7 +88,8 @@ pub trait Policy: Send {
     /// all](EntitySpec::precedes_all) has run and the holder may go on.
     fn group_freed(&mut self, group: GroupId);
 
-    /// Removes an activation from the ready set without running it, because its entity is removed or its release changes.
+    /// Removes an activation from the ready set without running it, because its entity is removed, its timer is cancelled or
+    /// restarted, or its release changes.
     fn withdraw(&mut self, activation: &Activation);
 
     /// Returns true if a pick by another thread might find an activation now. May return true although a pick would find none.

@@ -59,7 +59,7 @@ pub struct Ordered<O: Order> {
     places: Places,
     /// The activations that may run, or were not found to be blocked yet, without the holders.
     ready: Queue<O::Key>,
-    /// Resumed segments that hold their group.
+    /// Resumed segments that hold their group, and at most one of each reentrant group.
     holders: Holders<O::Key>,
     /// The activations that wait for each group, by group index.
     groups: Vec<Waiting<O::Key>>,
@@ -115,7 +115,9 @@ impl<O: Order> Ordered<O> {
         Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
     }
 
-    /// Makes the holder of a group, or if there is none its best blocked activation, a candidate again. The group may be free.
+    /// Makes an activation of the group a candidate again: the holder if it is parked, or else the best blocked activation.
+    /// Called when the group was freed, or may be free although its candidate was withdrawn. If it is held after all, the next
+    /// pick blocks the activation again.
     fn promote(&mut self, group: GroupId) {
         let Some(waiting) = self.groups.get_mut(group.index()) else {
             return;
@@ -142,7 +144,7 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Moves the first activation of `ready` to the queue of its group, which is held.
+    /// Puts `entry`, which was just taken from the top of `ready`, into the queue of its group, which is held.
     #[cold]
     fn block(&mut self, entry: Entry<O::Key>) {
         let Some(slot) = self.places.get(entry.place, entry.sequence()) else {

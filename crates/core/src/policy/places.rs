@@ -43,7 +43,8 @@ impl Places {
         Self { slots: Vec::new(), free: Vec::new(), first: Vec::new(), room: 0 }
     }
 
-    /// Makes room for the activations of one more entity. Returns the number of activations that there is room for now.
+    /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together, that
+    /// there is room for now.
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
         self.room += room_for(spec);
         self.slots.reserve(self.room.saturating_sub(self.slots.len()));
@@ -81,7 +82,7 @@ impl Places {
         place
     }
 
-    /// Returns the activation at the place, if it has that sequence number.
+    /// Returns the slot of the place, if its activation has that sequence number.
     #[inline]
     pub(super) fn get(&mut self, place: u32, sequence: u64) -> Option<&mut Slot> {
         self.slots.get_mut(place as usize).filter(|slot| slot.activation.sequence == sequence)

@@ -109,8 +109,8 @@ impl<K: Ord> Queue<K> {
         self.peek()
     }
 
-    /// Notes that an activation was withdrawn. Removes all stale entries once they are the majority, in linear time. So the
-    /// average call takes constant time.
+    /// Notes that an activation with an entry in this queue was withdrawn. Removes all stale entries once they are the
+    /// majority, in linear time. So the average call takes constant time.
     pub(super) fn one_is_stale(&mut self, places: &mut Places) {
         self.stale += 1;
         if self.stale * 2 > self.heap.len() {

@@ -118,7 +118,8 @@ impl Scheduler {
         true
     }
 
-    /// Returns the description that the entity was added with.
+    /// Returns the description that the entity was added with; `None` if it was removed. The kind of a timer is
+    /// [`EntityKind::Timer`](crate::EntityKind::Timer) in any case.
     #[must_use]
     pub fn entity(&self, id: EntityId) -> Option<&EntitySpec> {
         self.entities.get(id.index(), id.generation()).map(|entity| &entity.spec)

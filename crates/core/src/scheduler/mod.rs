@@ -48,7 +48,8 @@ struct EntityState {
 }
 
 impl EntityState {
-    /// Returns the absolute deadline of an activation. A periodic timer without a deadline of its own has its period.
+    /// Returns the absolute deadline of an activation that is released at `release`; [`Instant::MAX`] if it has none. A
+    /// periodic timer without a deadline of its own has its period.
     fn deadline_of(&self, release: Instant) -> Instant {
         let period = || self.timer.as_ref().and_then(|timer| timer.spec.period);
         self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
@@ -295,7 +296,8 @@ impl Scheduler {
         self.timers[clock.index()].earliest()
     }
 
-    /// Returns the next due time of the timers on the steady clock. A driver without work may sleep until then.
+    /// Returns the next due time of the timers on the steady clock. A driver without work may sleep until then, or until the
+    /// next event if it is `None`.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.next_due_on(ClockKind::Steady)

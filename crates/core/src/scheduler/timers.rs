@@ -18,7 +18,8 @@ pub(super) struct TimerState {
     overruns: u64,
 }
 
-/// The last reading of a clock whose rate may vary (`before`), and the time on the steady clock when it was read (`read_at`).
+/// The reading of ROS time, whose rate may vary, before the one that the driver passes on now (`before`), and the time on the
+/// steady clock when the driver passed it on (`read_at`).
 pub(super) struct Leap {
     pub(super) before: Instant,
     pub(super) read_at: Instant,
@@ -37,7 +38,7 @@ impl Leap {
 }
 
 impl Scheduler {
-    /// Adds a timer, an entity that is released at due times.
+    /// Adds a timer, an entity that is released at due times. Its kind is [`EntityKind::Timer`], whatever `spec` says.
     ///
     /// If a periodic timer has no deadline of its own, its deadline is the end of its period.
     ///
@@ -80,7 +81,8 @@ impl Scheduler {
     }
 
     /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period. A `period` above zero
-    /// replaces the timer's period, and makes a timer that fires once periodic.
+    /// replaces the timer's period, and makes a timer that fires once periodic. With `None` or zero, the timer keeps its
+    /// period, or still fires once.
     ///
     /// Returns true if the entity is a timer.
     pub fn restart_timer(&mut self, id: EntityId, due: Instant, period: Option<Duration>) -> bool {
@@ -104,7 +106,8 @@ impl Scheduler {
         }
     }
 
-    /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead.
+    /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead of the
+    /// former one, or behind it if negative. For a jump on the same time line, `shift_ns` is 0.
     ///
     /// The new due times are those of [`TimerSpec::due_after_jump`]. A jump forward on the same time line needs no call: the due
     /// times in between were missed, as if time had passed. Looks at all entities, and sorts the armed timers on `clock`; does
@@ -127,10 +130,11 @@ impl Scheduler {
         });
     }
 
-    /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is the
-    /// time at which it fired.
+    /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is the due
+    /// time for which it fired.
     ///
-    /// Returns `None` if it will not fire: it was cancelled, it fires once and has fired, or the entity is no timer.
+    /// Returns `None` if its callback will not start again: it was cancelled, it fires once and its callback has started, or
+    /// the entity is no timer.
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
         let entity = self.entities.get(id.index(), id.generation())?;
@@ -145,14 +149,16 @@ impl Scheduler {
         entity.timer.as_ref().map(|timer| &timer.spec)
     }
 
-    /// Returns the number of due times that the timer skipped because it was late.
+    /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
+    /// no timer.
     #[must_use]
     pub fn overruns(&self, id: EntityId) -> u64 {
         let entity = self.entities.get(id.index(), id.generation());
         entity.and_then(|entity| entity.timer.as_ref()).map_or(0, |timer| timer.overruns)
     }
 
-    /// Arms the next due time of a timer that runs now. Returns the number of due times that it skipped.
+    /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped. Does
+    /// nothing and returns 0 if the timer fires once, was cancelled, or is armed already.
     pub(super) fn rearm(&mut self, id: EntityId) -> u64 {
         let Self { entities, timers, clocks, .. } = self;
         let Some(entity) = entities.get_mut(id.index(), id.generation()) else {
