@@ -147,7 +147,8 @@ enum Outcome<Resp> {
 pub(crate) struct Sent<Resp> {
     receiver: oneshot::Receiver<Result<Resp, CallError>>,
     progress: Arc<Progress>,
-    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has no
+    /// callback.
     needs_group: Option<GroupKey>,
     /// The executor that runs the service, if one does.
     executor: Option<Arc<Shared>>,

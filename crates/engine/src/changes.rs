@@ -34,7 +34,7 @@ impl<S> Changes<S> {
         Self(Mutex::new(Waiting { is_closed: false, tickets: 0, changes: BTreeMap::new() }))
     }
 
-    /// Adds a change. If the executor is closed, returns it instead.
+    /// Adds a change. If the executor is closed, returns the change instead.
     pub(crate) fn ask(&self, change: Change<S>) -> Result<Ticket, Change<S>> {
         let mut waiting = self.0.lock();
         if waiting.is_closed {
@@ -46,12 +46,13 @@ impl<S> Changes<S> {
         Ok(ticket)
     }
 
-    /// Takes out a change that has not been made, so that it never is.
+    /// Takes out a change that has not been made, so that it never is. Returns `None` if its making has begun, or if the
+    /// executor is closed.
     pub(crate) fn take_back(&self, ticket: Ticket) -> Option<Change<S>> {
         self.0.lock().changes.remove(&ticket)
     }
 
-    /// Removes and returns the change that must be made next.
+    /// Removes and returns the change that must be made next; `None` if there is none.
     pub(crate) fn next(&self) -> Option<Change<S>> {
         self.0.lock().changes.pop_first().map(|(_, change)| change)
     }

@@ -83,7 +83,7 @@ impl Clock {
     }
 
     /// Returns the time until which a thread may sleep: to the due time `steady` on the steady clock or `system` on the system
-    /// clock, whichever comes first.
+    /// clock, whichever comes first. There is no such time if neither is given, or if the clock is moved by hand.
     ///
     /// A thread can sleep on one clock only. The kernel wakes a sleeper on the system clock when that clock is set forward, but
     /// not when it is set back. So a thread that waits for both clocks, or for ROS time that follows the system clock, sleeps on
@@ -123,8 +123,8 @@ impl fmt::Debug for Clock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SystemDue {
     pub(crate) due: Instant,
-    /// True if setting the clock back brings the due time forward. That holds for timers on ROS time, which wait for a
-    /// duration. Timers on the system clock itself wait for a time of day.
+    /// True if the due time moves back, too, when the clock is set back, so that a sleeping thread must notice the step. That
+    /// holds for timers on ROS time, which wait for a duration. Timers on the system clock itself wait for a time of day.
     pub(crate) follows_steps_back: bool,
 }
 

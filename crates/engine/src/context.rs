@@ -74,11 +74,12 @@ impl ContextOptions {
     /// Sets the deployment: which groups are on which executors, and which cores and OS priorities executors have. It takes
     /// precedence over the program.
     ///
-    /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the program's spin
-    /// is over, it finishes the callback that it runs and begins no other. Beside [`spin_all`](crate::SpinOptions::spin_all) and
-    /// [`spin_once`](crate::SpinOptions::spin_once), which may be over at once, it still runs everything that is ready, and the
-    /// spin returns after that. An executor that the program creates only after its groups has policy and threads as the file
-    /// says.
+    /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the program's
+    /// spin is over, it finishes the callback that it runs and begins no other. Beside
+    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over at once,
+    /// it still runs everything that is ready, and the spin returns after that. Create an executor before the groups that the
+    /// file puts on it. Otherwise it has the policy and the threads that the file gives it, and those of its options are
+    /// ignored with a warning in the `log` crate.
     ///
     /// Names in the file that the program does not have are found when an executor begins to spin for the first time.
     #[must_use]
@@ -221,8 +222,10 @@ impl Context {
     }
 
     /// Gives the threads of middlewares a priority above the real-time executors of the deployment, and above an executor whose
-    /// threads are scheduled as `own` says. Logs a report of threads that are not above them then, or returns it as an error, as
-    /// the deployment file says; the same report comes once.
+    /// threads are scheduled as `own` says. With `None`, only the deployment's executors count.
+    ///
+    /// Logs a report of the threads that are not above them then. If that is for want of a right, and the deployment file's
+    /// `on_shortfall` is `fail`, returns the report as an error instead. The same report comes only once.
     pub(crate) fn raise_foreign_threads(&self, own: Option<OsScheduling>) -> Result<(), DeployError> {
         let deployed = self.deployed();
         let highest = own.and_then(foreign::priority).max(deployed.and_then(Deployed::highest_priority));

@@ -325,7 +325,7 @@ fn with_placement(
 }
 
 /// Applies a deployment file's plan of an executor to the executor's options. Settings that the plan does not name stay as the
-/// program has them.
+/// program has them, except for the reaction to a shortfall, which is `on_shortfall`.
 fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: OnShortfall) -> ExecutorOptions {
     if let Some(Ok(policy)) = plan.policy.as_deref().map(rospin_core::policy::by_name) {
         options = options.boxed_policy(policy);

@@ -48,7 +48,8 @@ struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Begins an entity without a source: applies the deployment, and opens the loss counters.
+    /// Begins an entity without a source: applies the deployment, and opens the loss counters. `depth` is the depth of the
+    /// entity's queue, which the deployment may replace; `None` if the entity has no queue.
     fn new(
         group: &'a Arc<GroupCore>,
         kind: EntityKind,

@@ -17,7 +17,7 @@ pub(crate) struct EntityHandle {
     pub(crate) name: String,
     pub(crate) losses: Arc<LossCounters>,
     pub(crate) membership: Arc<Membership>,
-    /// Ticket of the change that adds the entity to its executor.
+    /// Ticket of the change that adds the entity to its executor; `None` if the executor was dropped.
     pub(crate) addition: Option<Ticket>,
     pub(crate) closer: Option<Closer>,
     /// The timer's shared part, if the entity is a timer.
@@ -67,8 +67,8 @@ macro_rules! handle {
     ($(#[$doc:meta])* $name:ident $(, $field:ident: $type:ty)?) => {
         $(#[$doc])*
         ///
-        /// Dropping the handle removes the entity. It gets no more items at once, and its callback does not run any more from
-        /// the executor's next pick on. A callback that is running is not waited for.
+        /// Dropping the handle removes the entity. From then on it gets no more items, and from the executor's next pick on its
+        /// callback does not start any more. A callback that is running is not waited for.
         #[derive(Debug)]
         #[must_use = "the entity is removed when its handle is dropped"]
         pub struct $name {

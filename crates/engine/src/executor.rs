@@ -41,7 +41,8 @@ use crate::spin::{SpinEnd, SpinError};
 #[derive(Debug)]
 pub struct Executor {
     solo: Solo,
-    /// The executors that only the deployment file names, which spin along with this one. They are dropped after this one.
+    /// The executors that only the deployment file names, which spin along with this one; `None` without a deployment file.
+    /// They are dropped after this one.
     companions: Option<Arc<Companions>>,
 }
 
@@ -114,7 +115,8 @@ impl Executor {
     /// Spins until `future` resolves, which is polled on the calling thread.
     ///
     /// # Errors
-    /// See [`SpinError`]; [`SpinError::Halted`] if the executor was halted before the future resolved.
+    /// See [`SpinError`]; [`SpinError::Halted`] if the executor was halted before the future resolved, or if
+    /// [`spin_once`](SpinOptions::spin_once) or [`spin_all`](SpinOptions::spin_all) ended before that.
     pub fn spin_until<F: Future>(&self, future: F, options: SpinOptions) -> Result<F::Output, SpinError> {
         let mut output = None;
         let spun = {

@@ -75,7 +75,8 @@ impl ExecutorCore {
         }
     }
 
-    /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if another thread has it.
+    /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if the state is locked: by a
+    /// spin, or by another thread for a moment.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = self.state.try_lock()?;
         // At most the changes that exist now: other threads may go on submitting.

@@ -57,8 +57,8 @@ impl ExecutorHandle {
         Sleep::until(self.shared(), clock, due)
     }
 
-    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, it sleeps no longer than
-    /// that.
+    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, the sleep lasts at most
+    /// `duration` from the jump on.
     ///
     /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
     /// thread of Tokio instead, which is an ordinary one (`SCHED_OTHER`). Under load it makes an urgent callback as late as

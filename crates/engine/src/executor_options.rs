@@ -154,8 +154,8 @@ impl SpinOptions {
         Self { until: Until::Idle, timeout: None }
     }
 
-    /// Sets a time after which the spin ends with [`SpinError::Timeout`](crate::SpinError::Timeout). A callback that is running
-    /// is waited for.
+    /// Sets the time, from the beginning of the spin, after which it ends with
+    /// [`SpinError::Timeout`](crate::SpinError::Timeout). A callback that is running is waited for.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -185,6 +185,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     }
 
     /// Creates an entity that takes the items of any [`Source`], and calls `callback` with the group's payload and each item.
+    /// `kind` is the kind that the entity has for policies and traces.
     ///
     /// # Errors
     /// If the source cannot notify, or if the group is gone.
@@ -223,7 +224,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Entity { handle })
     }
 
-    /// Creates an entity over any stream, such as a channel or a socket. It is removed when the stream ends.
+    /// Creates an entity over any stream, such as a channel or a socket. The entity is removed when the stream ends.
     ///
     /// # Errors
     /// If the group is gone.
@@ -263,7 +264,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Removes the group with all of its entities, and returns the payload. May wait for a lock, never for a callback.
     ///
     /// # Errors
-    /// If the executor spins, or if the group was removed before. The error is the group itself.
+    /// If the executor spins or was dropped, or if the group was removed before. The error is the group itself.
     pub fn into_payload(self) -> Result<P, Self> {
         let id = Arc::clone(&self.core.id);
         let payload = self.core.executor.wait_for_idle_state(|state| {

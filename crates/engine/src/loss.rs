@@ -104,7 +104,7 @@ struct Watcher {
 }
 
 impl LossCounters {
-    /// Counts losses, and wakes those who watch. Without them it neither blocks nor locks.
+    /// Counts losses, and wakes the watchers. If there are none, it neither blocks nor locks.
     ///
     /// Out of line, so that publishing without a loss costs nothing for it.
     #[cold]
@@ -117,8 +117,8 @@ impl LossCounters {
         }
     }
 
-    /// Has `waker` woken with each loss from now on, under the locks of whoever counts it. Returns the number for
-    /// [`unwatch`](Self::unwatch).
+    /// Has `waker` woken with each loss of any cause from now on, under the locks of the thread that counts the loss. Returns
+    /// the number for [`unwatch`](Self::unwatch).
     pub(crate) fn watch(&self, waker: Waker) -> u64 {
         let mut watchers = self.watchers.lock();
         let number = watchers.last().map_or(0, |last| last.number + 1);
@@ -136,7 +136,7 @@ impl LossCounters {
         drop(gone);
     }
 
-    /// Sets the count of a cause that is counted elsewhere.
+    /// Sets the total of a cause that is counted elsewhere.
     pub(crate) fn set(&self, cause: LossCause, count: u64) {
         self.counts[cause.index()].store(count, Ordering::Relaxed);
     }
@@ -170,7 +170,8 @@ impl Drop for LossCounters {
     }
 }
 
-/// The counters of all entities of a context. The losses of an entity are kept under its name after it is gone.
+/// The counters of all entities of a context. The losses of an entity are kept after it is gone: under its own name, or under
+/// its group's name if it was given none.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     book: Mutex<Book>,

@@ -93,7 +93,7 @@ impl TimerShared {
         self.due_ns.store(due.map_or(NEVER, Instant::as_nanos), Ordering::Relaxed);
     }
 
-    /// Returns the due time that was noted last.
+    /// Returns the due time that was noted last; `None` if the timer will not fire.
     pub(crate) fn due(&self) -> Option<Instant> {
         let due_ns = self.due_ns.load(Ordering::Relaxed);
         (due_ns != NEVER).then_some(Instant::from_nanos(due_ns))

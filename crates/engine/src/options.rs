@@ -92,18 +92,21 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sets the time from the release until the callback should have ended, for [`Edf`](crate::policy::Edf).
+        /// Sets the time from the release until the callback should have ended, for [`Edf`](crate::policy::Edf). Without it, a
+        /// periodic timer has its period as the deadline, and any other entity has none.
         #[must_use]
         pub const fn deadline(mut self, deadline: Duration) -> Self {
             self.common.deadline = Some(deadline);
             self
         }
 
-        /// Sets the number of activations that may be in flight at once (running, or suspended at an await), if the group
-        /// allows more than one. At least 1, at most 1024: memory for all of them is allocated at once. Further items wait in
-        /// the source.
+        /// Sets the number of activations that may be in flight at the same time (running, or suspended at an await), at least
+        /// 1 and at most 1024. Memory for all of them is allocated when the entity is created. Further items wait in the
+        /// source.
         ///
-        /// The default is the number of the executor's threads, and 16 for an asynchronous callback.
+        /// It has an effect in a reentrant group, and in a mutually exclusive one for an asynchronous callback that [releases the
+        /// group](Self::releases_group_at_await). The default is the number of the executor's threads, and 16 for an asynchronous
+        /// callback. Other callbacks have one activation at a time.
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.max_in_flight = Some(count.clamp(1, 1024));
@@ -157,7 +160,7 @@ impl From<&str> for EntityOptions {
 pub struct TimerOptions {
     pub(crate) common: Common,
     pub(crate) period: Option<Duration>,
-    /// The time from creation to the first due time, unless `first_due` is given.
+    /// The time from the creation of the timer to the first due time, unless `first_due` is given.
     pub(crate) delay: Duration,
     pub(crate) first_due: Option<Instant>,
     pub(crate) clock: ClockKind,
@@ -171,7 +174,7 @@ impl TimerOptions {
         self.common.name.as_deref()
     }
 
-    /// Creates options for a timer that fires every `period`, for the first time one period from now.
+    /// Creates options for a timer that fires every `period`, for the first time one period after the timer is created.
     #[must_use]
     pub fn periodic(period: Duration) -> Self {
         Self {
@@ -184,13 +187,13 @@ impl TimerOptions {
         }
     }
 
-    /// Creates options for a timer that fires once, `delay` from now.
+    /// Creates options for a timer that fires once, `delay` after it is created.
     #[must_use]
     pub fn one_shot(delay: Duration) -> Self {
         Self { period: None, ..Self::periodic(delay) }
     }
 
-    /// Sets the first due time, on the timer's clock.
+    /// Sets the first due time, on the timer's clock, in place of the one that follows from the period or the delay.
     #[must_use]
     pub const fn first_due(mut self, due: Instant) -> Self {
         self.first_due = Some(due);

@@ -170,7 +170,8 @@ impl ReentrantGroup {
         Ok(Service { handle })
     }
 
-    /// Creates an entity over any [`Source`].
+    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with each item. `kind` is the kind that the
+    /// entity has for policies and traces.
     ///
     /// # Errors
     /// If the source cannot notify, or if the group is gone.
@@ -209,7 +210,7 @@ impl ReentrantGroup {
         Ok(Entity { handle })
     }
 
-    /// Creates an entity over any stream, such as a channel or a socket. It is removed when the stream ends.
+    /// Creates an entity over any stream, such as a channel or a socket. The entity is removed when the stream ends.
     ///
     /// # Errors
     /// If the group is gone.

@@ -68,7 +68,8 @@ struct Server<Req, Resp> {
     producer: Producer<Box<Request<Req, Resp>>>,
     notifier: Option<Notifier>,
     losses: Arc<LossCounters>,
-    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has no
+    /// callback.
     needs_group: Option<GroupKey>,
 }
 

@@ -181,7 +181,9 @@ pub trait Source: Send + 'static {
     /// does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents of the source. Called after every take. A source that knows its contents saves a futile take.
+    /// Returns the contents of the source. Called once when the entity is added, and then after every take that returned an
+    /// item. A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next
+    /// notification.
     ///
     /// # Panics
     /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken.
@@ -192,8 +194,8 @@ pub trait Source: Send + 'static {
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
     /// [`attach`](Self::attach).
     ///
-    /// The source itself may be dropped later, before the executor's next pick, since its callback may be running. The function
-    /// is called on the thread that drops the handle, and must neither block nor wait for the source.
+    /// The source itself is dropped later, by the executor, since its callback may be running. The function is called on the
+    /// thread that drops the handle, and must neither block nor wait for the source.
     fn closer(&self) -> Option<Closer> {
         None
     }

@@ -37,7 +37,7 @@ pub(crate) struct Spin<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) threads: u16,
     pub(crate) until: Until,
-    /// The deadline of the spin, on the steady clock.
+    /// The deadline of the spin, on the steady clock; `None` if it has no timeout.
     pub(crate) deadline: Option<Instant>,
     stop: AtomicBool,
     timed_out: AtomicBool,

@@ -70,7 +70,8 @@ pub(crate) trait Body: Any + Send {
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
-    /// Takes an item for an activation that was released at `release`.
+    /// Takes an item for an activation that was released at `release`. Returns `None` if there is no item: the notification was
+    /// spurious.
     fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
 
     /// Returns the contents that the source has left. Call it before the first take, and after every take that returned an item.
@@ -165,8 +166,9 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
     }
 }
 
-/// Notifies the executor of further items in the source before the callback runs. If an entity may have several activations at
-/// once, another one can start on such an item.
+/// Notifies the executor by `more` of further items in the source before the callback runs. If an entity may have several
+/// activations at once, another one can start on such an item. With `None`, does nothing: the executor looks at the source's
+/// contents after the callback.
 fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {

@@ -38,7 +38,9 @@ pub(crate) struct Companions {
 impl Companions {
     // ---- executors ----
 
-    /// Returns the executor that the deployment file puts the group on, if it names one.
+    /// Returns the executor that the deployment file puts the group on. That is one of the program's, or a companion, which is
+    /// created if it does not exist yet. Returns `None` if the file names no executor for the group, or if it names a companion
+    /// and all executors of the program were dropped.
     pub(crate) fn executor_for(context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
         let deployed = context.deployed()?;
         let name = deployed.executor_of(node, group)?;
@@ -106,9 +108,10 @@ impl Companions {
 
     // ---- rounds ----
 
-    /// Adds a leader and has all companions spin along, after the last round has ended.
+    /// Adds a leader and has all companions spin along. The first leader begins a new round, and waits until the last one has
+    /// ended.
     ///
-    /// A callback of a companion does not wait for the end of the last round.
+    /// A leader that is spun by a callback of a companion does not wait: the last round cannot end before that callback.
     ///
     /// # Errors
     /// The failure of a companion in this round, for which the other leaders still have to stop. Or the failure of a companion in
@@ -138,7 +141,11 @@ impl Companions {
         Ok(())
     }
 
-    /// Removes a leader. The last one ends the round.
+    /// Removes a leader. The last one ends the round. If its spin was a short one, `rest` is the spin in which each companion
+    /// then runs what is ready.
+    ///
+    /// # Errors
+    /// The failure of a companion in this round.
     fn leave(&self, leader: &ExecutorHandle, rest: Option<SpinOptions>) -> Result<(), SpinError> {
         let mut state = self.common.lock();
         let is_leader = |other: &ExecutorHandle| Arc::ptr_eq(&other.core, &leader.core);

@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) rest: Option<SpinOptions>,
     /// True while the last leader waits for the end of the companions. Their failures are for it, not for the next leader.
     pub(super) is_leaving: bool,
-    /// The failure of a companion that ended before its leaders, until the last of them has left.
+    /// The failure of the first companion that ended before its leaders, until the last leader has left.
     pub(super) failure: Option<SpinError>,
     /// A panic of the engine itself on a companion's thread, until the last leader has left.
     pub(super) panic: Panic,
@@ -57,7 +57,7 @@ pub(super) struct Companion {
     pub(super) executor: Arc<Solo>,
     /// Last round in which the companion should spin.
     pub(super) round: u64,
-    /// True until the companion's thread has come to the end of that round.
+    /// True from the beginning of that round until the companion's thread has come to its end.
     pub(super) is_spinning: bool,
     /// The thread, started in the companion's first round. It owns the executor only while that spins.
     pub(super) thread: Option<JoinHandle<()>>,
@@ -87,7 +87,7 @@ impl Common {
         self.changed.notify_all();
     }
 
-    /// Runs the thread of the companion with that number.
+    /// Runs the thread of the companion with the number `id`, until the companion is removed.
     fn run(&self, id: u64) {
         let mut has: Option<CoreSet> = None;
         let mut state = self.lock();
@@ -117,7 +117,7 @@ impl Common {
         }
     }
 
-    /// Spins until the round is over. After a short round, spins on until nothing is ready.
+    /// Spins `executor` until the round with the number `round` is over. After a short round, spins on until nothing is ready.
     fn spin<'a>(
         &'a self,
         mut state: PlainMutexGuard<'a, State>,

@@ -35,7 +35,7 @@ pub(crate) struct Reading {
     /// The sum of all shifts of the time line, in nanoseconds. Each change of the source of ROS time shifts it, by the difference
     /// of the new source's time to the old one's.
     pub(crate) shift_ns: i64,
-    /// The time in nanoseconds that the dial showed right after the turn.
+    /// ROS time right after the last turn, in nanoseconds, also if it follows the system clock.
     pub(crate) base_ns: u64,
 }
 
@@ -72,7 +72,8 @@ impl Dial {
         self.face(turn).time_ns.store(time_ns.min(FOLLOWS_SYSTEM - 1), Ordering::Release);
     }
 
-    /// Has time jump to `base_ns`. With `follows_system`, it is the system clock's from there on.
+    /// Has time jump to `base_ns`. With `follows_system`, it is the system clock's from there on. `shift_ns` is the sum of all
+    /// shifts of the time line, including that of this jump.
     pub(crate) fn turn(&self, base_ns: u64, follows_system: bool, shift_ns: i64) {
         let turn = self.turns.load(Ordering::Relaxed) + 1;
         let face = self.face(turn);
@@ -102,13 +103,15 @@ impl Watch {
         Self { due_ns: AtomicU64::new(NO_TIMER), turn: AtomicU64::new(0) }
     }
 
-    /// Sets the next due time, on the time line of that turn. A fence and [`is_up`](Self::is_up) must follow.
+    /// Sets the next due time, on the time line of that turn; `None` if the executor waits for none. A fence and
+    /// [`is_up`](Self::is_up) must follow.
     pub(crate) fn set(&self, due_ns: Option<u64>, turn: u64) {
         self.turn.store(turn, Ordering::Relaxed);
         self.due_ns.store(due_ns.map_or(NO_TIMER, |due_ns| due_ns.min(NO_TIMER - 1)), Ordering::Release);
     }
 
-    /// Returns true if the executor should look: its due time has come, or the dial was turned.
+    /// Returns true if the executor should look: the dial was turned, or shows a time at which its due time has come. Returns
+    /// false if it waits for none. While the dial follows the system clock, only a turn counts.
     pub(crate) fn is_up(&self, dial: &Dial) -> bool {
         let due_ns = self.due_ns.load(Ordering::Acquire);
         if due_ns == NO_TIMER {

@@ -107,7 +107,8 @@ impl Inbox {
         self.touched.load(Ordering::Relaxed) == 0
     }
 
-    /// Clears all flags of the books and passes their numbers and arrival times to `found`. For one thread at a time.
+    /// Clears all flags of the books and passes the numbers and arrival times of those that were raised to `found`. The time is
+    /// `None` if an earlier drain took it, between two steps of the notifier. For one thread at a time.
     pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
         for page_number in take_bits(&self.touched) {
             for (number, book) in books.iter().enumerate() {

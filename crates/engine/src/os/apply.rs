@@ -63,7 +63,8 @@ impl ThreadOptions {
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
     }
 
-    /// Applies the options until the guard is dropped, except a scheduling that the thread could not give up again.
+    /// Applies the options to the calling thread, for threads that it is about to create, until the guard is dropped. A
+    /// scheduling that the thread could not give up again is left out, and reported as a shortfall.
     pub(crate) fn apply_to_inherit(&self) -> Applied {
         let Some(scheduling) = self.scheduling.filter(|_| !self.can_be_undone()) else {
             return self.apply_for_now();
@@ -76,7 +77,7 @@ impl ThreadOptions {
         applied
     }
 
-    /// Returns true if a thread can give the scheduling up again. Tries it on a thread of its own.
+    /// Returns true if a thread that gets this scheduling can give it up again. Tries it on a thread that it starts.
     fn can_be_undone(&self) -> bool {
         let options = Self { scheduling: self.scheduling, ..Self::default() };
         let attempt = move || {

@@ -121,7 +121,7 @@ pub(crate) fn in_forked_child(run: extern "C" fn()) {
     debug_assert_eq!(status, 0);
 }
 
-/// Returns the lowest address of the calling thread's stack.
+/// Returns the lowest address of the calling thread's stack; `None` if the C library does not tell.
 pub(crate) fn end_of_stack() -> Option<usize> {
     let mut attr = MaybeUninit::uninit();
     // SAFETY: `attr` is valid for writing during the call.

@@ -19,8 +19,8 @@ pub fn lock_memory() -> io::Result<()> {
 
 /// Touches the next `bytes` of the calling thread's stack, so that the first callback that needs them causes no page faults.
 ///
-/// Returns the number of bytes that were touched, which is less if the stack has less. A thread that Rust starts has 2 MiB by
-/// default (`RUST_MIN_STACK`).
+/// Returns the number of bytes that were touched, which is less if the stack has less to spare: its last 64 KiB are never
+/// touched. A thread that Rust starts has 2 MiB by default (`RUST_MIN_STACK`).
 pub fn prefault_stack(bytes: usize) -> usize {
     if bytes == 0 {
         return 0;

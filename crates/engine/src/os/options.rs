@@ -14,7 +14,7 @@ pub enum OnShortfall {
     /// The program goes on with the settings that the thread has; a warning goes to the `log` crate.
     #[default]
     Warn,
-    /// The spin, or the call, ends with an error.
+    /// The spin ends with an error.
     Fail,
 }
 
@@ -59,7 +59,8 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the delay with which the kernel may wake the thread in order to wake several threads at once. At least 1 ns.
+    /// Sets the longest delay with which the kernel may wake the thread in order to wake several threads together. At least 1
+    /// ns.
     ///
     /// The default is 50 us for an ordinary thread. For a real-time thread it is zero and cannot be changed.
     #[must_use]
@@ -68,15 +69,16 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the number of bytes of the stack that the thread touches before its first callback; see
-    /// [`prefault_stack`](super::prefault_stack).
+    /// Sets the number of bytes of its stack that the thread touches when the options are applied: for a thread of an executor,
+    /// at the beginning of each spin; see [`prefault_stack`](super::prefault_stack).
     #[must_use]
     pub const fn stack_prefault(mut self, bytes: usize) -> Self {
         self.stack_prefault = bytes;
         self
     }
 
-    /// Sets the reaction if the thread cannot have all of these settings.
+    /// Sets the reaction of a spin if a thread of the executor cannot have all of these settings. [`apply`](Self::apply) and
+    /// the like only report that.
     #[must_use]
     pub const fn on_shortfall(mut self, reaction: OnShortfall) -> Self {
         self.on_shortfall = reaction;

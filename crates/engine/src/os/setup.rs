@@ -17,7 +17,8 @@ pub(crate) struct ThreadSetup {
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-/// Guard that makes the calling thread one of an executor's, with its settings and its name, until it is dropped.
+/// Guard that makes the calling thread one of an executor's, with the executor's settings and a name of the executor's, until
+/// the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct SetUp {
     _applied: Option<Applied>,
@@ -35,7 +36,8 @@ impl ThreadSetup {
         self.options.scheduling
     }
 
-    /// Makes the calling thread one of the executor's: gives it the settings, if there are any, and a name.
+    /// Makes the calling thread one of the executor's, with the settings and the name. If there are no settings, it keeps its
+    /// name, too.
     ///
     /// # Errors
     /// The report, if the thread cannot have all settings and that is [to be an error](OnShortfall::Fail).

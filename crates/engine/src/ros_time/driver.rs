@@ -95,7 +95,8 @@ impl Driver {
         books.executors.push(executor);
     }
 
-    /// Requests that ROS time shows another time, once jump callbacks allow it. Returns the ticket of the request.
+    /// Requests that ROS time shows another time, once jump callbacks allow it. `change` makes that state from the one that was
+    /// requested last. Returns the ticket of the request.
     pub(super) fn ask(&self, change: impl FnOnce(&mut Target)) -> u64 {
         let mut books = self.open();
         let latest = books.queued.or(books.next).map(|(target, _)| target);

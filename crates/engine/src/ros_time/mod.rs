@@ -32,11 +32,13 @@ use driver::Target;
 /// As in rclcpp, ROS time follows the system clock until it is [activated](Self::set_active) (`use_sim_time`). From then on it
 /// moves only when it is [set](Self::set). Timers on [`ClockKind::Ros`] follow it:
 /// - If it is set forward, that time has passed. Missed due times are dealt with by the timer's [overrun policy](crate::Overrun).
-/// - If it is set back, no timer waits for longer than its period.
+/// - If it is set back, no periodic timer waits for longer than its period, and no one-shot for longer than its delay.
 /// - If its source changes, timers wait on the new source for the time that was left.
-/// - If it follows the system clock and that is set back, timers also wait for the time that was left, so they keep their rate. A
-///   timer on [`ClockKind::System`] instead waits for its time of day. Jump callbacks are not told of this, as in rclcpp, since
-///   nobody knows of it beforehand.
+/// - If it follows the system clock and that is set back, timers also wait for the time that was left, so they keep their rate.
+///   A timer on [`ClockKind::System`] instead waits for its time of day. Jump callbacks are not told of this, as in rclcpp,
+///   since nobody knows of it beforehand.
+/// - A one-shot with a given [first due time](crate::TimerOptions::first_due) waits for that time in all these cases, until it
+///   is reset.
 ///
 /// Cheap to clone; clones are the same time. May be driven from any thread and from callbacks.
 ///
@@ -88,16 +90,16 @@ impl RosTime {
 
     /// Sets the time, as a message of `/clock` does. If ROS time is not active, it shows this time once it is.
     ///
-    /// If the jump is beyond the [threshold](JumpThreshold) of [jump callbacks](crate::CallbackGroup::create_jump_callback), they
-    /// run first, on all executors that spin. Then time moves, for all executors at once. This method does not wait for that: the
-    /// returned barrier resolves when time has moved.
+    /// If the jump reaches the [threshold](JumpThreshold) of [jump callbacks](crate::CallbackGroup::create_jump_callback), they
+    /// run first, on all executors that spin. Then time moves, for all executors at once. This method does not wait for that:
+    /// the returned barrier resolves when time has moved.
     ///
     /// Time does not wait for executors that do not spin, or stop spinning. Their jump callbacks are the first to run in their
     /// next spin, and their timers see no new time before that. Time waits for a callback of the jump callback's group that runs,
     /// but not for one that is suspended, even if it holds the group. Nor does it wait for an executor, a group or a callback
     /// that is removed.
     ///
-    /// If the time is set while jump callbacks run, the last request is dealt with afterwards.
+    /// Of several requests that come while time waits for jump callbacks, only the last is dealt with, afterwards.
     ///
     /// Locks for a moment and wakes executors whose timers are due. May allocate. Runs no callbacks.
     pub fn set(&self, now: Instant) -> Barrier {

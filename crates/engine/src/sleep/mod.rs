@@ -46,8 +46,9 @@ pub enum SleepError {
 /// of [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
 /// If a thread of an executor polls it, that executor wakes it. So a callback that a deployment file moved sleeps on its own
-/// executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it. It resolves only
-/// while that executor spins. A sleep on ROS time lasts until all jump callbacks of the executor have run.
+/// executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it. It resolves
+/// only while that executor spins. A sleep on ROS time does not end before all jump callbacks of the executor that must be told
+/// of a jump have run.
 ///
 /// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is logarithmic in the
 /// number of sleepers. The first poll may allocate. None of them waits for a callback.
@@ -75,8 +76,8 @@ impl Sleep {
         Self::at_most(executor, clock, duration, |now| now + duration)
     }
 
-    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts no longer
-    /// than `longest`.
+    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts at most
+    /// `longest` from the jump on.
     fn at_most(
         executor: &Arc<Shared>,
         clock: ClockKind,
@@ -101,8 +102,9 @@ impl Sleep {
         Self { wish, asked_of: Arc::clone(executor), bed: None, is_over: false }
     }
 
-    /// Returns the executor that must wake the sleep: the one whose thread polls it, unless a synchronous callback blocks that
-    /// one. `None` if the polling thread belongs to no executor of the same context.
+    /// Returns the executor that must wake the sleep: the one whose thread polls it, or, if a synchronous callback blocks that
+    /// one, the one of the handle. `None` if the polling thread belongs to no executor of the same context. An error if the
+    /// blocked executor is the one of the handle.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
         let is_alike =
             |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());

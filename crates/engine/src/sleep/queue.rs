@@ -8,7 +8,7 @@ use rospin_core::{Instant, TimerSpec};
 /// A task that sleeps: its due time and its waker.
 pub(super) struct Sleeper {
     pub(super) due: Instant,
-    /// The longest time that it sleeps if its clock jumps. `None` means until `due`, however long that takes.
+    /// The longest time that it still sleeps after its clock jumped. `None` means until `due`, however long that takes.
     pub(super) longest: Option<Duration>,
     pub(super) waker: Waker,
 }

@@ -259,7 +259,7 @@ impl Sleeps {
         Some((sleeper.due, ros))
     }
 
-    /// Reads ROS time, and adjusts its sleepers if it jumped.
+    /// Reads and returns ROS time, and adjusts its sleepers if it jumped. The steady clock shows `now`.
     fn follow(&self, book: &mut Book, clock: &Clock, now: Instant) -> Instant {
         let (current, leap) = book.ros.follow(clock, now);
         if let Some(Leap { to, shift_ns }) = leap {

@@ -29,7 +29,7 @@ use leftovers::Leftovers;
 struct RunSlot {
     /// The callback; `None` while a thread runs it.
     callback: Option<Box<Callback>>,
-    /// The sequence number of the activation that is running or suspended.
+    /// The sequence number of the activation that is running or suspended; `None` if the place is free.
     sequence: Option<u64>,
     suspended: bool,
     /// True if the waker was called while the activation ran.
@@ -42,7 +42,7 @@ struct EntitySlot {
     losses: Arc<LossCounters>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
-    /// The numbers of the entity's signals, which are returned to the executor when the entity is removed.
+    /// The numbers of the entity's signals. They lose their meaning when the entity is removed.
     signals: Vec<usize>,
     membership: Arc<Membership>,
     timer: Option<Arc<TimerShared>>,

@@ -47,7 +47,8 @@ impl State {
         executor.sleeps.watch_ros_time(&executor.times);
     }
 
-    /// Returns the next due time of timers and sleepers on the steady and the system clock, as a time on the steady clock.
+    /// Returns the next due time of timers and sleepers on the steady clock, on the system clock, and on ROS time while it
+    /// follows the system clock, as a time on the steady clock. `None` if none waits.
     pub(crate) fn next_due(&self, executor: &Shared) -> Option<Instant> {
         let system = self.next_due_by_system_clock(executor).map(|due| {
             let clock = &executor.times.clock;

@@ -17,7 +17,7 @@ use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::sync::atomic::Ordering;
 
-/// The error of [`Publisher::try_publish`] if the topic has no subscription. It returns the message.
+/// The error of [`Publisher::try_publish`] if no subscription got the message. It returns the message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("topic `{topic}` has no subscription (any more); the message is returned")]
 pub struct NoSubscription<T> {
@@ -182,7 +182,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         TopicEnds::of(&self.0.topic)
     }
 
-    /// Gives the message to every subscription of the topic.
+    /// Gives the message to every subscription of the topic that [demands](crate::SubscriptionOptions::demands) no more than
+    /// this publisher [promises](PublisherOptions::promises).
     ///
     /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That thread
     /// [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never waits for a
@@ -228,7 +229,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
     }
 
-    /// Publishes the message like [`publish`](Self::publish), and returns it if the topic has no subscription.
+    /// Publishes the message like [`publish`](Self::publish), and returns it if no subscription got it: the topic has none, or
+    /// all of them demand more than the publisher promises.
     ///
     /// # Errors
     /// [`NoSubscription`] with the message. A [transient local](PublisherOptions::transient_local) publisher keeps the message

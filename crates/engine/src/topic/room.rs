@@ -94,7 +94,7 @@ impl Need {
 
 impl<T: Send + Sync + 'static> Topic<T> {
     /// Locks the topic for a change of its lists, with enough room for it, and for the messages that publishers keep for a late
-    /// subscription with these demands.
+    /// subscription that demands `late_demands`; `None` if there is no such subscription.
     pub(super) fn lock_with(
         &self,
         room: &mut Room<T>,
