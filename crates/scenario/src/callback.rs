@@ -28,7 +28,7 @@ pub struct Callback {
     /// Time from release to completion. For `None`, a periodic timer's deadline is its period, and others have no deadline.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// Number of deadlines that the callback may miss. `None` tolerates no miss.
+    /// Number of deadlines that the callback may miss, of so many in a row. `None` tolerates no miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerates: Option<Tolerance>,
     /// Execution time, up to the first await if it has awaits.
@@ -37,7 +37,7 @@ pub struct Callback {
     /// Critical sections, in the order in which the callback executes them.
     #[serde(default, deserialize_with = "lists::sections", skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<Section>,
-    /// Awaits of an asynchronous callback.
+    /// Awaits of an asynchronous callback, in their order; empty for a synchronous one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Await>,
     /// True if other callbacks of its group may run while the callback awaits.
@@ -46,7 +46,8 @@ pub struct Callback {
     /// Maximum number of activations that run at once, see [`Callback::in_flight`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
-    /// Name of the topic of a subscription.
+    /// Name of the topic of a subscription; `None` for one that joins topics, or that gets its messages by the callback's own
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
     /// Names of the topics that a subscription joins, in place of a single topic. The subscription runs when it has a message
@@ -57,8 +58,8 @@ pub struct Callback {
     /// the queue full displaces the oldest one. Timers have no queue.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Topics on which the callback publishes a message at its end. The name of a service or a client stands for a request to
-    /// it, or a response.
+    /// Receivers of the messages that the callback sends at its end: topics, or callbacks other than timers and joins, by their
+    /// names. A message to a service is a request, and one to a client a response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub publishes: Vec<String>,
     /// Period of a timer. A timer without a period fires once.

@@ -14,13 +14,13 @@ pub struct CheckError {
 }
 
 impl CheckError {
-    /// Returns an error about a callback, by its number in the scenario.
+    /// Returns an error about a callback, by its number in the scenario, from 0.
     #[must_use]
     pub fn of_callback(number: usize, message: impl Into<String>) -> Self {
         Self::of("callback", number, message)
     }
 
-    /// Returns an error about an executor, by its number in the scenario.
+    /// Returns an error about an executor, by its number in the scenario, from 0.
     #[must_use]
     pub fn of_executor(number: usize, message: impl Into<String>) -> Self {
         Self::of("executor", number, message)
@@ -37,7 +37,7 @@ impl CheckError {
 pub(crate) struct Path {
     /// The section: `callback` for `[[callback]]`, or a key at the top.
     pub(crate) section: &'static str,
-    /// The number of the section's table.
+    /// The number of the section's table, from 0; `None` for a key at the top.
     pub(crate) table: Option<usize>,
     pub(crate) key: Option<&'static str>,
 }
@@ -72,7 +72,7 @@ fn in_key(key: &str) -> String {
 }
 
 impl ScenarioError {
-    /// Returns the error at a byte of the text.
+    /// Returns the error at a byte of the text, about `key`, or with `None` about the last key before that byte on its line.
     pub(crate) fn at(text: &str, offset: usize, key: Option<&str>, message: String) -> Self {
         let mut offset = offset.min(text.len());
         while !text.is_char_boundary(offset) {

@@ -94,7 +94,8 @@ impl Scenario {
         path
     }
 
-    /// Returns the maximum number of times that timers and releases from outside activate each callback.
+    /// Returns the maximum number of times that periodic timers and releases from outside activate each callback. A timer that
+    /// fires once does not count.
     fn own_releases(&self) -> Vec<f64> {
         let seconds = self.duration.as_secs_f64();
         let every = |period: Duration| seconds / period.as_secs_f64().max(1e-9) + 1.0;
@@ -118,7 +119,7 @@ impl Scenario {
         counts
     }
 
-    /// Adds the activations by messages between callbacks.
+    /// Returns the activations of each callback: `counts`, and those by messages between callbacks. `order` is a topological one.
     fn activations(&self, mut counts: Vec<f64>, order: &[usize]) -> Vec<f64> {
         let receivers = self.all_receivers();
         for callback in order {

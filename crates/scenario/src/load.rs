@@ -48,7 +48,8 @@ impl Scenario {
     }
 }
 
-/// Parses one time per line, as a duration or in seconds, relative to the first one. `#` starts a comment.
+/// Parses a measurement: one time per line, as a duration or in seconds. `#` starts a comment. Returns the times in order,
+/// relative to the earliest one.
 fn arrivals(content: &str) -> Result<Vec<Duration>, String> {
     let mut times = Vec::new();
     for (number, line) in content.lines().enumerate() {

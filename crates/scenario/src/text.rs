@@ -19,7 +19,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 // ---- durations ----
 
-/// Serializes a duration as text.
+/// Duration that is a text in a file.
 struct Text(Duration);
 
 impl<'de> Deserialize<'de> for Text {

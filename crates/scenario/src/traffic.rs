@@ -32,7 +32,7 @@ impl Release {
     }
 }
 
-/// Pattern of arrivals.
+/// Pattern of arrivals. Times count from the beginning of the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Pattern {
@@ -70,7 +70,8 @@ pub enum Pattern {
     Measured {
         /// The file, relative to the folder of the scenario.
         file: String,
-        /// The times in the file, in order; see [`Scenario::load`](crate::Scenario::load).
+        /// The times in the file, in order and relative to the first one. Empty until [`Scenario::load`](crate::Scenario::load)
+        /// or [`load_measured`](crate::Scenario::load_measured) has read the file.
         times: Vec<Duration>,
     },
 }

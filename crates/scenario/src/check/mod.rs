@@ -59,15 +59,16 @@ impl Scenario {
         self.check_faults()
     }
 
-    /// Returns the number of cores that the executors share.
+    /// Returns the number of cores that the executors share: [`cores`](Self::cores), or without it the number of all executors'
+    /// threads.
     #[must_use]
     pub fn core_count(&self) -> u16 {
         self.cores
             .unwrap_or_else(|| self.executors.iter().fold(0, |sum, executor| sum.saturating_add(executor.threads)))
     }
 
-    /// Returns the callbacks that receive a message to `name`: those that subscribe to it or join it, or the callback
-    /// of that name.
+    /// Returns the callbacks that receive a message to `name`, with their places in [`callbacks`](Self::callbacks): those that
+    /// subscribe to the topic or join it, or the callback of that name.
     pub fn receivers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a Callback)> {
         let is_for = move |callback: &Callback| {
             callback.subscribes.as_deref() == Some(name)
@@ -146,7 +147,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks that data flows from one callback to the other.
+    /// Checks that the callback `to` receives messages of the callback `from` directly.
     fn check_link(&self, table: Table, from: &str, to: &str) -> Check {
         let publisher = self.callbacks.iter().find(|callback| callback.name == from);
         let sends = publisher.into_iter().flat_map(|callback| &callback.publishes);
@@ -163,7 +164,7 @@ impl Scenario {
     }
 }
 
-/// Checks that no name is empty or occurs twice.
+/// Checks that no name is empty, has control characters or occurs twice.
 pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a String>) -> Check {
     let mut seen = BTreeSet::new();
     for (number, name) in names.enumerate() {

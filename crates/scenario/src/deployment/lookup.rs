@@ -31,10 +31,11 @@ impl Deployment {
 
     /// Returns the executor of the group called `group` of `node`, or `None` if the program decides.
     ///
-    /// An entry with the exact name takes precedence over one with a pattern.
+    /// An entry with the exact name of the group takes precedence over one with a pattern. Among those, an entry with the exact
+    /// name of the node does.
     ///
     /// # Errors
-    /// If two patterns contradict each other.
+    /// If the best entry is not the only one of its precedence, and another one names another executor.
     pub fn executor_of(&self, node: &str, group: &str) -> Result<Option<String>, Ambiguous> {
         let exactness = |plan: &GroupPlan| (plan.name == group, plan.node == node || absolute(&plan.node) == node);
         let matching: Vec<_> = self.groups.iter().filter(|plan| plan.is_for(node, group)).collect();
@@ -67,7 +68,7 @@ impl Deployment {
     /// named by its node, a slash and its name.
     ///
     /// A pattern does not stand for names that begin with one of `nodes`, the nodes that this program has: a name that this
-    /// program's node does not have is misspelt. An entry without `*` and `?` does.
+    /// program's node does not have is misspelt. An entry without `*` and `?` stands for its name in any case.
     #[must_use]
     pub fn is_elsewhere(&self, name: &str, nodes: &[String]) -> bool {
         let is_of = |node: &str| name.strip_prefix(node).is_some_and(|rest| rest.starts_with('/'));

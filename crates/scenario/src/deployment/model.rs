@@ -18,8 +18,8 @@ pub struct Deployment {
     /// Reaction if the operating system refuses a setting.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub on_shortfall: Reaction,
-    /// Reaction if the file names an executor, a group or a callback that the program does not have. By default the program
-    /// does not start.
+    /// Reaction if the file names an executor, a group or a callback that the program does not have. If a file leaves it out, it
+    /// is [`Fail`](Reaction::Fail). That of [`Deployment::default`] is [`Warn`](Reaction::Warn).
     #[serde(default = "fail", skip_serializing_if = "is_fail")]
     pub on_unknown: Reaction,
     /// Names and patterns of executors, groups and callbacks that other programs have. They let chains cross processes, and let
@@ -77,7 +77,7 @@ pub enum Reaction {
     Fail,
 }
 
-/// Settings of an executor.
+/// Settings of an executor. A setting that is `None`, empty or zero stays as the program has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
@@ -97,13 +97,13 @@ pub struct ExecutorPlan {
     /// Scheduling of the threads by the kernel.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores on which the threads may run; empty for all cores.
+    /// Cores on which the threads may run.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
     /// Timer slack of the threads: the delay that the kernel may add to wake-ups of threads without real-time scheduling.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
-    /// Part of each thread's stack that is touched before the thread starts, in KiB.
+    /// Part of each thread's stack that is touched at the beginning of a spin, in KiB.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub stack_prefault_kib: u32,
 }
@@ -155,7 +155,7 @@ impl GroupPlan {
     }
 }
 
-/// Settings of callbacks.
+/// Settings of callbacks. A setting that is `None` stays as the program has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
@@ -182,7 +182,7 @@ impl CallbackPlan {
     }
 }
 
-/// Settings of threads that do not belong to executors.
+/// Settings of threads that do not belong to executors. A setting that is `None` or empty stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a thread")]
 #[non_exhaustive]
@@ -192,7 +192,7 @@ pub struct ThreadPlan {
     /// Scheduling of the thread by the kernel.
     #[serde(default, with = "scheduling", skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<OsScheduling>,
-    /// Cores on which the thread may run; empty for all cores.
+    /// Cores on which the thread may run.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
 }
