@@ -19,7 +19,7 @@ struct Runnable {
     core: Option<usize>,
 }
 
-/// Event of a thread that gets or loses a core.
+/// Event of a thread that gets or loses a core: the number of the thread, then that of the core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Placed(usize, usize),
@@ -67,7 +67,7 @@ impl Cpu {
         self.runnable.remove(at).core
     }
 
-    /// Returns the threads that have a core, by number.
+    /// Returns the numbers of the threads that have a core.
     pub(crate) fn on_cores(&self) -> impl Iterator<Item = usize> {
         self.runnable.iter().filter(|runnable| runnable.core.is_some()).map(|runnable| runnable.thread)
     }
@@ -104,7 +104,8 @@ impl Cpu {
         }
     }
 
-    /// Returns a core for the thread: the one that it had, else an idle one, else any, else one whose owner can move.
+    /// Gives the thread at `place` of `runnable` a core, if there is one: the one that it had, else an idle one, else any, else
+    /// one whose owner can move. `owners` has the place of each core's thread.
     fn find_core(&self, place: usize, had: Option<usize>, occupied: u64, owners: &mut [Option<usize>]) {
         let affinity = self.runnable[place].affinity;
         let free = |core: &usize| affinity & 1 << core != 0 && owners[*core].is_none();
@@ -118,8 +119,8 @@ impl Cpu {
         }
     }
 
-    /// Finds a core for the thread by moving others. Each core is tried once, so the recursion is at most as deep as
-    /// there are cores.
+    /// Finds a core for the thread by moving others. Returns true if there is one. Each core is tried once, so the recursion is
+    /// at most as deep as there are cores.
     fn augment(&self, place: usize, owners: &mut [Option<usize>], tried: &mut u64) -> bool {
         for core in 0..self.cores {
             if self.runnable[place].affinity & !*tried & 1 << core == 0 {

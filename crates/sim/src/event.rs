@@ -15,7 +15,7 @@ pub struct Event {
     /// Time of the event. For a release it is the time at which the scheduler learned of it; the release time is in the
     /// activation.
     pub at: Instant,
-    /// Number of the executor.
+    /// Number of the executor; 0 for [`Settled`](What::Settled), which is about all of them.
     pub executor: usize,
     /// Kind of the event.
     pub what: What,
@@ -33,7 +33,8 @@ pub enum What {
     SpinReturned,
     /// The scheduler recorded a trace event. The number is that of the callback, if the event is about one.
     Scheduler(Option<usize>, TraceEvent),
-    /// A message was put into the queue of the callback with this number.
+    /// A message was put into the queue of the callback with this number. For a callback that joins topics: it has a message of
+    /// each topic.
     Arrived(usize),
     /// A newer message displaced the oldest one in the callback's queue. The time is the displaced message's arrival.
     Dropped(usize, Instant),
@@ -49,7 +50,8 @@ pub enum What {
     Woken(usize),
     /// The thread (first number) got the core (second number).
     Placed(usize, usize),
-    /// The thread (first number) lost the core (second number) to another thread, or moves to another core.
+    /// The thread (first number) lost the core (second number): to another thread, or because it moves to another core, waits for
+    /// a lock, parks or stops.
     Displaced(usize, usize),
     /// The thread (first number) waits for the lock (second number), which another thread holds.
     Blocked(usize, usize),

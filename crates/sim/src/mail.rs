@@ -10,7 +10,8 @@ use crate::event::What;
 use crate::system::{Address, Message, Origin, Phase, Route, Signal, Work};
 
 impl Driver<'_> {
-    /// Publishes at the end of a callback: its receivers get a message, and its chains are recorded.
+    /// Publishes at the end of a callback: its receivers get a message, and its chains are recorded. Does nothing if it found no
+    /// message to take.
     pub(crate) fn publish(&mut self, work: &Work) {
         if !work.item.taken {
             return;

@@ -58,19 +58,20 @@ pub struct CallbackOutcome {
     pub response: Statistics,
     /// Waiting times of the same activations, from release to start.
     pub wait: Statistics,
-    /// Number of missed deadlines: activations that ended after their deadline, and activations that were not finished at the
-    /// end of the simulation although their deadline had passed.
+    /// Number of missed deadlines: activations that ended after their deadline, and [unfinished](Self::unfinished) ones whose
+    /// deadline had passed.
     pub misses: u64,
-    /// Number of activations that were released and had not ended at the end of the simulation. Each waiting message counts as
-    /// one. A timer counts as one, plus the due times that it would catch up on.
+    /// Number of activations that were released and had not started when the executor stopped, at the latest at the end of the
+    /// scenario's duration. Each waiting message counts as one. A timer that is due counts as one, plus the due times that it
+    /// would catch up on. An activation that is suspended at an await does not count.
     pub unfinished: u64,
-    /// Time that the oldest unfinished activation had waited at the end of the simulation.
+    /// Time that the oldest unfinished activation had waited when the executor stopped.
     pub waited: Duration,
     /// Number of activations that found no message to take, because their notification was spurious.
     pub empty: u64,
     /// Number of messages that newer ones displaced.
     pub dropped: u64,
-    /// Number of a timer's due times that were given up, including those that passed while the timer waited at the end.
+    /// Number of a timer's due times that were given up, including those that passed while it waited when the executor stopped.
     pub overruns: u64,
     /// Number of messages that are left in the queue at the end.
     pub queued: u64,
@@ -94,8 +95,8 @@ pub struct ChainOutcome {
     pub name: String,
     /// Latencies of the chain's complete instances, from the release of the first callback to the end of the last one.
     pub latency: Statistics,
-    /// Number of missed deadlines: instances that ended after their deadline, and instances that were not finished at the end
-    /// of the simulation although their deadline had passed.
+    /// Number of missed deadlines: instances that ended after their deadline, and instances whose deadline had passed while a
+    /// message of theirs, or their first callback, waited when the executors stopped.
     pub misses: u64,
     /// Release and latency of each instance, in the order of their ends.
     pub instances: Vec<(Instant, Duration)>,
@@ -107,7 +108,7 @@ pub struct ChainOutcome {
 pub struct Outcome {
     /// Seed of the random execution times and arrivals.
     pub seed: u64,
-    /// Time at which the last callback ended.
+    /// Time at which the last callback ended, but not before the end of the scenario's duration.
     pub end: Instant,
     /// Results of the callbacks, in the scenario's order.
     pub callbacks: Vec<CallbackOutcome>,

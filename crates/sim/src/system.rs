@@ -145,7 +145,7 @@ pub(crate) struct Thread {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) chain: usize,
-    /// The number of callbacks of the chain that it went through.
+    /// The place in the chain, from 0, of the last callback that the data went through.
     pub(crate) position: usize,
     pub(crate) release: Instant,
 }
@@ -156,7 +156,7 @@ pub(crate) struct Message {
     pub(crate) origins: Vec<Origin>,
 }
 
-/// The receiver of a message: a callback, and the topic if it joins several.
+/// The receiver of a message: a callback, and the number of the topic among those that it joins, or 0 if it joins none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
     pub(crate) callback: usize,
@@ -203,11 +203,14 @@ pub(crate) struct Callback {
     pub(crate) routes: Vec<Route>,
     /// Chains that the callback is part of, with its position in each.
     pub(crate) chains: Vec<(usize, usize)>,
+    /// Fault by which activations run longer: its probability, the additional time, and its random numbers.
     pub(crate) overrun: Option<(f64, Duration, Stream)>,
+    /// Fault by which notifications are lost: its probability, and its random numbers.
     pub(crate) loss: Option<(f64, Stream)>,
 }
 
-/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's.
+/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's. With `everything`, their sinks
+/// get all events of their schedulers, otherwise only polling points with the ready sets.
 pub(crate) fn executors(
     scenario: &Scenario,
     mut policies: Vec<Option<Box<dyn Policy>>>,

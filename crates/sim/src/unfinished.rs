@@ -14,7 +14,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Driver<'_> {
-    /// Returns the time at which a callback's executor stopped looking for work.
+    /// Returns the time at which the executor stopped looking for work.
     fn stopped(&self, executor: usize, end: Instant) -> Instant {
         self.scenario.executors[executor].stop.map_or(end, |stop| end.min(Instant::ZERO + stop))
     }

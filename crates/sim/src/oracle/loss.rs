@@ -29,7 +29,7 @@ pub(super) struct Loss<'a> {
     /// True for each callback whose last message was not notified.
     unnoticed: Vec<bool>,
     timers: Vec<Timer>,
-    /// Number of threads of each executor that are awake, until it is halted.
+    /// Number of threads of each executor that are awake.
     awake: Vec<i64>,
     spinning: Vec<bool>,
     threads: Vec<usize>,
@@ -141,7 +141,8 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// Checks at a halt that no activation was ready for longer than it should.
+    /// Checks at a halt that no activation that may run is left if all threads of the executor were asleep at the end of the last
+    /// instant.
     fn halted(&mut self, executor: usize) -> Verdict {
         self.spinning[executor] = false;
         let forgotten = self.books.eligible(executor).find(|_| self.slept_on[executor]);
@@ -152,7 +153,8 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Returns the due time after the one that was dispatched last, with that many given up in between.
+/// Returns the due time after `last`, which was dispatched last, with `given_up` due times in between; the first due time if none
+/// was dispatched. Returns `None` after the only due time of a timer that fires once.
 fn next_due(plan: &Callback, last: Option<Instant>, given_up: u64) -> Option<Instant> {
     match last {
         None => Some(Instant::ZERO + plan.first_due()),

@@ -130,7 +130,8 @@ impl<'a> Oracles<'a> {
         &self.violations
     }
 
-    /// Returns a report of the first violation: the scenario, the events before it, and the command that replays it.
+    /// Returns a report of the first violation: the events before it, the scenario, and `replay`, the command that repeats the
+    /// simulation. Returns `None` if there is no violation.
     #[must_use]
     pub fn report(&self, replay: &str) -> Option<String> {
         let first = self.violations.first()?;
@@ -190,7 +191,7 @@ pub enum CheckFailed {
     Broken(String),
 }
 
-/// Simulates the scenario with all oracles.
+/// Simulates the scenario with all oracles, with `seed` in place of the scenario's seed.
 ///
 /// # Errors
 /// If the scenario cannot be simulated, or a rule is broken. The report has the scenario and `replay`, the command that repeats

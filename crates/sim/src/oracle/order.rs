@@ -13,7 +13,7 @@ use crate::event::{Event, What};
 pub(super) struct OrderRule<'a> {
     scenario: &'a Scenario,
     books: Books<'a>,
-    /// The rest of each executor's last ready set.
+    /// The ready set of each executor's last polling point. Activations that were dispatched since are still in it.
     ready_sets: Vec<Vec<Activation>>,
 }
 
