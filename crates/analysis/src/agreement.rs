@@ -1,4 +1,4 @@
-//! Our busy window gives what `response-time-analysis` gives, wherever that has the analysis.
+//! Tests: our busy window gives the bounds that the crate `response-time-analysis` gives, wherever that has the analysis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -79,7 +79,9 @@ fn known<'a>(system: &'a System, budget: &'a Budget) -> Known<'a> {
     }
 }
 
-/// Returns what the library finds, where it applies as it is.
+/// Returns the bound that the library finds for a callback; `Some(None)` if it finds none, and `None` if it has no analysis of
+/// the case. With `alone`, the callback is one of several of its executor, which is alone on its core. Without, each executor on
+/// the core has one callback, and executors preempt each other.
 fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Option<u64>> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -12,7 +12,8 @@ const SPANS_EXACT: usize = 1_000;
 /// Largest number of curves in a sum; if there are more, similar curves are merged.
 const PARTS_MAX: usize = 64;
 
-/// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length.
+/// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length. All times and
+/// lengths are in nanoseconds.
 ///
 /// It is one type of our own over those of `response-time-analysis`, because arrivals are compared, cloned and given jitter in
 /// every round of the analysis, and because listed arrivals end, which the curves of that crate do not.
@@ -107,8 +108,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns a line that [`number`](Self::number) is never below: its slope in arrivals per nanosecond, and its value at length
-    /// zero.
+    /// Returns a line that [`number`](Self::number) is never below, for lengths above zero: its slope in arrivals per nanosecond,
+    /// and its value at length zero.
     pub(crate) fn at_least(&self) -> (f64, f64) {
         match self {
             Self::Repeated { gap, jitter, burst } => {
@@ -127,7 +128,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the cost of a look at it in units of the budget: about one for each curve that it consists of.
+    /// Returns the cost of one call of [`number`](Self::number) in units of the budget: about one for each curve that this one
+    /// consists of.
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
@@ -136,8 +138,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the first interval length above this one that has more arrivals, or a length before that one; `None` if there is
-    /// none.
+    /// Returns the first interval length above this one that has more arrivals, or a length between the two; `None` if no length
+    /// has more.
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         match self {
             Self::Repeated { .. } if length == 0 => Some(1),

@@ -98,7 +98,8 @@ fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join
 }
 
 /// Returns how long messages are under way to a member of a chain from the one before it, and then wait for others that it joins:
-/// as many as its queue holds may be in front of it, each of which waits for one of each other topic.
+/// as many as its queue holds may be in front of it, each of which waits for one of each other topic. Returns `None` if messages
+/// of one of those topics are not sure to come.
 fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: usize, to: usize) -> Option<u64> {
     let plan = &system.callbacks[to];
     let mut longest = 0;

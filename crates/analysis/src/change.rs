@@ -120,7 +120,8 @@ impl Change {
     }
 }
 
-/// Returns the split of a callback in the middle; `None` if the parts together would not behave as the whole.
+/// Returns the split of a callback in the middle; `None` if the parts together would not behave as the whole, if the callback is
+/// too short to split, or if the name of the second part is taken.
 pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     let plan = scenario.callbacks.iter().find(|plan| plan.name == callback)?;
     let rest = format!("{callback} rest");

@@ -23,9 +23,9 @@ const FIRST_MAX: usize = 32;
 const ARRIVALS_MAX: u32 = 4_096;
 
 impl Analysis<'_> {
-    /// Returns scenarios of length `duration` that begin with a critical instant: one in which all callbacks are released at
-    /// once, and one for each callback that may have begun just before. Execution times include the overheads of dispatching
-    /// and waking up.
+    /// Returns scenarios of length `duration` that begin with a critical instant: one in which all timers and releases from
+    /// outside begin at once, and one for each callback that may have begun just before. Those are the timers and the callbacks
+    /// that a release names, the first 32 of them. Execution times include the overheads of dispatching and waking up.
     #[must_use]
     pub fn critical_instants(&self, duration: Duration) -> Vec<Scenario> {
         let mut worst = self.scenario().clone();
@@ -63,7 +63,8 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     scenario.faults.clear();
 }
 
-/// Releases one callback at time zero, and all others just after it.
+/// Returns the scenario with the callback `first` released at time zero, and all others just after it. With `None`, all are
+/// released together.
 fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
     let mut scenario = worst.clone();
     let at = |name: &str| if first == Some(name) { Duration::ZERO } else { INSTANT };

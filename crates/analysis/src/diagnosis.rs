@@ -34,12 +34,12 @@ pub struct Late {
     pub name: String,
     /// Time by which the bound exceeds the deadline; `None` if there is no bound.
     pub by: Option<Duration>,
-    /// Names of other callbacks that cause the delay, the largest cause first. The time is the amount by which the bound gets
-    /// shorter if that callback takes no time. It is `None` if there is a bound only without that callback.
+    /// Names of at most three other callbacks that cause the delay, the largest cause first. The time is the amount by which the
+    /// bound gets shorter if that callback takes no time. It is `None` if there is a bound only without that callback.
     pub causes: Vec<(String, Option<Duration>)>,
 }
 
-/// Returns deadlines that are not proven to hold, with their causes; none if a core is overloaded.
+/// Returns the first [`LATE_MAX`] deadlines that are not proven to hold, with their causes; none if a core is overloaded.
 pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) -> Vec<Late> {
     if system.check_load().is_err() {
         return Vec::new();
@@ -99,7 +99,8 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     places.into_iter().zip(causes).map(told).collect()
 }
 
-/// Returns single changes with which all deadlines hold, the smallest ones first.
+/// Returns single changes with which all deadlines hold: of priorities, then of OS priorities, cores and groups, then splits. For
+/// each kind of change, a callback, executor or group has at most one.
 pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -> Vec<Change> {
     let scenario = analysis.scenario();
     let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);

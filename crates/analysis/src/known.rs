@@ -76,8 +76,8 @@ impl<'a> Known<'a> {
         changed
     }
 
-    /// Returns what one of its publishers sends to a callback: as often as that is released, with the jitter of its response time
-    /// and of the way.
+    /// Returns what the publisher at `place` of its [publishers](crate::system::Callback::publishers) sends to a callback: as
+    /// often as that is released, with the jitter of its response time and of the way.
     pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[receiver];
         let (publisher, way) = (plan.publishers[place], plan.ways[place]);
@@ -143,7 +143,8 @@ impl<'a> Known<'a> {
         if self.system.is_late(callback) { self.spread(callback) } else { self.seen(callback) }
     }
 
-    /// Returns what the receive thread has to do on a core; nothing if receiving costs nothing.
+    /// Returns the arrivals of the messages that the receive thread has to handle on a core: none if receiving costs nothing, and
+    /// `None` if a callback's arrivals have no bound.
     pub(crate) fn receive_load(&self, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
         let system = self.system;
         let executors = system.cores[core].executors.iter();

@@ -60,7 +60,7 @@ pub(crate) fn executors(
     Ok(executors)
 }
 
-/// Returns any callback of an executor, for an error.
+/// Returns the name of an executor's first callback, for an error; an empty one if it has no callbacks.
 fn first_callback(scenario: &Scenario, executor: &str) -> String {
     let of = |plan: &&Plan| scenario.groups.iter().any(|group| group.name == plan.group && group.executor == executor);
     scenario.callbacks.iter().find(of).map(|plan| plan.name.clone()).unwrap_or_default()
@@ -142,7 +142,8 @@ fn shortest(time: &ExecutionTime) -> u64 {
     found.map_or(0, nanos)
 }
 
-/// Returns a timer's due times. An overrun policy that skips or shifts due times only makes them rarer.
+/// Returns a timer's due times, and the pace at which they are sure to come, which a timer that fires once does not have. For
+/// other callbacks, returns no arrivals. An overrun policy that skips or shifts due times only makes them rarer.
 fn timer(plan: &Plan) -> (Arrivals, Option<Pace>) {
     match (plan.kind, plan.period) {
         (EntityKind::Timer, Some(period)) => {

@@ -106,7 +106,7 @@ fn place_component(
     Ok(vec![Core { numbers, executors: members.to_vec() }])
 }
 
-/// Returns a core for each thread, if that is possible (augmenting paths, Kuhn 1955).
+/// Returns the cores of each executor, one for each of its threads, if that is possible (augmenting paths, Kuhn 1955).
 fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option<Vec<Core>> {
     let threads: Vec<usize> =
         members.iter().flat_map(|member| (0..executors[*member].threads).map(move |_| *member)).collect();

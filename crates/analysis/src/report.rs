@@ -12,14 +12,15 @@ pub struct Report {
     pub chains: Vec<ChainBound>,
     /// Load of each core on which executors have callbacks.
     pub cores: Vec<CoreLoad>,
-    /// Names of the analyses that were used.
+    /// Names of the analyses that were used, separated by semicolons.
     pub method: String,
     /// Assumptions on which the bounds depend, a sentence each.
     pub assumptions: Vec<String>,
 }
 
 impl Report {
-    /// Returns true if all deadlines hold, and every callback and chain has a bound.
+    /// Returns true if every callback and chain has a bound, and all deadlines hold or are missed no more often than is
+    /// tolerated.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.callbacks.iter().all(|callback| callback.holds) && self.chains.iter().all(|chain| chain.holds)
@@ -99,7 +100,8 @@ pub struct ChainBound {
 pub struct CoreLoad {
     /// Number of the core. An executor that is not pinned, and can have a core of its own, counts on one that it can have.
     pub core: u16,
-    /// Share of the core's time that is used, including overheads.
+    /// Share of the core's time that is used, including overheads: the mean of several cores if an executor with several threads
+    /// has them, or executors share them.
     pub utilization: f64,
     /// Names of the executors on the core.
     pub executors: Vec<String>,

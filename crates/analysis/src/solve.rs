@@ -17,8 +17,8 @@ use crate::{migrating, parallel, suspension, uniprocessor};
 const ROUNDS_EXACT: u32 = 64;
 /// The number of strides after which bounds that still change are given up.
 const STRIDES_MAX: u32 = 48;
-/// Divisors of the whole budget: one bound may take a half of it where there is one round, and a sixteenth where there are
-/// several.
+/// Divisors of the budget: the bounds of all callbacks may take a half of it in a round where there is one round, and a sixteenth
+/// where there are several. Each callback may take an equal part of that.
 const PORTIONS: [u64; 2] = [2, 16];
 /// Returns the bound of one callback, by the analysis that applies to it.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {

@@ -78,7 +78,7 @@ pub(crate) struct Callback {
 pub(crate) struct Way {
     pub(crate) shortest: u64,
     pub(crate) longest: u64,
-    /// Number of the join's topic.
+    /// Number of the join's topic; 0 if the receiver is no join.
     pub(crate) input: usize,
 }
 
@@ -130,7 +130,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the pace that promises more.
+    /// Returns the pace of several sources together: the smallest gap, and the earliest first release. `None` if there is no
+    /// source.
     pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
         paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
     }

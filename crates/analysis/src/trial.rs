@@ -60,7 +60,8 @@ pub(crate) struct Trial<'a> {
     /// Solution of the unchanged system, if no core is overloaded.
     solution: Option<Solution>,
     holds: bool,
-    /// Callbacks by core, the tightest deadline first; those whose bounds do not depend on each other only.
+    /// Callbacks by core, the tightest deadline first: the order in which deadlines are looked at if bounds do not depend on each
+    /// other.
     tightest: Vec<Vec<usize>>,
     /// Cores on which all deadlines hold without a change.
     fine: Vec<bool>,
@@ -168,7 +169,8 @@ impl<'a> Trial<'a> {
         (good > 0.0).then_some(good)
     }
 
-    /// Returns the factor with which some core has no time left, at most [`FACTOR_MAX`]; `None` if nothing helps.
+    /// Returns the factor with which some core has no time left, at most [`FACTOR_MAX`]; `None` if a core is overloaded with
+    /// every factor.
     fn room(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let now = self.system.loads();
@@ -210,6 +212,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns true if the deadline of `member` holds in the changed system; without a member, if all deadlines and chains do.
+    /// `factor` is that of the change.
     fn works(&self, member: Option<usize>, factor: f64) -> bool {
         if self.budget.is_spent() || self.system.check_load().is_err() {
             return false;

@@ -77,7 +77,7 @@ fn preempts_like_tasks(system: &System, executor: usize) -> bool {
         && executors().all(|member| executors().filter(|other| other.os_priority == member.os_priority).count() == 1)
 }
 
-/// Returns the busy window of a callback, with all work on its core that matters.
+/// Returns the busy window of a callback, with all work on its core that matters; `None` if some of that work has no bound.
 pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -159,7 +159,8 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     Some(window)
 }
 
-/// Returns the busy window of a callback in which only its group is served, on a thread that is always there.
+/// Returns the busy window of a callback in which only its group is served, on a thread that is always there; `None` if some of
+/// the group's work has no bound.
 pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -22,7 +22,7 @@ use crate::uniprocessor::{self, window};
 const OTHERS_MAX: usize = 64;
 
 /// Returns the most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two
-/// releases.
+/// releases; without one, nothing is known about a callback that can be late.
 pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u64>) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -167,7 +167,8 @@ impl Window<'_> {
     }
 
     /// Returns the bound of a callback that is released once in a window, by the end of its releaser, which runs when the window
-    /// begins. All of the releaser's time is counted into the window: a shorter part leaves less time for others to arrive.
+    /// begins and takes the time `releaser`. All of that time is counted into the window: a shorter part leaves less time for
+    /// others to arrive.
     pub(crate) fn after(&self, releaser: u64) -> Option<u64> {
         let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
         let (_, end) = Window { blockers, ..self.clone() }.at(releaser, 1)?;

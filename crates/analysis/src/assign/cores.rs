@@ -36,7 +36,8 @@ const PATIENCE: u64 = 250;
 /// Latencies may grow by this factor: some nanoseconds are not worth a search.
 const LONGER: f64 = 1.0 + 1e-6;
 
-/// Allocation: a core and a rank for each executor with one thread. The smallest rank is the most urgent.
+/// Allocation: a core for each executor, which counts for [movable](Search::movable) ones only, and a rank for each executor. The
+/// smallest rank is the most urgent.
 #[derive(Clone)]
 struct Choice {
     cores: Vec<u16>,
@@ -50,16 +51,16 @@ struct Score {
     excess: f64,
     /// Sum of the shares by which latencies of chains exceed the longest ones that are allowed. Only in the second search.
     longer: f64,
-    /// Number of chains that miss their deadlines, by criticality, the most critical ones first: no number of less critical ones
-    /// makes up for one of those.
+    /// Number of chains that miss their deadlines or have no bound, by criticality, the most critical ones first: no number of
+    /// less critical ones makes up for one of those.
     chains: Vec<usize>,
-    /// Number of callbacks that miss their deadlines; zero in the second search.
+    /// Number of callbacks that miss their deadlines or have no bound; zero in the second search.
     callbacks: usize,
-    /// Sum of the shares by which chains and callbacks exceed their deadlines. In the second search, sum of the latencies as
-    /// shares of the longest ones that are allowed.
+    /// Sum of the shares by which chains and callbacks exceed their deadlines; 100 deadlines at most, and without a bound. In the
+    /// second search, sum of the latencies as shares of the longest ones that are allowed.
     late: f64,
     /// Sum of the chains' latencies as shares of their deadlines. In the second search, number of callbacks that miss their
-    /// deadlines.
+    /// deadlines or have no bound.
     long: f64,
 }
 
@@ -160,7 +161,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the allocation that a scenario has, and the latencies of its chains; `None` if an executor may use several cores,
-    /// or a chain has no bound.
+    /// a chain has no bound, or the scenario cannot be analysed.
     fn given(&self, scenario: &Scenario) -> Option<(Choice, Vec<u64>)> {
         let mut cores = vec![0; self.loads.len()];
         for &executor in &self.movable {
@@ -172,7 +173,8 @@ impl<'a> Search<'a> {
         Some((Choice { cores, ranks: self.ranks_of(scenario) }, latencies))
     }
 
-    /// Returns the best allocation that is found by single steps from the best of the first ones.
+    /// Returns the best allocation that is found by single steps from the best of `firsts`. It analyses at most `trials`
+    /// allocations, and spends at most `work` units besides those that are left from the search before.
     fn climb(&mut self, firsts: Vec<Choice>, is_free: bool, trials: u64, work: u64) -> (Score, Choice) {
         (self.trials, self.work) = (trials, self.work + work);
         let judged: Vec<_> = firsts.into_iter().map(|choice| (self.judge(&choice), choice)).collect();
