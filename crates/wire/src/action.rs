@@ -38,7 +38,8 @@ pub trait Action: Send + Sync + 'static {
     type Feedback: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Name of the type as `ros2 interface list` shows it: package, `action`, name.
     const TYPE: &'static str;
-    /// Hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
+    /// Hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without
+    /// a hash is matched over Zenoh only with others without one.
     const SEND_GOAL_HASH: Option<&'static str> = None;
     /// Hash of the service `_GetResult`.
     const GET_RESULT_HASH: Option<&'static str> = None;

@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// Name of the type as `ros2 interface list` shows it: package, `msg`, name.
     const TYPE: &'static str;
-    /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS
-    /// does not.
+    /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does
+    /// not. An endpoint without a hash is matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
     /// Suffix of the type's name, for messages that are part of an action.
     #[doc(hidden)]
@@ -96,7 +96,8 @@ pub trait Service: Send + Sync + 'static {
     type Response: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Name of the type as `ros2 interface list` shows it: package, `srv`, name.
     const TYPE: &'static str;
-    /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not.
+    /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a hash is
+    /// matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
     /// Suffix of the type's name, for services that are part of an action.
     #[doc(hidden)]

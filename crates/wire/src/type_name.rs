@@ -106,7 +106,7 @@ impl TypeName {
         Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None })
     }
 
-    /// Returns the type with that name: a message, or a part of a service or an action.
+    /// Returns the type with that name, without a hash: a message, or a part of a service or an action.
     ///
     /// # Errors
     /// If the name is invalid.

@@ -61,8 +61,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Returns bytes of the input without a copy. `None` if they are to be copied: they are few, or less than half of the
-    /// payload, all of which they would keep.
+    /// Returns bytes of the input without a copy. `None` if they are to be copied: they are fewer than [`SHARED_MIN`], or less
+    /// than half of the payload, all of which they would keep, or the decoder does not share a payload.
     pub(super) fn share(&self, bytes: &[u8]) -> Option<Bytes> {
         let payload = self.payload?;
         (bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2).then(|| payload.slice_ref(bytes))

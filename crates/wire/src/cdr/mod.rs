@@ -60,7 +60,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CdrError> {
     Ok(bytes)
 }
 
-/// Appends an encoded value to `bytes`, little-endian. Alignment is counted from its start.
+/// Appends an encoded value to `bytes`, little-endian. Alignment is counted from the start of the value.
 ///
 /// # Errors
 /// If CDR cannot represent the value. The bytes that were written before stay.
