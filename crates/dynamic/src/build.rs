@@ -166,7 +166,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl FieldType {
-    /// Returns the memory of the field besides its [`Value`].
+    /// Returns the limits of the field: the levels of messages in it, and its memory besides its [`Value`].
     fn size(&self) -> Size {
         let memory = match self {
             Self::Message(message_type) => return message_type.size(),
@@ -181,7 +181,7 @@ impl FieldType {
         Size { depth: 0, memory }
     }
 
-    /// Returns the memory of one element.
+    /// Returns the memory that one element takes in the vector of an array.
     const fn width(&self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,

@@ -31,7 +31,7 @@ const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 #[derive(Clone)]
 pub struct MessageType {
     definition: Arc<Definition>,
-    /// False for ends that meet types without a hash.
+    /// True if ends of the type announce its hash. False for ends that meet those of types without a hash.
     announces_hash: bool,
 }
 
@@ -103,7 +103,7 @@ pub enum FieldType {
     Float64,
     /// A string.
     String {
-        /// The maximum number of bytes.
+        /// The maximum number of bytes; `None` for no bound.
         max: Option<usize>,
     },
     /// A message of this type.
@@ -119,7 +119,7 @@ pub enum FieldType {
     Sequence {
         /// The elements' type, which is neither an array nor a sequence.
         of: Box<FieldType>,
-        /// The maximum number of elements.
+        /// The maximum number of elements; `None` for no bound.
         max: Option<usize>,
     },
 }

@@ -181,7 +181,8 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// Returns the element with this index, or `None` if the index is not below the length.
+            /// Returns the element with this index, or `None` if the index is not below the length, or the value is neither an
+            /// array nor a sequence.
             #[must_use]
             pub fn element(&self, index: usize) -> Option<Self> {
                 Some(match self {
