@@ -53,7 +53,7 @@ pub enum GenerateError {
         /// The fix.
         fix: String,
     },
-    /// A package that was requested by name was not found.
+    /// A package that was requested by name was not found. Or there is no output folder: then the name is `OUT_DIR`.
     #[error("there is no package `{name}`\n  fix: {fix}")]
     Unknown {
         /// The package.

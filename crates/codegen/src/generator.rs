@@ -70,7 +70,8 @@ impl Generator {
         self
     }
 
-    /// Sets the output folder. By default that of the build script.
+    /// Sets the output folder. By default that of the build script. With a folder that was set, Cargo is not told when to run the
+    /// build script again.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out = Some(folder.into());
@@ -102,10 +103,11 @@ impl Generator {
         self
     }
 
-    /// Writes a module for each package to `interfaces.rs`, and tells Cargo when to run the build script again.
+    /// Writes a module for each package to `interfaces.rs` and the files that it includes. Tells Cargo when to run the build
+    /// script again, unless an [output folder](Self::out_dir) was set.
     ///
     /// # Errors
-    /// If a definition is invalid or missing, or a file cannot be written.
+    /// If a definition is invalid or missing, a file cannot be written, or the output folder is not known.
     pub fn generate(&self) -> Result<(), GenerateError> {
         let out = self.out.clone().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from)).ok_or_else(|| {
             let fix = "call this from a build script, or set `Generator::out_dir`".to_owned();
@@ -179,7 +181,8 @@ impl Generator {
         Distribution::named(name.as_deref())
     }
 
-    /// Adds a package that is shipped or installed. Returns true if it was found.
+    /// Adds a package that is shipped, with that origin, or installed, whose types are always generated. Returns true if it was
+    /// found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
         let distribution = self.release();
         if let Some(folders) = shipped::folders(name, distribution) {

@@ -53,7 +53,7 @@ pub(crate) enum Distribution {
 }
 
 impl Distribution {
-    /// Returns the distribution with that name, as `ROS_DISTRO` has it.
+    /// Returns the distribution with that name, as `ROS_DISTRO` has it; Jazzy if there is no name, or if it is unknown.
     pub(crate) fn named(name: Option<&str>) -> Self {
         match name {
             Some("humble") => Self::Humble,

@@ -24,7 +24,7 @@ pub(super) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns the Rust type of one element.
+/// Returns the Rust type of one element; an empty text for a message, see [`rust_type`].
 pub(super) fn element_type(base: &Base) -> &'static str {
     match base {
         Base::Bool => "bool",

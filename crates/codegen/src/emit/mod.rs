@@ -33,7 +33,7 @@ impl Target<'_> {
     }
 }
 
-/// Writes the types of a package, which are the content of its module.
+/// Returns the code of a package's types, which is the content of the package's module.
 pub(crate) fn package(target: &Target<'_>, package: &Package) -> String {
     let mut out = String::new();
     for kind in Kind::ALL {

@@ -47,7 +47,7 @@ fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
     }
 }
 
-/// Parses a string of at most `max` characters, or of any length if `max` is 0. It may stand in quotes.
+/// Parses a string whose `length` is at most `max`, or of any length if `max` is 0. It may stand in quotes.
 fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Literal, Fault> {
     let quoted = ['"', '\''].into_iter().find_map(|quote| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
