@@ -31,7 +31,7 @@ impl Grace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `act` when the grace is over. It must neither block nor panic.
+    /// Runs `act` when the grace is over, or at once if no thread can be started for it. `act` must neither block nor panic.
     pub(crate) fn then(self: &Arc<Self>, act: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         state.acts.push_back((Instant::now() + GRACE, Box::new(act)));

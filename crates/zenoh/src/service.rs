@@ -107,7 +107,7 @@ impl ReplyEnd for ZenohReply {
     }
 }
 
-/// Tells the client that its request is invalid.
+/// Tells the client that its request gets no response, and the reason.
 fn refuse(query: &Query, reason: &str) {
     // If this fails, the client still learns that its query has ended.
     let _ = query.reply_err(reason).wait();
