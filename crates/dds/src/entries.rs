@@ -68,7 +68,8 @@ impl Changes {
     }
 }
 
-/// Returns the entry of the graph for a reader or writer of `node`, if it belongs to ROS.
+/// Returns the entry of the graph for a reader or writer of `node`, which is `None` while the node is not known. Returns `None`
+/// if the topic is not of ROS, or if another end stands for this one, see [`names::of_topic`].
 pub(crate) fn endpoint(found: &Found<'_>, end: End, node: Option<String>) -> Option<Endpoint> {
     let (kind, name) = names::of_topic(end, found.topic)?;
     let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));

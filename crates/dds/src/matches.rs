@@ -124,7 +124,8 @@ impl Bond {
         self.is_heard.load(Ordering::Acquire)
     }
 
-    /// Returns true if a client's request can be answered now, and `None` once the client has gone.
+    /// Returns true if a request of the client whose writer is `requester` can be answered now, false while the client's reader
+    /// is not matched yet, and `None` once the client has gone.
     pub(crate) fn reaches(&self, requester: Handle) -> Option<bool> {
         let state = self.lock();
         if !state.first.contains(&requester) {

@@ -8,8 +8,9 @@ use crate::security::Security;
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// The number of processes of a machine that find each other without multicast, as in `rmw_cyclonedds_cpp`. A further process
-/// cannot join. With a higher number, each process announces itself to that many more ports.
+/// The highest index that a process of a machine can have in a domain, from 0, as in `rmw_cyclonedds_cpp`. A process for which no
+/// index is left cannot join. With a higher limit, each process announces itself to that many more ports of the machines that it
+/// looks at without multicast.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
 /// The processes that are found, as with `ROS_AUTOMATIC_DISCOVERY_RANGE`.

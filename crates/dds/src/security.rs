@@ -71,7 +71,8 @@ impl Security {
         Ok(Self::Keystore { keystore, is_enforced })
     }
 
-    /// Returns the properties of a participant in that enclave: none without security.
+    /// Returns the properties of a participant in that enclave: none without security, and none if files are missing and security
+    /// is not enforced.
     pub(crate) fn properties(&self, enclave: &str) -> Result<Vec<Property>, Missing> {
         match self {
             Self::Off => Ok(Vec::new()),

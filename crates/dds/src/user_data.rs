@@ -43,7 +43,7 @@ pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> Strin
     said
 }
 
-/// Returns the text of a participant: the security enclave that it is in, and without security the outermost one.
+/// Returns the text of a participant: the enclave that it is in.
 pub(crate) fn of_participant(enclave: &str) -> String {
     format!("enclave={enclave};")
 }

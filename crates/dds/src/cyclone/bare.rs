@@ -57,7 +57,7 @@ unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize)
 
 impl Bare {
     /// Starts a participant in a domain that this process has not joined, a writer of the first topic, and a reader of the second
-    /// one.
+    /// one. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each message.
     ///
     /// # Panics
     /// If Cyclone DDS cannot create one of them.

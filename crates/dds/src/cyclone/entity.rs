@@ -51,8 +51,8 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Starts a domain, its threads and sockets, and takes part in it. The number is one that no other domain of this process
-    /// has.
+    /// Starts a domain, its threads and sockets, and takes part in it. `domain_id` is a number that no other domain of this
+    /// process has.
     pub(crate) fn start(
         domain_id: u32,
         config: &str,
@@ -83,7 +83,8 @@ impl Participant {
         self.participant.0
     }
 
-    /// Creates a topic of that type. Both exist for as long as the returned entity, or a reader or writer of the topic.
+    /// Creates a topic of the type called `type_name`. Returns the topic and its type, which exist for as long as the returned
+    /// entity, or a reader or writer of the topic.
     pub(super) fn topic(&self, name: &str, type_name: &str) -> Result<(Entity, *const SerType), Code> {
         let (name, type_name) = (text(name)?, text(type_name)?);
         let mut sertype = ptr::null();
