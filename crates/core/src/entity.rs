@@ -103,7 +103,7 @@ impl EntitySpec {
         self
     }
 
-    /// Sets the relative deadline.
+    /// Sets the deadline, counted from the release.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);

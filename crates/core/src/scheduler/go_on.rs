@@ -8,8 +8,8 @@ use crate::trace::TraceEvent;
 
 impl Scheduler {
     /// Completes `activation` and replaces it by the next one of its entity, which has a further item since `release`. Does so
-    /// only if [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would lead to the same: nothing
-    /// else may run first.
+    /// only if [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next) would lead to the same, because
+    /// nothing else would run first.
     ///
     /// Returns true if it did. Otherwise nothing has changed, and the caller must use those three. That includes cases in which
     /// the answer would take too long to find. The caller has made sure that no timer is due at `now`. Otherwise `now` only
