@@ -65,7 +65,7 @@ const fn is_fail(reaction: &Reaction) -> bool {
     matches!(reaction, Reaction::Fail)
 }
 
-/// Reaction to a setting that cannot be applied.
+/// Reaction to a setting that the kernel does not grant, or to a name that the program does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -77,7 +77,8 @@ pub enum Reaction {
     Fail,
 }
 
-/// Settings of an executor. A setting that is `None`, empty or zero stays as the program has it.
+/// Settings of an executor. A setting that is `None` stays as the program has it. So do the cores if `cores` is empty, and the
+/// touched part of the stack if `stack_prefault_kib` is 0.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
