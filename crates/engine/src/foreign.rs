@@ -13,7 +13,7 @@ use rospin_core::OsScheduling;
 
 use crate::os::{ThreadOptions, scheduling_of, threads_of_process};
 
-/// The most urgent priority that a middleware gets by itself: the kernel's watchdogs have 99.
+/// The highest priority that a middleware's threads get without a line in the deployment file: the kernel's watchdogs have 99.
 const HIGHEST: u8 = 98;
 
 /// Role of a middleware's thread on the way that messages take.

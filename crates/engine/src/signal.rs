@@ -14,7 +14,7 @@ pub(crate) struct Signal {
     executor: Arc<Shared>,
     number: usize,
     flag: Flag,
-    /// The entity's counters, for losses that only its source sees.
+    /// The entity's counters, for losses that only its source sees; `None` for the signal of a waker.
     losses: Option<Arc<LossCounters>>,
 }
 

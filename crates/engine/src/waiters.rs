@@ -86,7 +86,7 @@ impl Waiters {
     }
 }
 
-/// A future that resolves when its [`Waiters`] are woken.
+/// A future that resolves when its [`Waiters`] are woken or dropped.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Waiting(oneshot::Receiver<()>);

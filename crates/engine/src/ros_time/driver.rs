@@ -258,7 +258,7 @@ impl Books {
         (jump.from != jump.to || change != ClockChange::None).then_some(jump)
     }
 
-    /// Releases the jump callbacks whose threshold is exceeded; those of spinning executors are waited for.
+    /// Releases the jump callbacks whose threshold the jump reaches; those of spinning executors are waited for.
     fn tell(&mut self, jump: TimeJump) {
         // Pairs with the fence at the end of a spin: either that thread finds the jump, or this one sees that it does not spin.
         fence(Ordering::SeqCst);

@@ -46,7 +46,7 @@ impl TimeJump {
     }
 }
 
-/// Threshold beyond which a jump of ROS time runs a callback. The default is no jump at all.
+/// Condition on which a jump of ROS time runs a callback. By default no jump does.
 ///
 /// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
