@@ -12,8 +12,9 @@ use crate::known::Known;
 use crate::system::Policy;
 use crate::uniprocessor::group_window;
 
-/// Returns the bound of a callback of such an executor. `None` if the executor has too few threads, if it emulates the wait set,
-/// if receiving takes time or the callback's group awaits something, or if no bound is found.
+/// Returns the bound of a callback of an executor with so many threads that no group ever waits for one. `None` if the executor
+/// has too few threads, if it emulates the wait set, if receiving takes time or the callback's group awaits something, or if no
+/// bound is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

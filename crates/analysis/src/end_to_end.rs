@@ -63,23 +63,24 @@ fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     members[1..].iter().all(|member| priority(*member) > priority(first))
 }
 
-/// Callbacks that are at least as urgent as a given one, and those that preempt it.
+/// Callbacks of an executor that are at least as urgent as the least urgent one of a chain, and callbacks that preempt them.
 struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
     blocking: u64,
     /// Execution time of the chain's last callback.
     cost: u64,
-    /// Execution time of the callback itself, if that is not part of the work.
+    /// Execution time of the only callback of a chain, which is not part of the work; 0 for longer chains.
     own: u64,
-    /// Work in the executor.
+    /// Work of the executor's callbacks.
     work: Vec<(Arrivals, u64)>,
-    /// Work above that level, which preempts.
+    /// Work of callbacks of more urgent executors on the same core, which preempts.
     preempting: Vec<(Arrivals, u64)>,
 }
 
 impl<'a> Window<'a> {
-    /// Returns the window. `only` limits the releases of one callback to a number.
+    /// Returns the window of the chain whose least urgent callback is `least`, and whose last one is `last`. `only` limits the
+    /// releases of one callback to a number. Returns `None` if some of the work has no bound.
     fn new(known: &'a Known<'a>, least: usize, last: usize, only: Option<(usize, u64)>) -> Option<Self> {
         let system = known.system;
         let executor = system.callbacks[least].executor;

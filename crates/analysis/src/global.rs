@@ -26,7 +26,8 @@ use crate::system::Policy;
 use crate::uniprocessor::{Order, order_of};
 use crate::window::{Ahead, Interferer, at_least};
 
-/// Returns the smaller of both bounds; `None` if neither applies or is found.
+/// Returns the smaller of two bounds, by the interval since the release and by the window since a thread was idle. `None` if
+/// neither applies or is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

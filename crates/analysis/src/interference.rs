@@ -71,7 +71,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its response time.
+    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its arrivals or its response
+    /// time.
     pub(crate) fn of(known: &Known<'_>, callback: usize, cost: u64) -> Option<Self> {
         let arrivals = known.arrivals[callback].clone()?;
         Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })

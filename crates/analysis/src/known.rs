@@ -14,15 +14,16 @@ use crate::window::{Supply, at_least};
 /// Work for each callback whose arrivals are gathered before a search begins.
 pub(crate) const GATHERING: u64 = 10;
 
-/// Values of one round of the iteration.
+/// Arrivals and bounds in one round of the analysis, from which the bounds of the next round are calculated.
 pub(crate) struct Known<'a> {
     pub(crate) system: &'a System,
     pub(crate) budget: &'a Budget,
-    /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times.
+    /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times. `None` if they have
+    /// no bound.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
     /// Bounds of the times from those arrivals to the ends, by callback; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
-    /// Bounds of the times until a message is received, by core.
+    /// Bounds of the times until a message is received, by core; `None` if there is no bound.
     pub(crate) receiving: Vec<Option<u64>>,
     /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
     pub(crate) thresholds: Vec<u64>,
@@ -37,7 +38,7 @@ pub(crate) struct Found {
     pub(crate) stop: Stop,
 }
 
-/// Result for all callbacks.
+/// Bounds and arrivals of all callbacks, by callback: the result of the analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub(crate) found: Vec<Found>,

@@ -22,7 +22,7 @@ const APART: &str = "a thread for each group: busy window of the group";
 const GLOBAL: &str = "global non-preemptive scheduling, by busy windows of all threads (after Guan et al. 2009)";
 const BY_RESPONSES: &str = "work-conserving threads, by interference over the response time";
 
-/// Returns the least of the bounds that apply.
+/// Returns the least of the bounds that are known for a callback of an executor with several threads.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let found = [
         (response(known, callback), BY_RESPONSES),
@@ -34,7 +34,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound, method, stop: known.budget.stop() }
 }
 
-/// Time that other callbacks can take from one.
+/// Time that the other callbacks of an executor can take from one of them.
 #[derive(Default)]
 struct Load {
     /// Work of callbacks that exclude this one and come before it.
