@@ -10,10 +10,10 @@ use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::{CdrError, Decoder, Encoder};
 
-/// Names of sequences, indexed by the binary logarithm of a number's size.
+/// Names of newtypes around sequences of numbers, indexed by the binary logarithm of a number's size in bytes.
 pub(crate) const SEQUENCES: [&str; 4] =
     ["rospin_engine::Sequence1", "rospin_engine::Sequence2", "rospin_engine::Sequence4", "rospin_engine::Sequence8"];
-/// Names of arrays, indexed by the binary logarithm of a number's size.
+/// Names of newtypes around arrays of numbers, indexed by the binary logarithm of a number's size in bytes.
 pub(crate) const ARRAYS: [&str; 4] =
     ["rospin_engine::Array1", "rospin_engine::Array2", "rospin_engine::Array4", "rospin_engine::Array8"];
 
