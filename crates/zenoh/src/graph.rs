@@ -97,7 +97,7 @@ fn limit(limit: QosDuration) -> Option<Duration> {
     (limit != QosDuration::INFINITE).then(limited)
 }
 
-/// Returns a name with the slashes that a key cannot contain.
+/// Returns the name that a part of a key stands for: a part contains no slashes, and has `%` in their place.
 fn slashes(part: &str) -> String {
     part.replace('%', "/")
 }
