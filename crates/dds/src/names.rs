@@ -11,22 +11,22 @@ pub(crate) enum End {
     Readers,
 }
 
-/// Returns the name of a topic.
+/// Returns the topic of DDS for a topic of ROS.
 pub(crate) fn topic(name: &FullName) -> String {
     format!("rt{name}")
 }
 
-/// Returns the topic of a service's requests.
+/// Returns the topic of DDS for a service's requests.
 pub(crate) fn requests(service: &FullName) -> String {
     format!("rq{service}Request")
 }
 
-/// Returns the topic of a service's responses.
+/// Returns the topic of DDS for a service's responses.
 pub(crate) fn responses(service: &FullName) -> String {
     format!("rr{service}Reply")
 }
 
-/// Returns the name of a type, or with `part` that of a service's requests or responses.
+/// Returns the name that a type has in DDS. `part` is empty for a message, and `_Request` or `_Response` for a part of a service.
 pub(crate) fn dds_type(name: &TypeName, part: &str) -> String {
     format!("{}::{}::dds_::{}{part}_", name.package, name.kind.as_str(), name.name)
 }

@@ -28,7 +28,7 @@ impl Pair {
     }
 }
 
-/// Returns the text of a reader or writer.
+/// Returns the user data of a reader or writer.
 pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> String {
     let mut said = match pair {
         Some(Pair::Client(name)) => format!("clientid={name};"),
@@ -43,7 +43,7 @@ pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> Strin
     said
 }
 
-/// Returns the text of a participant: the enclave that it is in.
+/// Returns the user data of a participant: the enclave that it is in.
 pub(crate) fn of_participant(enclave: &str) -> String {
     format!("enclave={enclave};")
 }
