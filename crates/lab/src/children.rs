@@ -42,11 +42,13 @@ pub(crate) enum ChildError {
     Malformed(serde_json::Error),
 }
 
-/// Runs a child of `experiment` for each order, all at the same time, and returns their answers in the order of the orders.
-/// `progress` is told the share of `duration` that is over.
+/// Runs a child of `experiment` for each order, all at the same time, and returns their answers in the order of the orders. An
+/// order is what the child is asked to do. `duration` is the time that the children need; `progress` is told the share of it that
+/// is over, from 0 to 1.
 ///
 /// # Errors
-/// As soon as a child fails; the others are stopped then.
+/// As soon as a child cannot be started or fails, or when a child still runs long after `duration`. All children are stopped
+/// then. Also if an answer cannot be read.
 pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     experiment: &str,
     orders: &[O],
@@ -56,7 +58,8 @@ pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     run_program(&env::current_exe()?, experiment, orders, duration, progress)
 }
 
-/// Runs children as [`run`] does. `begin` returns the command for the child of a number: this program, or one that starts it.
+/// Runs children as [`run`] does. `begin` returns the command for the child whose order has this index in `orders`: this program,
+/// or one that starts it.
 pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
     begin: &dyn Fn(usize) -> Command,
     experiment: &str,
@@ -101,7 +104,8 @@ pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
     run_commands(&|_| Command::new(program), experiment, orders, duration, progress)
 }
 
-/// The way in which a family of children ended: all well, the first one that failed, or too late.
+/// The way in which a family of children ended: all without an error; one with an error, whose number and exit status are here;
+/// or not in time.
 enum End {
     Good,
     Failed(usize, ExitStatus),

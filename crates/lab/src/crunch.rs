@@ -62,7 +62,7 @@ pub(crate) fn crunch(work: Duration, calibration: Calibration) {
     }
 }
 
-/// Counts primes by trial division and can stop anywhere.
+/// Search for primes by trial division, which can stop after any division.
 struct PrimeSearch {
     candidate: u32,
     divisor: u32,

@@ -1,6 +1,7 @@
 //! The lab: published executor experiments, rerun on this machine, and the other executors' designs that rospin is compared with.
 //!
-//! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and nothing else depends on it.
+//! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and only the crate of the command
+//! depends on this one.
 
 mod callback_order;
 mod children;
@@ -23,15 +24,17 @@ use std::sync::OnceLock;
 
 pub use command::{DEFAULT_EXPERIMENT, NAME, command, run};
 
-/// Function that returns the number of allocations so far. It is set only in the program whose allocator counts.
+/// Function that returns the number of heap allocations of this process so far. Only `rospin-counting` sets it, the program whose
+/// allocator counts.
 static ALLOCATIONS: OnceLock<fn() -> u64> = OnceLock::new();
 
-/// Sets the function that returns the number of allocations so far, in a program whose allocator counts.
+/// Sets the function that returns the number of heap allocations of this process so far. A program whose allocator counts calls
+/// this once, before it runs an experiment. Later calls change nothing.
 pub fn count_allocations_by(allocations: fn() -> u64) {
     let _ = ALLOCATIONS.set(allocations);
 }
 
-/// Returns how many allocations there have been in this process; `None` if nobody counts them.
+/// Returns how many allocations there have been in this process; `None` in a program whose allocator does not count.
 pub(crate) fn allocations() -> Option<u64> {
     ALLOCATIONS.get().map(|count| count())
 }

@@ -21,7 +21,7 @@ pub(crate) enum Middleware {
 /// The port of the first process of a run over Zenoh in domain 0; each domain has [`PORTS`] of its own.
 #[cfg(feature = "zenoh")]
 const FIRST_PORT: u16 = 17_000;
-/// Number of processes in a domain.
+/// Number of ports of a domain, one for each process of its run.
 #[cfg(feature = "zenoh")]
 const PORTS: u16 = 32;
 
@@ -58,7 +58,8 @@ impl Middleware {
         format!("this program was built without {name}; build it with `cargo build --release --features {name}`")
     }
 
-    /// Starts the middleware for a process of a run. Its threads get the scheduling that a deployment gives them.
+    /// Starts the middleware for a process of a run. The threads of DDS and Zenoh get the scheduling that the deployment of
+    /// `context` has for threads called `dds` or `zenoh`.
     ///
     /// # Errors
     /// If the program was built without the middleware, or the middleware cannot be started; in words.
@@ -83,7 +84,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Returns the address at which the process of that number is reached.
+    /// Returns the address at which the process of that number is reached: that of its host, or the loopback address if all
+    /// processes are on this machine. All processes but the first one are on the second host.
     #[cfg(any(feature = "dds", feature = "zenoh", test))]
     pub(crate) fn address(&self, number: u16) -> &str {
         self.hosts.as_ref().map_or("127.0.0.1", |hosts| hosts[usize::from(number.min(1))].as_str())

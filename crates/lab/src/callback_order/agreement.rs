@@ -44,7 +44,7 @@ pub(super) const NOTES: [&str; 2] = [
      polled at 3.0 s. Exp2 runs with 3 s here, Exp3 and Exp4 with 3.2 s.",
 ];
 
-/// The polling points of an experiment under an executor.
+/// The polling points of an experiment under an executor, from a table of the paper.
 pub(super) struct ReadySets {
     pub(super) table: &'static str,
     pub(super) experiment: &'static str,
@@ -52,7 +52,7 @@ pub(super) struct ReadySets {
     points: &'static [(u64, &'static str)],
 }
 
-/// The longest run of a callback in all experiments: the most that an activation of Exp3 waits for.
+/// The longest execution time of a callback in all experiments. In Exp3, T0 waits for no more than that.
 const EXECUTION_NS: u64 = 500_000_000;
 
 /// A comparison of one value: in the paper, and in the run.

@@ -26,7 +26,7 @@ impl Figures {
     }
 }
 
-/// Returns the tables and diagrams as text, with notes below them.
+/// Returns the tables and diagrams as text, with notes below them. Diagrams are made for a terminal of `width` characters.
 pub(super) fn render(results: &[CaseResult], cells: &[Cell], width: usize) -> String {
     let mut text = String::new();
     for figures in polling_points(results) {
@@ -66,7 +66,8 @@ pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
     vec![table("IV"), table("V")]
 }
 
-/// Returns times in seconds, and the ready sets below them.
+/// Returns two rows for a run: the times of its polling points in seconds, and below them its ready sets. `points` is the number
+/// of columns behind the label.
 fn two_rows(result: &CaseResult, points: usize) -> [Vec<String>; 2] {
     let row = |what: &str, value: &dyn Fn(&super::runs::PollingPoint) -> String| {
         let mut row = vec![format!("{} {what}", result.case.label())];
@@ -82,7 +83,7 @@ pub(super) fn timeline(result: &CaseResult) -> Timeline {
     timeline::by_callback(&result.scenario, &result.activations, result.end_ns())
 }
 
-/// Returns the execution diagram of a run as text.
+/// Returns the execution diagram of a run as text, for a terminal of `width` characters.
 pub(super) fn diagram(result: &CaseResult, width: usize) -> String {
     timeline::render(&timeline(result), width)
 }

@@ -26,7 +26,8 @@ pub(super) fn sentence(results: &[CaseResult], tolerance_ns: u64) -> String {
     }
 }
 
-/// Returns a clause about one policy, such as "fifo changes when T0 M (exp1) and T0 (exp2) start, and nothing in exp3 and exp4".
+/// Returns a clause about one policy, such as "fifo changes when T0 M (exp1), T0 (exp2) start, and nothing in exp3, exp4". `None`
+/// if the policy was not run.
 fn changes(results: &[CaseResult], policy: &str, tolerance_ns: u64) -> Option<String> {
     let mut changed = Vec::new();
     let mut same = Vec::new();
@@ -68,7 +69,7 @@ fn moved<'a>(result: &'a CaseResult, wait_set: &CaseResult, tolerance_ns: u64) -
     names.filter(differs).collect()
 }
 
-/// Returns the longest wait of any timer under a policy, over all experiments.
+/// Returns the longest wait of any timer under a policy, over all experiments; `None` if no timer ran.
 fn longest_timer_wait_ns(results: &[CaseResult], policy: &str) -> Option<u64> {
     results.iter().filter(|result| result.case.policy == policy).filter_map(CaseResult::timer_wait_ns).max()
 }
@@ -79,7 +80,7 @@ impl CaseResult {
         self.wait_ns(|kind| kind == EntityKind::Timer)
     }
 
-    /// Returns the longest wait of any other callback from its release to its start; `None` if none ran.
+    /// Returns the longest wait of any callback other than a timer's, from its release to its start; `None` if none ran.
     pub(super) fn other_wait_ns(&self) -> Option<u64> {
         self.wait_ns(|kind| kind != EntityKind::Timer)
     }

@@ -29,12 +29,12 @@ pub(crate) struct Row {
     /// Lateness of each start of the timer's callback after its due time, ascending, in microseconds.
     pub(crate) timer_us: Vec<f64>,
     pub(crate) timer: Option<Waits>,
-    /// Time that the timer's callback took for the operations that ordinary threads also do. For the ordinary lock: time until
-    /// the loop had locked and unlocked it.
+    /// Time that the timer's callback took to publish, and to do once each other operation that the ordinary threads repeat. For
+    /// the ordinary lock: time until the loop had got the lock, held it and released it.
     pub(crate) own: Option<Waits>,
-    /// Time from just before a publication to the start of the subscription's callback.
+    /// Time from just before a publication to the start of the subscription's callback; `None` for the ordinary lock.
     pub(crate) message: Option<Waits>,
-    /// Number of operations that the ordinary threads finished.
+    /// Number of operations that the ordinary threads finished, without their first ones, before the measurement.
     pub(crate) operations: u64,
     /// Number of bursts of the hog.
     pub(crate) bursts: u64,
@@ -65,7 +65,8 @@ impl Row {
         self.fired().abs_diff(self.expected) <= 1
     }
 
-    /// Returns the longest of the waits for timer, own calls and message, at the 99.9th percentile in microseconds.
+    /// Returns the longest of the three 99.9th percentiles, of timer, own calls and message, in microseconds; `None` if nothing
+    /// was measured.
     pub(crate) fn worst_p999(&self) -> Option<f64> {
         let all = [self.timer, self.own, self.message];
         all.into_iter().flatten().map(|waits| waits.p999).max_by(f64::total_cmp)

@@ -14,7 +14,7 @@ use super::hog;
 
 /// Number of times that an ordinary thread does its operation before anything is measured.
 const WARM_UP: u32 = 10;
-/// Longest time to wait until all ordinary threads have done these operations.
+/// Longest time to wait until each ordinary thread has done its [`WARM_UP`] operations.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reasons for which a row has no figures.
@@ -148,7 +148,7 @@ impl Others {
         Ok(others)
     }
 
-    /// Runs `operation` again and again on an ordinary thread.
+    /// Starts an ordinary thread with `options`, which runs `operation` again and again until it is stopped.
     pub(super) fn repeat(
         &mut self,
         options: &ThreadOptions,
@@ -176,7 +176,8 @@ impl Others {
         Ok(())
     }
 
-    /// Waits until each ordinary thread has done its first operations, at most for [`PATIENCE`].
+    /// Waits until each ordinary thread has done its first operations, but no longer than [`PATIENCE`]: the measurement then
+    /// begins without them.
     pub(super) fn wait_until_at_work(&self) {
         let begun = Instant::now();
         while self.at_work.load(Ordering::Relaxed) + 1 < self.threads.len() as u64 && begun.elapsed() < PATIENCE {

@@ -1,9 +1,10 @@
 //! `rospin lab inversion`: measures if an urgent callback waits for ordinary threads that a thread of a priority in between
 //! keeps from running.
 //!
-//! One core has an urgent executor, a hog of a lower priority, and ordinary threads that use the urgent executor's topics,
-//! timers and services. `interference` is the work of the ordinary threads, `urgent` the executor, `std_mutex` the same with an
-//! ordinary lock, and `hog` the remaining load of the core. `verdict`, `table`, `plots`, `json` and `report` show the results.
+//! One core has an urgent executor, a hog of a lower priority, and ordinary threads that use the urgent executor's topics, timers
+//! and services. `interference` is the work of the ordinary threads, `urgent` the executor, `std_mutex` an urgent loop with an
+//! ordinary lock in place of the executor, and `hog` the remaining load of the core. `verdict`, `table`, `plots`, `json` and
+//! `report` show the results.
 
 mod comparison;
 mod figures;

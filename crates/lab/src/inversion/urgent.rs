@@ -28,7 +28,8 @@ struct Message {
 /// Record of the urgent executor's callbacks.
 struct Record {
     lateness: Lateness,
-    /// Times in nanoseconds that the timer's callback took for the operations that ordinary threads do, too.
+    /// Times in nanoseconds that the timer's callback took to publish, and to do once each other operation that the ordinary
+    /// threads repeat.
     own_ns: Vec<u64>,
     /// Times in nanoseconds from just before a publication to the start of the subscription's callback.
     message_ns: Vec<u64>,

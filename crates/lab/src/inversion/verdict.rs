@@ -4,7 +4,7 @@ use super::comparison::Comparison;
 use super::figures::Row;
 use super::interference::Case;
 
-/// Longest time that an urgent callback may wait for ordinary threads, at the 99.9th percentile, in microseconds.
+/// Time below which the waits of an urgent callback must be at the 99.9th percentile, in microseconds.
 pub(crate) const LIMIT_US: f64 = 1000.0;
 
 /// Promise of rospin, and the measured result.
@@ -14,7 +14,8 @@ pub(crate) struct Promise {
     pub(crate) kept: bool,
 }
 
-/// Returns the case with the shorter wait: rospin beside all ordinary threads, or the ordinary lock. `None` unless both were run.
+/// Returns the case with the shorter wait at the 99.9th percentile: rospin beside all ordinary threads, or the ordinary lock.
+/// `None` unless both were run.
 pub(crate) fn winner(comparison: &Comparison) -> Option<Case> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
@@ -46,7 +47,7 @@ fn who_won(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Returns the promises that the run has figures for.
+/// Returns a promise for each case of rospin that has figures.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     let rows = comparison.rows.iter().filter(|row| row.case.is_rospin());
     let promise = |row: &Row| {
@@ -63,7 +64,7 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     rows.filter_map(promise).collect()
 }
 
-/// Returns a remark if the kernel throttled the real-time threads.
+/// Returns a remark if the kernel may have throttled the real-time threads: if the hog alone takes nearly all that they may have.
 fn throttled(comparison: &Comparison) -> Option<String> {
     let share = comparison.throttle?;
     let turn = &comparison.turn;

@@ -15,7 +15,7 @@ pub(crate) struct Comparison {
     pub(crate) kernel: Kernel,
     /// Settings of the runs.
     pub(crate) settings: Settings,
-    /// What a message takes besides its callback; `None` if that could not be measured.
+    /// Overhead of a message, besides its callback; `None` if it could not be measured.
     pub(crate) overhead: Option<Overhead>,
     /// Number of runs of each variant.
     pub(crate) runs: u32,

@@ -1,6 +1,6 @@
 //! The variants of rospin: the same messages, taken by its executors.
 //!
-//! A receiving thread stands for a middleware's: it waits for all topics, and notifies. It takes nothing; a message
+//! Over sockets, a receiving thread stands for a middleware's: it waits for all topics, and notifies. It takes nothing; a message
 //! stays in its socket until an executor picks its callback.
 
 use std::io;
@@ -81,7 +81,8 @@ fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) ->
         receiver.start(&crew)?;
     }
     spin(executors, &crew, &all_closed, || invitation.send())?;
-    // No message can be dropped on its way to a callback here.
+    // From a socket, no message is dropped on its way to a callback. The drops of a middleware's subscriptions are not counted
+    // here: their messages were sent and not received.
     Ok([0; TOPICS])
 }
 
@@ -97,7 +98,8 @@ fn create_entity(
     group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
 }
 
-/// Subscribes over the middleware. When the topic ends, the callback is dropped, which hands over its latencies.
+/// Subscribes over the middleware. When the topic ends, the callback is dropped, which hands over its latencies, and `open` with
+/// it.
 fn subscribe(
     executor: &Executor,
     hearing: &Hearing,
@@ -118,7 +120,8 @@ fn subscribe(
     hearing.node.on(&group).create_subscription(options.name(name), hear)
 }
 
-/// Spins every executor on a thread of its own until all sources have ended.
+/// Spins every executor on a thread of its own until all sources have ended: until all senders of `all_closed` are dropped. Calls
+/// `ready` once all threads are started.
 fn spin(
     executors: Vec<Executor>,
     crew: &Crew,

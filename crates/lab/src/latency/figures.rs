@@ -19,16 +19,17 @@ pub(crate) struct Row {
     pub(crate) run: u32,
     /// The topic's index, from 0.
     pub(crate) topic: usize,
+    /// Execution time of the callback.
     pub(crate) wcet_ms: f64,
     /// Bound of the analysis; `None` if it exceeds the period.
     pub(crate) bound_ms: Option<f64>,
-    /// The same bound with the overhead of messages.
+    /// The same bound with the overhead of messages; `None` also if the overhead could not be measured.
     pub(crate) real_bound_ms: Option<f64>,
     /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives, so the
     /// percentile is `None` if so many were lost.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
-    /// Largest latency of the messages that arrived.
+    /// Largest latency of the messages that arrived; `None` if none did.
     pub(crate) max_ms: Option<f64>,
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -95,7 +96,7 @@ pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
 pub(crate) struct Bounds {
     /// Of the callbacks alone, as in the paper.
     pub(crate) plain_ms: [Option<f64>; TOPICS],
-    /// With the overhead of messages that was measured.
+    /// With the overhead of messages that was measured; `None` also if that could not be measured.
     pub(crate) real_ms: [Option<f64>; TOPICS],
 }
 
@@ -121,7 +122,7 @@ pub(crate) struct Standing {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) missed_deadlines: u64,
-    /// Stalls of the machine in these runs, and the longest one in milliseconds.
+    /// Number of stalls of the machine in these runs, and below it the length of the longest one in milliseconds.
     pub(crate) stalls: usize,
     pub(crate) stall_max_ms: f64,
 }

@@ -1,9 +1,9 @@
 //! `rospin lab latency`: from publication to the end of the callback, under every subscriber (Skoudlil et al. 2025).
 //!
-//! `topics` says what is published and what analysis says about it, with the `overhead` of a message, `variant` who subscribes. A
-//! run is two processes: `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and runtimes are in
-//! `runtimes` (over `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`. `figures` measures,
-//! and `table`, `verdict`, `json` and `report` say what came out.
+//! `topics` has the topics, and the bounds of their latencies by the analysis, with the `overhead` of a message. `variant` has
+//! the subscribers. A run is two processes: `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and
+//! runtimes are in `runtimes` (over `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`.
+//! `figures` calculates percentiles and bounds, and `table`, `verdict`, `json` and `report` show them.
 
 mod comparison;
 mod engine;
@@ -122,7 +122,8 @@ fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Resul
     Ok(results)
 }
 
-/// Returns the remarks of all runs, each once.
+/// Returns the remarks below the table: the kernel's limits, a long stall, settings that threads lack, and the remarks of the
+/// subscribers, each once with the variants that made it.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let settings = &comparison.settings;
     let mut remarks = vec![format!("Kernel: {}.", comparison.kernel.describe(settings.core))];

@@ -100,10 +100,10 @@ impl Transport {
 pub(crate) struct NotBuilt(Middleware);
 
 impl Options {
-    /// Returns the wire to measure over; `None` for sockets.
+    /// Returns the middleware to measure over, with a domain for this run; `None` for sockets.
     ///
     /// # Errors
-    /// If the program was built without it.
+    /// If the program was built without the middleware.
     pub(crate) fn wire(&self) -> Result<Option<Wire>, NotBuilt> {
         let Some(middleware) = self.transport.middleware() else { return Ok(None) };
         if !middleware.is_built() {
@@ -114,7 +114,7 @@ impl Options {
         Ok(Some(Wire { middleware, domain_id }))
     }
 
-    /// Returns the variants to run, each once.
+    /// Returns the variants to run, each once, in the order in which they were given; all variants if none were given.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         choice::in_given_order(&self.variants, Variant::all())
     }

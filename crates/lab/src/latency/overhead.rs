@@ -11,22 +11,23 @@ use super::settings::Settings;
 use super::topics::{self, PERIODS_MS};
 use super::verdict::OURS;
 
-/// The load of the callbacks meanwhile: so little that messages do not wait for each other.
+/// The load of the callbacks while the overhead is measured: so little that messages do not wait for each other.
 const LOAD_PERCENT: f64 = 0.1;
-/// The longest that it is measured.
+/// The longest time for which the overhead is measured.
 const DURATION_MAX: Duration = Duration::from_secs(5);
 
-/// What a message takes besides its callback: publisher, kernel, middleware, wake-up and dispatch.
+/// Time that a message takes besides its callback: in publisher, kernel and middleware, for wake-up and for dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Overhead {
-    /// Processor time of both processes, mean in milliseconds. It delays all callbacks.
+    /// Processor time of both processes for a message, without its callback: the mean, in milliseconds. It delays all callbacks.
     pub(crate) processor_ms: f64,
-    /// From publication to callback on an idle core, 99th percentile in milliseconds.
+    /// Time from publication to callback on an idle core: the 99th percentile, in milliseconds.
     pub(crate) way_ms: f64,
 }
 
 impl Overhead {
-    /// Measures it in a run with little load. Returns `None` if no message arrived.
+    /// Measures the overhead in a run with little load. Returns `None` if the first topic had fewer than two messages, or no
+    /// message arrived at all.
     pub(super) fn measure(settings: &Settings, runner: &dyn Runner) -> Result<Option<Self>, RunError> {
         let duration = settings.duration.min(DURATION_MAX);
         let settings = Settings { load_percent: LOAD_PERCENT, duration, ..*settings };

@@ -30,12 +30,14 @@ struct Whiskers {
     p50_ms: f64,
     p99_ms: f64,
     max_ms: f64,
+    /// Number of messages that were late or never arrived.
     missed: u64,
+    /// True if the 99th percentile kept the deadline in every run.
     is_good: bool,
 }
 
-/// Returns a plot of a topic's latencies under all variants, with the bound by the analysis and the deadline. The axis is
-/// logarithmic.
+/// Returns a plot of a topic's latencies under all variants, with the deadline, and the bound of the analysis with overheads if
+/// there is one. The axis is logarithmic.
 pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, PlotError> {
     let boxes = boxes(comparison, topic);
     let marks = [Some(deadline_ms(topic)), Bounds::of(comparison).real_ms[topic]];

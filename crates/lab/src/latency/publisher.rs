@@ -21,7 +21,7 @@ const LEAD_NS: u64 = 200_000_000;
 /// Results of the publisher.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Published {
-    /// Number of messages that were published, by topic.
+    /// Number of messages that were published, by topic, with the refused ones.
     pub(crate) sent: [u64; TOPICS],
     /// Number of these messages for which the transport had no room, by topic.
     pub(crate) refused: [u64; TOPICS],
@@ -85,8 +85,8 @@ impl Outlets {
     }
 }
 
-/// Publishes all topics from `start_ns` to `end_ns`. Returns the numbers of messages that were sent, and that were refused, by
-/// topic. Due times are absolute, so that a late message does not delay later ones.
+/// Publishes all topics from `start_ns` to `end_ns`. Returns the numbers of messages that were published, and of those among them
+/// that were refused, by topic. Due times are absolute, so that a late message does not delay later ones.
 fn publish(outlets: &Outlets, start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
     let (mut sent, mut refused) = ([0; TOPICS], [0; TOPICS]);
     loop {

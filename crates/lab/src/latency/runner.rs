@@ -18,7 +18,7 @@ pub(crate) const NAME: &str = "latency";
 pub(crate) struct RunResult {
     /// The variant that was run.
     pub(crate) variant: Variant,
-    /// The number of the run, from 1.
+    /// The number of the run, from 1; 0 for the one that measures the overhead.
     pub(crate) run: u32,
     /// Results of the subscriber.
     pub(crate) subscribed: Subscribed,

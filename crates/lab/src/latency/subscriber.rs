@@ -23,7 +23,7 @@ use super::{engine, runtimes};
 /// Results of a subscriber.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Subscribed {
-    /// Latencies from publication to the end of the callback in nanoseconds: one for each message, by topic.
+    /// Latencies from publication to the end of the callback in nanoseconds: one for each message that arrived, by topic.
     pub(crate) latencies_ns: [Vec<u64>; TOPICS],
     /// Processor time of the process from the first message of the first topic to the last one.
     pub(crate) processor: Duration,

@@ -14,7 +14,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     render_table(&header, &rows) + LEGEND + &overheads(comparison)
 }
 
-/// What the analysis takes for the overhead of a message.
+/// Returns the lines on the overhead of a message that the analysis was given.
 fn overheads(comparison: &Comparison) -> String {
     let Some(Overhead { processor_ms, way_ms }) = comparison.overhead else {
         return "with overheads: no message arrived when they were measured.\n".to_owned();

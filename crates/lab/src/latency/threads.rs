@@ -62,7 +62,7 @@ impl Crew {
         if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
     }
 
-    /// Applies the settings to the calling thread, and records the settings that it got.
+    /// Applies the settings of this priority to the calling thread, and records the settings that it got under `name`.
     pub(crate) fn enlist(&self, name: &str, priority: u8) {
         self.add(name, &self.options(priority).apply());
     }
@@ -92,7 +92,7 @@ impl Crew {
         })
     }
 
-    /// Returns the settings that all threads had, by name.
+    /// Returns the settings that all threads had, sorted by name.
     pub(crate) fn facts(&self) -> Vec<ThreadFacts> {
         let mut facts = self.lock().clone();
         facts.sort_by(|a, b| a.name.cmp(&b.name));

@@ -115,7 +115,7 @@ impl Outlet {
 pub(crate) struct Meeting(OwnedFd);
 
 impl Meeting {
-    /// Opens a socket with this name, which no other process uses.
+    /// Opens a socket with this name, which no other process may use.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let socket = socket()?;
         bind(&socket, &address(name)?)?;
@@ -123,7 +123,7 @@ impl Meeting {
         Ok(Self(socket))
     }
 
-    /// Waits for the publisher, which then waits for the invitation.
+    /// Waits for the publisher, which then waits for the invitation. Fails if the publisher does not come within [`MEET_WITHIN`].
     pub(crate) fn wait(self) -> io::Result<([Inlet; TOPICS], Invitation)> {
         let inlets = try_array(|| {
             readable(&self.0)?;

@@ -13,7 +13,7 @@ const PROPOSED: Variant = Variant::real_time(Structure::FuturesRt);
 /// differ by less than the machine itself took, see [`machine_ms`].
 const SAME_PERCENT: f64 = 1.0;
 
-/// Largest number of variants that a sentence names one by one.
+/// Largest number of variants that are named one by one where they miss the same deadlines. More of them are only counted.
 const NAMED: usize = 3;
 
 /// Returns all sentences below the table.
@@ -50,7 +50,8 @@ fn deadlines(ours: &Standing) -> String {
     )
 }
 
-/// Returns a sentence about the 99th percentiles beside the bounds of the analysis with overheads.
+/// Returns a clause about the 99th percentiles beside the bounds of the analysis with overheads; empty if none of them has a
+/// bound.
 fn analysis(rows: &[Row]) -> String {
     let own: Vec<_> = rows.iter().filter(|row| row.variant == OURS).collect();
     let above_ms = |row: &Row| Some(row.p99_ms? - row.real_bound_ms?);
@@ -74,7 +75,7 @@ fn signed(ms: f64) -> String {
     if ms < 0.0 { format!("at least {:.2} ms below", -ms) } else { format!("at most {ms:.2} ms above") }
 }
 
-/// Returns a sentence about the largest excess of our latency over the proposal's in the same run.
+/// Returns a clause about the largest excess of our latency over the proposal's in the same run; `None` unless both were run.
 fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     let of_theirs = |row: &Row| {
         rows.iter().find(|other| other.variant == PROPOSED && other.run == row.run && other.topic == row.topic)
@@ -102,9 +103,9 @@ fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Returns the time in milliseconds that the machine itself took from a topic in a run, over both variants: the lateness with
-/// which it woke its most urgent thread, or the time that stalls took of the topic's periods, whichever is longer. Both are 99th
-/// percentiles.
+/// Returns the time in milliseconds that the machine itself took from a topic in a run, under our variant or under the proposed
+/// one, whichever was worse: the lateness with which it woke its most urgent thread, or the time that stalls took of the topic's
+/// periods, whichever is longer. Both are 99th percentiles.
 fn machine_ms(comparison: &Comparison, row: &Row) -> f64 {
     let ours_or_theirs = |result: &&RunResult| [OURS, PROPOSED].contains(&result.variant) && result.run == row.run;
     let both = comparison.results.iter().filter(ours_or_theirs).map(|result| &result.published.stalls);

@@ -93,7 +93,7 @@ impl WireOutlets {
         self.publishers[topic].publish(message).is_ok()
     }
 
-    /// Sends the message that ends a topic, on all topics.
+    /// Sends the message that ends a topic, on all topics. Blocks for half a second.
     pub(crate) fn end(&self) {
         for topic in 0..TOPICS {
             self.send(topic, Message { published_ns: 0, number: END });

@@ -1,4 +1,4 @@
-//! Runs each executor in a process of its own, or in several.
+//! Runs the graph under each executor in a child process, or distributed over several child processes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::children;
 use super::kpi::Recording;
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 
-/// Time that processes get to start and to find each other before the run begins, and the time that each further process adds.
+/// Time that processes get to start and to find each other before the run begins, and the time that each process adds to that.
 const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
 
 /// Number of DDS domains to choose from: those whose ports are below the ones that the kernel assigns to programs by itself.

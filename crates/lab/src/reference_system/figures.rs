@@ -5,7 +5,7 @@ use rospin_measure::stats::{Summary, percentile};
 use super::graph::PLANNER_PERIOD_MS;
 use super::runner::RunResult;
 
-/// Summaries of one result.
+/// Summaries of one result. Those of latency, drops and period are `None` if nothing was recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     /// Hot path latency in ms.
@@ -147,7 +147,7 @@ const fn cost(
 pub(crate) struct Shown {
     /// The rounded number, or a dash.
     pub(crate) text: String,
-    /// True if no other value of its column is better.
+    /// True if no other value of its column is better. False in a table of a single row.
     pub(crate) best: bool,
 }
 

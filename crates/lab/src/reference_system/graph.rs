@@ -1,7 +1,7 @@
 //! The Autoware reference system as data: 24 nodes, 36 callbacks, the hot path and the chains.
 //!
-//! Nodes stand in the order in which the public reference system's builder registers them, since a
-//! wait set runs what is ready in order of registration. A topic has the name of its output.
+//! Nodes stand in the order in which the public reference system's builder registers them, since a wait set runs what is ready in
+//! order of registration. A topic has the name of the node that publishes it, or of the connection's output for an intersection.
 
 use std::time::Duration;
 

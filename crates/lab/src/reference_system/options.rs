@@ -79,7 +79,8 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the executors to run, each once.
+    /// Returns the executors to run, each once, in the order in which they were given. If none were given: all, or for several
+    /// processes the one that can.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         let all: &[Variant] = if self.processes > 1 { &[Variant::PrioritySingle] } else { &Variant::ALL };
         choice::in_given_order(&self.executors, all)

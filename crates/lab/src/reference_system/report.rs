@@ -166,7 +166,7 @@ fn measured(page: &mut String, comparison: &Comparison) -> fmt::Result {
     page::how_it_was_run(page, machine, &entries)
 }
 
-/// Returns the text about the transport that follows the description of a run; empty for the usual one.
+/// Returns the text about the transport that follows the description of a run; empty for the engine's own topics.
 fn transport(settings: &Settings) -> String {
     let transport = settings.describe_transport();
     if transport.is_empty() { transport } else { format!(". {transport}") }

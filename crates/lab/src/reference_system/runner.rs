@@ -86,7 +86,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Returns a description of transport and number of processes; empty for the usual ones.
+    /// Returns a description of the transport and the number of processes; empty for the engine's own topics.
     pub(crate) fn describe_transport(&self) -> String {
         let Some(transport) = self.transport else {
             return String::new();

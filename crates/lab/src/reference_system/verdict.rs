@@ -23,7 +23,9 @@ struct Contender {
     planner_sd_ms: Option<f64>,
 }
 
-/// Returns a sentence that says which executor has the best figures.
+/// Returns a sentence that compares a rospin variant with the executor that is most like it, and names the best ones. If no such
+/// two were run, it names the executor with the lowest mean latency. If some executor let no sample through the hot path, it says
+/// only that.
 pub(crate) fn sentence(comparison: &Comparison) -> String {
     let contenders = contenders(comparison);
     let silent = comparison

@@ -31,8 +31,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// late.
 const START_UP: Duration = Duration::from_millis(50);
 
-/// Groups on the first of two executors: those of the two lidar chains and of the planner's chain. All other groups are on the
-/// second one. That leaves each executor with about half of the load, and no chain from a lidar to the actuator uses both.
+/// Groups on the first of two executors: those of the two lidar chains, of the planner's chain and of the control chain. All
+/// other groups are on the second one. That leaves each executor with about half of the load, and no chain from a lidar to the
+/// actuator uses both.
 const FIRST_EXECUTOR: [&str; 12] = [
     "FrontLidarDriver",
     "RearLidarDriver",
@@ -220,9 +221,9 @@ struct Cores {
     used: usize,
 }
 
-/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. Each executor has a thread of its own. If the
-/// run has several executors, over all processes, and the machine has at least as many cores, each thread is also kept on a core
-/// of its own.
+/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. An executor that ends by itself ends the wait.
+/// Each executor has a thread of its own. If the run has several executors, over all processes, and the machine has at least as
+/// many cores, each thread is also kept on a core of its own.
 fn spin(
     executors: &[Executor],
     cores_of_run: Cores,

@@ -27,7 +27,7 @@ use self::parts::{Answer, Order, Part};
 
 const NAME: &str = "robot";
 const DEFAULT_REPORT: &str = "rospin-robot.html";
-/// Time that a measurement takes besides: the processes start and find each other.
+/// Time that a measurement takes besides its seconds: the processes start and find each other.
 const OVERHEAD: Duration = Duration::from_secs(3);
 
 /// The experiment `robot`.
@@ -79,6 +79,7 @@ struct Row {
     raised: bool,
     sent: u64,
     received: u64,
+    /// Percentiles of the latencies in microseconds; infinite if no message arrived.
     p50_us: f64,
     p99_us: f64,
     max_us: f64,

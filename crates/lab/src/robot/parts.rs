@@ -61,9 +61,9 @@ pub(crate) struct Order {
 /// Answer of a process.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Answer {
-    /// Number of messages that the IMU published.
+    /// Number of messages that the IMU published; 0 in the controller's answer.
     pub(crate) sent: u64,
-    /// Microseconds from each publication to the beginning of the controller's callback.
+    /// Microseconds from each publication to the beginning of the controller's callback; empty in the IMU's answer.
     pub(crate) latencies_us: Vec<f64>,
     /// Settings that an executor's thread could not get.
     pub(crate) shortfalls: Vec<String>,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Comparison, Row, parts};
 
-/// The 99th percentile of latencies that is wanted, at most, in microseconds.
+/// Time in microseconds that the 99th percentile of latencies should be below.
 const WANTED_US: f64 = 1000.0;
 
 const HEADER: [(&str, Side); 7] = [
@@ -45,7 +45,8 @@ fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     comparison.rows.iter().map(line).collect()
 }
 
-/// Returns sentences that say if the 99th percentile is below a millisecond with raised threads, and which settings were refused.
+/// Returns sentences that say for how many middlewares the 99th percentile is below a millisecond with raised threads, and name
+/// the first setting that was refused, if one was.
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let raised = || comparison.rows.iter().filter(|row| row.raised);
     let kept = raised().filter(|row| row.p99_us < WANTED_US).count();

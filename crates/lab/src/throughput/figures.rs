@@ -28,7 +28,8 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { (upper + sorted[middle - 1]) / 2.0 })
 }
 
-/// Percentiles of the latency from publication to the start of the callback, in microseconds.
+/// Percentiles of the latency from publication to the start of the callback, in microseconds: medians over the rounds, but the
+/// maximum of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -46,7 +47,9 @@ pub(crate) struct Row {
     pub(crate) messages_per_s: Spread,
     /// Share of the messages that no callback ran for, from 0 to 1.
     pub(crate) lost: f64,
+    /// Processor time of the whole process, in percent of one core.
     pub(crate) cpu_percent: f64,
+    /// The same without the publishing thread.
     pub(crate) executor_cpu_percent: f64,
     /// Processor time of the executor's threads for each callback that ran, in nanoseconds.
     pub(crate) cpu_ns_per_message: f64,
@@ -120,12 +123,13 @@ impl Figures {
         self.rows.iter().filter(move |row| row.cell == *cell)
     }
 
-    /// Returns the cell of the workload for which `is_it` returns true.
+    /// Returns the first cell of the workload for which `is_it` returns true; `None` if it was not run.
     pub(crate) fn cell(&self, workload: Workload, is_it: impl Fn(&Cell) -> bool) -> Option<Cell> {
         self.cells().into_iter().find(|cell| cell.workload == workload && is_it(cell))
     }
 
-    /// Returns a figure of the row divided by the same figure of the limit in the same cell.
+    /// Returns a figure of the row divided by the same figure of the limit in the same cell; `None` if one of the two is missing,
+    /// or the limit's is zero.
     pub(crate) fn to_limit(&self, row: &Row, figure: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
         let limit = figure(self.row(Contender::Limit, &row.cell)?)?;
         let ratio = figure(row)? / limit;

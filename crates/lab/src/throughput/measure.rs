@@ -35,7 +35,7 @@ pub(crate) struct Order {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Sample {
     pub(crate) seconds: f64,
-    /// Number of callbacks that ran.
+    /// Number of callbacks that ran, of subscriptions and of timers.
     pub(crate) runs: u64,
     /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Sample {
     pub(crate) context_switches: u64,
     /// Number of allocations; `None` if the program's allocator does not count.
     pub(crate) allocations: Option<u64>,
-    /// Times from publication to the start of the callback.
+    /// Times from publication to the start of the callback. They are recorded under [`Workload::FixedRate`] only.
     pub(crate) latencies_ns: Vec<u32>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
 }
 
 /// Publishes, and returns the counts between the end of the warm-up and the end of the window. `None` if the contender does not
-/// run.
+/// run within 10 s.
 fn observe(
     order: &Order,
     source: &mut Source,

@@ -21,7 +21,8 @@ const fn colour(contender: Contender) -> RGBColor {
     }
 }
 
-/// Returns a plot of one figure of all contenders in a cell, with a bar for each.
+/// Returns a plot of one figure of the contenders in a cell, with a bar for each that has the figure. `unit` is the title of the
+/// axis.
 pub(crate) fn bars(
     figures: &Figures,
     cell: &Cell,

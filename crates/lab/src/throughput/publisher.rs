@@ -34,7 +34,8 @@ impl Pool {
         Self { bytes, messages, next: 0, allocations: 0 }
     }
 
-    /// Returns a message that no subscription holds any more, with new content.
+    /// Returns a message that no subscription holds any more, with `number` as its content. With a `clock`, it gets the present
+    /// time as its time of publication.
     fn message(&mut self, number: u64, clock: Option<&Clock>) -> Arc<Message> {
         self.next = (self.next + 1) % self.messages.len();
         let at = self.next;
@@ -94,7 +95,8 @@ impl Source {
         self.pool.allocations
     }
 
-    /// Prepares the publishing thread, before the first message.
+    /// Prepares the publishing thread, before the first message. Under [`Workload::TwoThreads`], publishes a message on each
+    /// topic, which the callbacks then publish again and again.
     pub(crate) fn begin(&mut self) {
         // The shortest slack that exists. Without it, sleeping is less exact, which shows in the figures.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -104,7 +106,7 @@ impl Source {
         }
     }
 
-    /// Publishes in the way of the workload until `end`.
+    /// Publishes in the way of the workload until `end`. Under [`Workload::TwoThreads`], it only waits.
     pub(crate) fn run(&mut self, end: Instant) {
         match self.workload {
             Workload::Saturation | Workload::FanIn => {

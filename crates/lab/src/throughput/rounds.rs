@@ -20,7 +20,7 @@ use super::workload::{Cell, Workload};
 const WARM_UP: Duration = Duration::from_millis(30);
 /// Name of the program whose allocator counts. It is expected in the folder of this program.
 const COUNTING: &str = "rospin-counting";
-/// Length of the window in which allocations are counted.
+/// Length of the window in which allocations are counted. A shorter window of the workload counts in its place.
 const COUNTED: Duration = Duration::from_millis(20);
 
 /// Runner that takes one measurement.

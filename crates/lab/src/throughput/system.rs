@@ -117,7 +117,7 @@ pub(crate) fn topic(number: usize) -> String {
     format!("topic{number}")
 }
 
-/// Returns a system for the cell, and its tallies.
+/// Returns a system for the cell, and its tallies. `latencies` is the number of latencies to have memory for.
 pub(crate) fn build(
     cell: &Cell,
     threads: usize,

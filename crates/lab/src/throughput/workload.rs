@@ -23,7 +23,7 @@ pub(crate) enum Workload {
 pub(crate) const RATE_HZ: u32 = 10_000;
 /// Work of a callback under [`Workload::TwoThreads`].
 pub(crate) const WORK: Duration = Duration::from_micros(20);
-/// Number of times per second that all timers of [`Workload::FanIn`] fire together.
+/// Number of firings a second of all timers of [`Workload::FanIn`], counted together.
 pub(crate) const TIMERS_HZ: u32 = 1_000;
 /// Number of messages that a subscription keeps.
 pub(crate) const DEPTH: usize = 1_000;

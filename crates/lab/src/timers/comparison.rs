@@ -13,7 +13,7 @@ use super::figures::Row;
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
     pub(crate) setup: Setup,
-    /// Time for which each row was measured.
+    /// Time for which each row was measured, in all rounds together.
     pub(crate) duration: Duration,
     pub(crate) rounds: u32,
     /// The results, by rate, load and contender.
@@ -32,7 +32,8 @@ impl Comparison {
         rates
     }
 
-    /// Returns the ratio of the row's lateness to that of the floor, at the 99th percentile.
+    /// Returns the ratio of the row's lateness to that of the floor, at the 99th percentile; `None` if one of the two was not
+    /// measured.
     pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
         let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
         Some(row.p99()? / floor)

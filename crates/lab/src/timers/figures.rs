@@ -59,7 +59,7 @@ impl Row {
         self.jitter().map(|jitter| jitter.p99)
     }
 
-    /// Returns true if the timer fired as often as it should, give or take one.
+    /// Returns true if the timer fired as often as it should, give or take one over all turns.
     pub(crate) const fn is_complete(&self) -> bool {
         self.fired.abs_diff(self.expected) <= 1
     }

@@ -15,7 +15,7 @@ pub(crate) const PERIOD: Duration = Duration::from_micros(500);
 /// Time that the work takes in each period. It leaves a part of the period free: the kernel takes the core from real-time threads
 /// that use all of it, and other programs on the machine need their share.
 pub(crate) const WORK: Duration = Duration::from_micros(400);
-/// Number of bytes that the work reads: enough to displace other data from a core's own caches.
+/// Number of bytes that the work reads and writes: enough to displace other data from a core's own caches.
 pub(crate) const MEMORY: usize = 1 << 20;
 
 /// Executor that is busy until it is dropped.

@@ -12,8 +12,8 @@ use tokio::time::{interval_at, sleep};
 
 use super::contender::Contender;
 
-/// Runs the contender's timer as often as the turn says, on a thread with `options`. Returns the lateness of each start, in
-/// microseconds.
+/// Runs the contender's timer as often as the turn says, on the calling thread, which has `options` meanwhile. Returns the
+/// lateness of each start, in microseconds.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let on_tokio = match contender {
         Contender::Floor => return Ok(run_bare(options, turn)),

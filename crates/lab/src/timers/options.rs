@@ -51,7 +51,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the contenders, in the order of the tables.
+    /// Returns the contenders, in the order of the tables; all of them if none were given.
     pub(crate) fn contenders(&self) -> Vec<Contender> {
         choice::in_own_order(&self.contenders, &Contender::ALL)
     }
@@ -64,8 +64,8 @@ impl Options {
         rates
     }
 
-    /// Returns the turn of a timer of that rate in a round. In each round, the due times have another offset within a
-    /// millisecond.
+    /// Returns the turn of a timer of that rate in a round, which counts from 0. In each round, the due times have another offset
+    /// within a millisecond.
     pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
         let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
         Turn {

@@ -28,7 +28,7 @@ impl Tracker {
         modes.filter(|mode| self.rows.iter().any(|row| row.mode == *mode)).collect()
     }
 
-    /// Returns the execution time that the list should have.
+    /// Returns the execution time that the list of this number of robots should have.
     pub(super) fn list(&self, robots: usize) -> Duration {
         Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9)
     }

@@ -24,7 +24,8 @@ pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
     pub(crate) mode: Mode,
-    /// Times between starts of the callback that sends the list, in ms; `None` if it did not start twice.
+    /// Times in ms between starts of the callback that sends the list, over the first iterations; `None` if it did not start
+    /// twice.
     pub(crate) period_ms: Option<Summary>,
     /// Execution times of callbacks: measured means in real time, the simulated times in virtual time.
     pub(crate) times: Times,
@@ -89,7 +90,7 @@ impl Order {
         Ok(self.row(Mode::Virtual, self.times, runs))
     }
 
-    /// Returns the results of a run, from the callback and the start in nanoseconds of each activation.
+    /// Returns the results of a run. `runs` has the callback and the start in nanoseconds of each activation.
     fn row(&self, mode: Mode, times: Times, runs: impl Iterator<Item = (usize, u64)>) -> Row {
         let mut starts = Vec::new();
         let mut taken = 0;

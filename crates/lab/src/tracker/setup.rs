@@ -72,8 +72,8 @@ impl Cell {
         self.robots.div_ceil(self.per_topic.of(self.robots))
     }
 
-    /// Returns the paper's measurement, in ms. Its cell for 10 robots on one topic is empty; the text says that 10 robots are
-    /// always on time.
+    /// Returns the paper's mean period in ms; `None` for a number of robots or a row that the paper does not have. The paper's
+    /// cell for 10 robots on one topic is empty; the text says that 10 robots are always on time.
     pub(crate) fn paper_ms(self) -> Option<f64> {
         const ROBOTS: [usize; 4] = [10, 30, 50, 70];
         const PERIODS_MS: [[f64; 4]; 5] = [

@@ -7,7 +7,7 @@ use crate::middleware::Process;
 
 use super::end::{End, Hear};
 
-/// Bytes of a `UInt8MultiArray` before its data: the encapsulation, an empty layout, and a length.
+/// Number of bytes of a `UInt8MultiArray` before its data: the encapsulation, an empty layout, and a length.
 #[cfg(feature = "dds")]
 const HEAD: usize = 16;
 

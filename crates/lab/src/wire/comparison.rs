@@ -30,15 +30,15 @@ impl Comparison {
     }
 }
 
-/// The figures of a cell: medians over the rounds.
+/// Result of a cell over all rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
-    /// The figures; `None` if the cell could not be measured, which a remark explains.
+    /// The figures, see [`Figures::median`]; `None` if the cell could not be measured in any round, which a remark explains.
     pub(crate) figures: Option<Figures>,
 }
 
-/// Figures of one measurement, or medians of several.
+/// Figures of one measurement, or of several together. Latencies are one way in one process, and there and back otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) messages_per_s: f64,
@@ -68,7 +68,8 @@ impl Figures {
         })
     }
 
-    /// Returns the median of each figure, but the largest value of the maximum latency and of the losses.
+    /// Returns the median of each figure, but the largest value of the maximum latency and of the losses; `None` if `all` is
+    /// empty.
     pub(crate) fn median(all: &[Self]) -> Option<Self> {
         let median = |figure: fn(&Self) -> f64| percentile(&all.iter().map(figure).collect::<Vec<_>>(), 50.0);
         let most = |figure: fn(&Self) -> f64| all.iter().map(figure).fold(0.0, f64::max);
@@ -87,7 +88,7 @@ impl Figures {
 }
 
 impl Comparison {
-    /// Returns the figures of a cell.
+    /// Returns the figures of a cell; `None` if it was not measured.
     pub(crate) fn figures(&self, cell: Cell) -> Option<&Figures> {
         self.rows.iter().find(|row| row.cell == cell)?.figures.as_ref()
     }

@@ -40,7 +40,7 @@ impl Hosts {
         ADDRESSES.map(str::to_owned)
     }
 
-    /// Returns a command that runs `program` on the host of that number. The caller adds the program's arguments.
+    /// Returns a command that runs `program` on the host of that number, 0 or 1. The caller adds the program's arguments.
     pub(super) fn command(&self, number: usize, program: &std::path::Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[number]]).arg(program);

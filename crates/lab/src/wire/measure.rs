@@ -139,7 +139,7 @@ fn drive(order: &Order) -> Result<Sample, String> {
     let (per_s, lost) = throughput(&ear, &send, &mut bytes, size.under_way(), order.duration)?;
     tell(&ear, &send, &mut bytes, BEGIN)?;
     let mut sample = latency(&ear, &send, &mut bytes, period)?;
-    // The end is sent several times, because a message may be lost. The other end stops at the first one.
+    // A missing answer changes no figure: all messages of the measurement have arrived, or are counted as lost.
     let _ = tell(&ear, &send, &mut bytes, END);
     sample.per_s = per_s;
     sample.lost += lost;
@@ -171,7 +171,8 @@ fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends a message that marks the beginning or the end of a measurement, and waits until it comes back.
+/// Sends the message with this number, [`BEGIN`] or [`END`], which marks the beginning or the end of a measurement, and waits
+/// until it comes back. Fails after [`PATIENCE`].
 fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), String> {
     message::stamp(bytes, number, 0);
     let (begun, heard) = (Instant::now(), ear.hellos());
@@ -222,7 +223,7 @@ fn throughput(
     Ok(((sent - first - lost) as f64 / took, lost))
 }
 
-/// Sends messages at a fixed rate, with as many as the record has room for. Returns their figures.
+/// Sends as many messages as `ear` has room for, one each `period`. Returns their figures.
 fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Result<Sample, String> {
     let (count, heard) = (ear.latencies.len() as u64, ear.count());
     let reading = Reading::of_others();
@@ -241,7 +242,8 @@ fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Resu
     Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
 }
 
-/// Sends every message back until it is told to end. Returns the cost of the messages at a fixed rate.
+/// Sends every message back until it is told to end. Returns the cost of the messages at a fixed rate, which are those between
+/// [`BEGIN`] and [`END`].
 fn echo(order: &Order) -> Result<Usage, String> {
     let Cell { middleware, contender, .. } = order.cell;
     let (told, telling) = channel();

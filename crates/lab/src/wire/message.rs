@@ -25,7 +25,7 @@ pub(super) fn stamp(bytes: &mut [u8], number: u64, sent_ns: u64) {
     }
 }
 
-/// Returns the message's number and its time of sending, in nanoseconds; `None` if it is too short.
+/// Returns the message's number and its time of sending, in nanoseconds; `None` if the message is too short for them.
 pub(super) fn read_stamp(bytes: &[u8]) -> Option<(u64, u64)> {
     let (_, stamp) = bytes.split_last_chunk::<STAMP>()?;
     let half = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| stamp[at + index]));

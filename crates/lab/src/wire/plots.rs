@@ -23,10 +23,11 @@ pub(crate) fn places(comparison: &Comparison) -> Vec<Place> {
     places
 }
 
-/// Draws the 99th percentile over the size, both logarithmic; the bare middleware's curve is thin.
+/// Draws the 99th percentile of the latency over the size of messages, at one place. Both axes are logarithmic. The bare
+/// middleware's curves are thin.
 ///
 /// # Errors
-/// If it cannot be drawn.
+/// If the plot cannot be drawn.
 pub(crate) fn latency(comparison: &Comparison, place: Place) -> Result<String, PlotError> {
     let of_place = || comparison.rows.iter().filter(move |row| row.cell.place == place);
     let points = |middleware: Middleware, contender: Contender| -> Vec<(f64, f64)> {

@@ -22,7 +22,7 @@ use super::peer::Peer;
 const COUNTING: &str = "rospin-counting";
 /// Length of each measurement in the run that counts allocations.
 const COUNTED: Duration = Duration::from_millis(100);
-/// Time that the processes take to start and to find each other, for the progress bar.
+/// Time that the processes of a measurement take to start and to find each other.
 const OVERHEAD: Duration = Duration::from_millis(700);
 
 /// All rows, and remarks that the reader needs.
@@ -31,10 +31,10 @@ pub(crate) struct Measured {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Measures all cells.
+/// Measures all cells. Where two hosts cannot be created, their cells are left out, and a remark says so.
 ///
 /// # Errors
-/// If this program's own path cannot be found. A cell that could not be measured has no figures, and a remark.
+/// If this program's own path cannot be found. A cell that could not be measured in any round has no figures, and a remark.
 pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildError> {
     let program = env::current_exe()?;
     let counting = Some(program.with_file_name(COUNTING)).filter(|counting| counting.exists());
@@ -116,7 +116,8 @@ impl Bench<'_> {
         Ok(combined(answers))
     }
 
-    /// Returns the number of allocations for each message, from a run in which only this is measured.
+    /// Returns the number of allocations for each message, from a run of the program that counts; `None` if that run failed or
+    /// did not count.
     fn count(&mut self, cell: Cell, counting: PathBuf) -> Option<f64> {
         let program = std::mem::replace(&mut self.program, counting);
         let sample = self.measure(cell, COUNTED);

@@ -48,7 +48,7 @@ impl Reading {
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own }
     }
 
-    /// Returns the cost between two readings.
+    /// Returns the cost from the reading `before` to this one.
     pub(super) fn since(&self, before: &Self) -> Usage {
         let cpu = (self.process - before.process).saturating_sub(self.own.saturating_sub(before.own));
         Usage {

@@ -15,14 +15,16 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Creates a control. The receiver gets an item once the contender runs, and is closed if it fails before that.
+    /// Creates a control. The receiver gets an item once the contender runs. It gets nothing if the contender fails before that,
+    /// so that its caller must limit the wait.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
         let (over, wakes, lost) = (AtomicBool::new(false), Mutex::default(), AtomicU64::new(0));
         (Self { over, wakes, running, lost }, is_running)
     }
 
-    /// Reports that a thread of the contender is ready for messages. `wake` will be called to have it look if it must end.
+    /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end, and has that
+    /// thread look.
     pub(super) fn running(&self, wake: impl Fn() + Send + 'static) {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(wake));
         // Several threads of one contender report that they run. One report is enough.
@@ -33,7 +35,8 @@ impl Control {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Counts a message that the contender lost between the ring and the callback, since it had no room for it.
+    /// Counts a message or a timer's tick that the contender lost before its callback, because a channel of the contender was
+    /// full.
     pub(super) fn lose(&self) {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }

@@ -104,7 +104,7 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs the timers manager on its thread: pushes an event whenever a timer is due.
+/// Runs the timers manager on the calling thread until the contender must end: pushes an event whenever a timer is due.
 fn manage(mut heap: Heap, events: &Events, control: &Control) {
     while !control.is_over() {
         let now = Instant::now();

@@ -80,7 +80,8 @@ impl Worker {
     }
 }
 
-/// Puts a mail for the timer into the mailbox whenever the timer is due.
+/// Puts a mail for the timer into the mailbox whenever the timer is due. `timer` is its first due time and its period, and
+/// `number` its index among the timers of its group.
 async fn keep_time(timer: (Instant, std::time::Duration), number: usize, mailbox: UnboundedSender<Mail>) {
     let mut interval = interval_at(timer.0, timer.1);
     interval.set_missed_tick_behavior(MissedTickBehavior::Skip);

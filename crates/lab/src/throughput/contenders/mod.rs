@@ -117,7 +117,7 @@ impl Contender {
         }
     }
 
-    /// Returns the name of the policy, if the contender is rospin.
+    /// Returns the name of rospin's policy; `None` if the contender is another design.
     pub(crate) const fn policy(self) -> Option<&'static str> {
         match self {
             Self::RospinFifo => Some("fifo"),
@@ -134,8 +134,9 @@ impl Contender {
         self.policy().is_none() && !matches!(self, Self::Limit)
     }
 
-    /// Returns the number of threads on which the contender runs callbacks in the cell; `None` if it has only one thread and the
-    /// cell wants several.
+    /// Returns the number of threads on which the contender runs callbacks in the cell: that of the cell, except that a
+    /// multi-threaded wait set has two under every workload but [`Workload::TwoThreads`]. `None` if the contender has only one
+    /// thread and the cell wants several.
     pub(crate) const fn threads(self, cell: &Cell) -> Option<usize> {
         match self {
             Self::WaitSetMulti if !matches!(cell.workload, Workload::TwoThreads) => Some(2),

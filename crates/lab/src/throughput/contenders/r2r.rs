@@ -14,7 +14,7 @@ use super::super::system::{Message, System};
 use super::wait_set::{Entities, Ready, WaitSet};
 use super::{Control, Failed};
 
-/// Number of messages that a subscription's channel holds.
+/// Capacity that R2R gives a subscription's channel. The crate `futures` adds one place for the sender.
 const CHANNEL: usize = 10;
 
 /// Kind of runtime that runs the tasks.

@@ -41,7 +41,7 @@ impl Heap {
         Self { dues, order }
     }
 
-    /// Returns the next due time of all timers.
+    /// Returns the earliest of all next due times; `None` if there are no timers.
     pub(super) fn next(&self) -> Option<Instant> {
         self.order.peek().map(|Reverse((at, _))| *at)
     }

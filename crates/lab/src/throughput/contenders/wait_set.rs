@@ -126,6 +126,7 @@ pub(super) struct WaitSet {
 
 impl WaitSet {
     /// Builds the set of the entities whose group is free, and waits until one of them is ready or the condition is triggered.
+    /// `is_free` gets the number of a group. If `is_over` returns true, it does not wait.
     pub(super) fn wait(&mut self, entities: &Entities, is_free: impl Fn(usize) -> bool, is_over: impl Fn() -> bool) {
         entities.condition.clear();
         self.build(entities, is_free);
@@ -145,7 +146,8 @@ impl WaitSet {
         self.subscriptions.extend(subscriptions.map(|(number, (queue, _))| (number, Arc::clone(queue))));
     }
 
-    /// Finds the entities of the set that are ready, timers first. Returns the next due time of the set's timers.
+    /// Finds the entities of the set that are ready, timers first. Returns the earliest next due time of the set's timers; `None`
+    /// if there are none.
     fn find_ready(&mut self) -> Option<Instant> {
         self.ready.clear();
         let mut next = None;
