@@ -62,8 +62,8 @@ impl Analyzed {
         format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
     }
 
-    /// Draws the critical instants of the callback or chain `asked` and, if `failing`, of the first ones whose deadline is not
-    /// proven to hold.
+    /// Draws the critical instants of the callback or chain `asked` and, if `failing`, of the first [`critical::SHOWN_MAX`] ones
+    /// whose deadline is not proven to hold. Draws nothing if there are reservations.
     pub(super) fn draw(&mut self, asked: Option<&str>, failing: bool) {
         // The simulator has no reservations.
         if !self.reservations.is_empty() {
@@ -75,7 +75,8 @@ impl Analyzed {
         self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
     }
 
-    /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold.
+    /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold. `path` is the scenario's,
+    /// for the error.
     pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
         let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
@@ -135,7 +136,7 @@ impl Analyzed {
     }
 
     /// Returns a line for each deadline that is not proven to hold: how far its bound is beyond it, and whose execution causes
-    /// that.
+    /// that. Empty if the sensitivity is not known.
     pub(super) fn causes(&self) -> Vec<String> {
         let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
         let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {

@@ -67,13 +67,15 @@ pub(super) fn picture(analyzed: &Analyzed, name: &str) -> Option<Picture> {
     Some(Picture { name: name.to_owned(), bound, response, timeline: cut(scenario, &pieces, begin, end) })
 }
 
-/// Returns the length of a simulation that is long enough for a busy window: twice the bound, or four of the longest periods.
+/// Returns the length of a simulation that is long enough for a busy window: twice the bound, or four of the longest periods if
+/// there is no bound; at least the longest period, and a millisecond.
 fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
     let period = scenario.callbacks.iter().filter_map(|callback| callback.period).max().unwrap_or_default();
     bound.map_or(4 * period, |bound| 2 * bound).max(period).max(Duration::from_millis(1))
 }
 
-/// Returns the longest response of a callback, or the longest latency of a chain, with its release.
+/// Returns the longest response of the callback with this name, or the longest latency of the chain with it, and its release;
+/// `None` if there is none.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
     // If several responses are equally long, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {

@@ -134,7 +134,7 @@ fn analyze(
     })
 }
 
-/// Checks that the names in the options exist, and that none is given twice.
+/// Checks that the callback or chain whose critical instant is asked for exists, and that no executor has two reservations.
 fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError> {
     let callbacks = scenario.callbacks.iter().map(|callback| callback.name.as_str());
     let names: Vec<_> = callbacks.chain(scenario.chains.iter().map(|chain| chain.name.as_str())).collect();
@@ -169,7 +169,7 @@ fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError
     Ok(assignment?.apply(analysis.scenario()))
 }
 
-/// Writes the deployment file, with the priorities and cores that were analysed.
+/// Writes the deployment file, with the priorities, cores and reservations that were analysed.
 fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
     let mut deployment = Deployment::describe(&analyzed.scenario);

@@ -16,13 +16,14 @@ pub(super) struct Row {
     /// Longest time of the same kind in a simulation.
     pub(super) seen: Option<Duration>,
     pub(super) holds: bool,
-    /// Largest proven number of misses, and the number of activations in a row to which it applies. `None` unless the callback
-    /// tolerates some misses and its bound is beyond the deadline.
+    /// Largest proven number of misses, which is `None` if none was found, and the number of activations in a row to which it
+    /// applies. The field is `None` unless the callback tolerates some misses and its bound is beyond the deadline.
     pub(super) misses: Option<(Option<u64>, u32)>,
 }
 
 impl Row {
-    /// Returns the milliseconds from the bound to the deadline; negative if the bound is beyond it.
+    /// Returns the milliseconds from the bound to the deadline; negative if the bound is beyond the deadline, and `None` if one
+    /// of the two is missing.
     pub(super) fn slack_ms(&self) -> Option<f64> {
         let (bound, deadline) = (self.bound?, self.deadline?);
         Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
@@ -45,12 +46,12 @@ impl Row {
         verdict.to_owned()
     }
 
-    /// Returns the bound divided by the deadline.
+    /// Returns the bound divided by the deadline; `None` if one of the two is missing.
     pub(super) fn share(&self) -> Option<f64> {
         Some(self.bound?.as_secs_f64() / self.deadline?.as_secs_f64())
     }
 
-    /// Returns the longest time in a simulation divided by the deadline.
+    /// Returns the longest time in a simulation divided by the deadline; `None` if one of the two is missing.
     pub(super) fn share_seen(&self) -> Option<f64> {
         Some(self.seen?.as_secs_f64() / self.deadline?.as_secs_f64())
     }
@@ -83,7 +84,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
     analyzed.report.chains.iter().enumerate().map(row).collect()
 }
 
-/// Returns the margin of the callback with this name.
+/// Returns the margin of the callback with this name; `None` if margins are not known.
 pub(super) fn margin<'a>(analyzed: &'a Analyzed, callback: &str) -> Option<&'a Margin> {
     analyzed.sensitivity.as_ref()?.callbacks.iter().find(|margin| margin.callback == callback)
 }

@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub(super) chains: Vec<Option<Duration>>,
 }
 
-/// Runs `seeds` simulations: with the scenario's seed and with those after it.
+/// Runs `seeds` simulations: the first with the scenario's seed, the others with the seeds after it.
 pub(super) fn simulate(
     scenario: &Scenario,
     seeds: u64,

@@ -124,7 +124,7 @@ fn times(analyzed: &Analyzed, row: &Row) -> Vec<String> {
     [ms(row.bound)].into_iter().chain(seen).chain([ms(row.deadline), slack]).collect()
 }
 
-/// Returns a time in milliseconds, rounded up, as is safe for a bound.
+/// Returns a time in milliseconds, rounded up, as is safe for a bound, or a dash for `None`.
 fn ms(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{:.3}", time.as_nanos().div_ceil(1_000) as f64 / 1e3))
 }

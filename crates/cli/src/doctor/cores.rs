@@ -45,7 +45,7 @@ pub(crate) fn idle_states(read: Read<'_>, core: u16) -> Finding {
     Finding::limits(NAME, value, "an idle core is late by that for every wake-up", fix)
 }
 
-/// Judges if cores are reserved for real-time threads.
+/// Judges if `core` is reserved for threads that are put there.
 pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
     const NAME: &str = "isolated cores";
     let list = |file| read(&format!("{CPUS}/{file}")).filter(|text| !text.is_empty() && text != "(null)");

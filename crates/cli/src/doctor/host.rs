@@ -100,7 +100,7 @@ pub(crate) fn virtualization(read: Read<'_>) -> Finding {
     Finding::limits(NAME, format!("virtual machine; {percent:.2} % of its time since boot was stolen"), meaning, fix)
 }
 
-/// Judges if memory may be swapped out to a disk.
+/// Judges if memory may be swapped out to a disk. `can_lock` is true if the process may lock its memory.
 pub(crate) fn swap(read: Read<'_>, can_lock: bool) -> Finding {
     const NAME: &str = "swap";
     let swaps = read(SWAPS).unwrap_or_default().lines().skip(1).filter(|line| !line.trim().is_empty()).count();

@@ -167,7 +167,8 @@ pub(crate) fn timer_resolution(resolution: Duration) -> Finding {
     Finding::limits(NAME, format!("{resolution:?}"), meaning, fix).broken()
 }
 
-/// Judges the delay that the kernel may add to wake-ups of an ordinary thread.
+/// Judges `slack`, the delay that the kernel may add to wake-ups of an ordinary thread. `has_real_time` is true if the process
+/// may have real-time threads, which the kernel wakes without this delay.
 pub(crate) fn timer_slack(slack: Duration, has_real_time: bool) -> Finding {
     const NAME: &str = "timer slack";
     let value = format!("{slack:?} for ordinary threads");

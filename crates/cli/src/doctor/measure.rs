@@ -148,7 +148,7 @@ fn ticks() -> Ticks {
     read_file(STAT).and_then(|text| Ticks::parse(&text)).unwrap_or_default()
 }
 
-/// Runs `f` on a thread of its own, which ends with the settings that it was given.
+/// Runs `f` on a thread of its own, so that the settings that it applies end with the thread.
 fn apart<T: Send + 'static>(name: &'static str, f: impl FnOnce() -> T + Send + 'static) -> Result<T, MeasureError> {
     thread::Builder::new().name("doctor".to_owned()).spawn(f)?.join().map_err(|_| MeasureError::Panicked(name))
 }

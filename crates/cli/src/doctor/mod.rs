@@ -105,7 +105,8 @@ fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
     ]
 }
 
-/// Returns the cores that may handle each interrupt; none where that cannot be read.
+/// Returns the number of each interrupt, and the list of cores that may handle it. Interrupts whose cores cannot be read are left
+/// out.
 fn affinities() -> Vec<(u32, String)> {
     let Ok(folder) = fs::read_dir("/proc/irq") else { return Vec::new() };
     let numbers = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());

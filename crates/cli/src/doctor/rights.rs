@@ -18,7 +18,7 @@ pub(crate) struct Rights {
     pub(crate) deadline: Right,
     pub(crate) nice: Right,
     pub(crate) memory: Right,
-    /// Highest `SCHED_FIFO` priority that a thread could get.
+    /// Highest `SCHED_FIFO` priority that a thread got: 99, the limit, or 1. `None` if it got none of them.
     pub(crate) priority: Option<NonZeroU8>,
     pub(crate) limits: Limits,
 }

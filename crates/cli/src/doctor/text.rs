@@ -6,7 +6,7 @@ use super::diagnosis::Diagnosis;
 use super::finding::{Finding, Verdict};
 use super::measure::Microseconds;
 
-/// Returns the findings, then the remedies, then the measurements.
+/// Returns the findings, then the remedies in lines of at most `width` characters, then the measurements.
 pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
     let mut text = format!("{}\n\n", diagnosis.machine.describe());
     let longest = diagnosis.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
