@@ -68,7 +68,9 @@ impl Files {
         Ok(Self { json: json.map(Path::to_owned), report: checked })
     }
 
-    /// Writes the files, and prints their paths to `out`, that of the report last.
+    /// Writes the files, and prints their paths to `out`, that of the report last. `json` and `report` return the contents. Each
+    /// is called only if its file is wanted. If the report's default path cannot be written, the reason is printed in place of
+    /// the path.
     ///
     /// # Errors
     /// If `json` or `report` returns an error, or a file or `out` cannot be written.

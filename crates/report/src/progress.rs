@@ -56,7 +56,7 @@ impl Progress {
         self.bar.set_position(done + (share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// Fills the bar for the current run, and removes the bar after the last run.
+    /// Ends the current run: fills its part of the bar, and removes the bar after the last run.
     pub fn end(&self) {
         self.at(1.0);
         if self.begun.get() == self.runs as u64 {
@@ -78,7 +78,7 @@ pub struct LateProgress {
 }
 
 impl LateProgress {
-    /// Returns the progress of work that begins now, called `name`.
+    /// Returns the progress of work that begins now, called `name`. With `quiet`, it never shows anything.
     pub fn begin(name: &'static str, quiet: bool) -> Self {
         let bar = Progress::new(1, Duration::ZERO, true);
         bar.begin(name);

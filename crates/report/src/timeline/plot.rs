@@ -36,7 +36,7 @@ fn kind(row: &Row) -> usize {
     }
 }
 
-/// Appends HTML to `page` that explains the colours and lines of these plots.
+/// Appends HTML to `page` that explains the lines of these timelines' plots, and the colours that they have.
 pub fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<ul class=\"legend\">")?;
     let is_there = |number: usize| timelines.iter().flat_map(|timeline| &timeline.rows).any(|row| kind(row) == number);

@@ -37,7 +37,8 @@ pub fn render(timeline: &Timeline, width: usize) -> String {
     text
 }
 
-/// Returns the axis as text: a line of numbers with their unit, and a ruler below them.
+/// Returns the axis as text: a line of numbers with their unit, and a ruler below them. `columns` is the length of the ruler, and
+/// `room` the number of characters behind the labels.
 fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usize) -> String {
     let (unit, ns) = unit(end_ns);
     let mut numbers = String::new();
@@ -56,7 +57,8 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
     format!("{unit:<label_width$}  {numbers}\n{:label_width$}  {ruler}\n", "")
 }
 
-/// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start.
+/// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start. Draws nothing if it started
+/// at its release.
 fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
     let (release_ns, start_ns) = (bar.activation.release_ns, bar.activation.start_ns);
     if start_ns <= release_ns {
