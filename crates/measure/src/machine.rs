@@ -65,8 +65,8 @@ pub struct CoreError {
     allowed: CoreSet,
 }
 
-/// Returns the core `asked`, or else the last core that the process may use: interrupts and other programs tend to be on the
-/// first one.
+/// Returns the core `asked`, or the last of the cores `allowed` if `asked` is `None`: interrupts and other programs tend to be on
+/// the first one.
 ///
 /// # Errors
 /// If the process may not use the core that was asked for.
@@ -78,7 +78,7 @@ pub fn choose_core(asked: Option<u16>, allowed: &CoreSet) -> Result<u16, CoreErr
     }
 }
 
-/// Returns the value of the first line `name : value`.
+/// Returns the value of the first line `name : value` of `text`; `None` if there is no such line.
 #[must_use]
 pub fn field(text: &str, name: &str) -> Option<String> {
     text.lines()

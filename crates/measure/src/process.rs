@@ -29,7 +29,7 @@ impl CpuMeter {
     }
 }
 
-/// Puts the process before everything else on the machine, as far as that is allowed. Returns true if it was.
+/// Puts the process before everything else on the machine, as far as that is allowed. Returns true if its niceness is -20 now.
 ///
 /// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the machine.
 /// The process gets a session of its own, since Linux divides processor time among sessions first. It still ends with its parent.

@@ -24,7 +24,7 @@ pub enum SetupError {
     /// The kernel does not list the cores.
     #[error("cannot find out which cores this process may use: {0}")]
     Cores(#[from] std::io::Error),
-    /// A thread that tries the options could not be started.
+    /// A thread that tried the options panicked.
     #[error(transparent)]
     Thread(#[from] LoopError),
 }
@@ -47,10 +47,11 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Tries the options on threads that it starts for that, on `core`, or on the last core that this process may use.
+    /// Tries the options on threads that it starts for that, on `core`, or on the last core that this process may use if that is
+    /// `None`.
     ///
     /// # Errors
-    /// If the process may not use `core`, or no thread can be started.
+    /// If the process may not use `core`, if the kernel does not list the cores, or if a thread that tries the options panics.
     pub fn find(core: Option<u16>) -> Result<Self, SetupError> {
         let core = choose_core(core, &CoreSet::of_current_thread()?)?;
         let timer = options(core, TIMER);

@@ -11,8 +11,8 @@ use rospin_engine::{
 
 use crate::wake_up::{Grid, Lateness, sleep_loop};
 
-/// Number of missed due times that rospin's timer makes up for after a stall: those of one second at the highest rate. The bare
-/// loop makes up for all of them, too.
+/// Number of missed due times that rospin's timer makes up for after a stall: those of one second at 10 kHz. The bare loop makes
+/// up for all of them, too.
 const CATCH_UP: u32 = 10_000;
 
 /// Reasons for which a timer could not be run.
@@ -55,8 +55,8 @@ impl Turn {
     }
 }
 
-/// Runs the turn in a bare loop that sleeps to absolute due times, on a thread with `options`. Returns the lateness of each
-/// start, in microseconds.
+/// Runs the turn in a bare loop that sleeps to absolute due times, on the calling thread, which has `options` meanwhile. Returns
+/// the lateness of each start, in microseconds.
 #[must_use]
 pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
     // The options are applied before the grid begins, because an ordinary thread may have to wait long until it is set up.
@@ -66,8 +66,8 @@ pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
     lateness.into_us()
 }
 
-/// Runs the turn with a timer of an executor that makes up for missed due times. Returns the lateness of each start, in
-/// microseconds.
+/// Runs the turn with a timer of an executor, on the calling thread, which has `options` meanwhile. The timer makes up for missed
+/// due times. Returns the lateness of each start, in microseconds.
 ///
 /// # Errors
 /// If the timer cannot be created, or the executor's spin fails.
@@ -76,7 +76,8 @@ pub fn run_rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopE
     Ok(rospin(options, turn.begin())?.into_us())
 }
 
-/// Runs the timer. The executor sets the options on its thread once more, as it does in every program.
+/// Runs the timer and returns `lateness` with its starts. The executor sets the options on its thread once more, as it does in
+/// every program.
 fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));

@@ -5,7 +5,8 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Time after the last due time for which starts are still recorded. A later start counts as missing.
+/// Time after the last due time for which a timer may still go on. The first start that is later ends the record; those that
+/// follow are missing.
 pub const GRACE: Duration = Duration::from_millis(20);
 /// Time between setting up and the first due time.
 const LEAD: Duration = Duration::from_millis(5);
@@ -59,7 +60,8 @@ impl Grid {
         if next > now_ns { next } else { next + ((now_ns - next) / self.period_ns + 1) * self.period_ns }
     }
 
-    /// Returns the end of the grid including [`GRACE`], in nanoseconds of the steady clock. Starts after it count as missing.
+    /// Returns the end of the grid including [`GRACE`], in nanoseconds of the steady clock. The first start after it ends the
+    /// record.
     #[must_use]
     pub const fn over_ns(&self) -> u64 {
         self.last_ns() + GRACE.as_nanos() as u64
@@ -96,7 +98,9 @@ impl Lateness {
         &self.grid
     }
 
-    /// Records a start that was due at `due_ns`; the first call of a callback. Returns true if more starts follow.
+    /// Records that a start which was due at `due_ns` happens now. A callback calls it before anything else. Due times after the
+    /// last one of the grid are not recorded. Returns false if no more starts follow: after the last due time, or after the
+    /// grid's end with [`GRACE`].
     pub fn start(&mut self, due_ns: u64) -> bool {
         let now_ns = now_ns();
         let counts = due_ns <= self.grid.last_ns() && self.late_ns.len() < self.late_ns.capacity();
@@ -114,7 +118,7 @@ impl Lateness {
     }
 }
 
-/// Sleeps to each due time, and does nothing else: no timer is less late than this.
+/// Sleeps to each due time, records the start, and does nothing else: no timer is less late than this.
 pub fn sleep_loop(lateness: &mut Lateness) {
     let grid = *lateness.grid();
     for number in 0..grid.count {
