@@ -134,7 +134,7 @@ impl Agenda {
         self.entries.first_key_value().map(|((at_ns, _), _)| *at_ns)
     }
 
-    /// Removes and returns the next entry that is due at `now_ns`.
+    /// Removes and returns the next entry that is due by `now_ns`; `None` if there is none.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Due> {
         let entry = self.entries.first_entry()?;
         let at_ns = entry.key().0;
@@ -150,8 +150,8 @@ impl Agenda {
         }
     }
 
-    /// Enters the next message of a release. As in the simulator, a release ends with its first message at or after the
-    /// scenario's end.
+    /// Enters the next message of a release, at `not_before_ns` if its own time is earlier. As in the simulator, a release ends
+    /// with its first message at or after the scenario's end.
     fn plan(&mut self, release: usize, not_before_ns: u64) {
         let next: Option<Duration> = self.releases[release].arrivals.next();
         if let Some(at_ns) = next.map(nanos).filter(|at_ns| *at_ns < self.end_ns) {

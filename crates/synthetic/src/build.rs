@@ -224,7 +224,7 @@ fn boxed(handle: impl Any) -> Box<dyn Any> {
 }
 
 impl Builder<'_> {
-    /// Returns the group with its name and its executor.
+    /// Creates the group. Returns its name, the number of its executor, and the group; `None` if there is no such executor.
     fn group<'g>(&self, plan: &'g rospin_scenario::Group, executors: &[Executor]) -> Option<(&'g str, usize, Group)> {
         let executor = self.scenario.executors.iter().position(|executor| executor.name == plan.executor)?;
         let group = match plan.kind {

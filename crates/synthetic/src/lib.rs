@@ -33,7 +33,8 @@ const LEAD: Duration = Duration::from_millis(20);
 /// Time between two calls of the function that shows progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Activation that ran to its end. Its times are nanoseconds since the scenario began.
+/// Activation that ran to its end. Its times are nanoseconds of the scenario's time since the scenario began: real time divided
+/// by the scale.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealRun {
     /// Number of the callback in the scenario.
@@ -49,7 +50,7 @@ pub struct RealRun {
 /// Moment at which a wait-set policy built a new ready set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealPollingPoint {
-    /// Time in nanoseconds since the scenario began.
+    /// Time in nanoseconds since the scenario began, in the scenario's time.
     pub at_ns: u64,
     /// Callbacks in the ready set, by their numbers in the scenario, in the order in which they will run.
     pub ready_set: Vec<usize>,
@@ -88,8 +89,8 @@ pub enum SyntheticError {
 /// 0 to 1, ten times a second. It blocks until the scenario ends.
 ///
 /// # Errors
-/// If the scenario does not pass its check, if it uses a feature that the engine does not have, if `scale` is invalid, or if an
-/// executor's spin fails.
+/// If the scenario does not pass its check, if it uses a feature that the engine does not have, if `scale` is invalid, if the
+/// engine refuses an entity or an executor, or if an executor's spin fails.
 pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<RealOutcome, SyntheticError> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(SyntheticError::Scale(scale));
@@ -127,7 +128,8 @@ fn spin(world: &World, executor: &Executor, plan: &rospin_scenario::Executor) ->
     executor.spin(SpinOptions::new()).map(|_| ())
 }
 
-/// Halts every executor at its time, reports the progress, and returns when all are halted.
+/// Halts every executor at its time, reports the progress, and returns when all are halted. `one_returned` tells if the spin of
+/// an executor has ended: if all executors should run to the end, all are then halted at once.
 fn watch(system: &System, scenario: &Scenario, progress: &dyn Fn(f64), one_returned: &dyn Fn() -> bool) {
     let world = &*system.world;
     let stop_ns = |plan: &rospin_scenario::Executor| plan.stop.map_or(world.end_ns, nanos).min(world.end_ns);

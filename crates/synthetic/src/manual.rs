@@ -90,8 +90,8 @@ struct Driver {
 }
 
 impl Driver {
-    /// Runs callbacks until none is ready and no event is due: each time one of the most urgent executor that has one. With
-    /// `os_priority`, only executors above that priority run.
+    /// Runs callbacks until none is ready and no event is due: each time a callback of the most urgent executor that has a ready
+    /// one. With `os_priority`, only executors above that priority run.
     fn run_above(&self, os_priority: Option<u8>) {
         loop {
             let plan = |executor: usize| &self.scenario.executors[executor];

@@ -346,7 +346,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     candidates
 }
 
-/// Returns the requested seed, or all seeds.
+/// Returns the seed in `ROSPIN_TEST_SEED`, or all seeds if that is not set.
 fn seeds() -> std::ops::Range<u64> {
     match std::env::var("ROSPIN_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,

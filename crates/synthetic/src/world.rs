@@ -124,7 +124,7 @@ impl World {
         enter(&mut lock(&self.agenda))
     }
 
-    /// Publishes the messages and wakes the callbacks that are due at `now_ns`.
+    /// Publishes the messages and wakes the callbacks that are due by `now_ns`.
     pub(super) fn fire_due(&self, now_ns: u64) {
         loop {
             // A statement of its own, so that the lock is released before the entry is handled.
@@ -194,7 +194,7 @@ impl World {
         thread::sleep(self.left_until(at_ns).min(at_most));
     }
 
-    /// Returns the real time that is left until `at_ns`. Before the scenario's zero that is more than the scenario's time.
+    /// Returns the real time that is left until `at_ns`. Before the scenario's zero, the time until then is a part of it.
     fn left_until(&self, at_ns: u64) -> Duration {
         let at = self.zero() + self.scaled(Duration::from_nanos(at_ns));
         at.saturating_since(self.now())
