@@ -13,7 +13,7 @@ use crate::subject::Subject;
 /// The first operation at which an implementation is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The number of the operation. The number of all operations means the draining after the last one.
+    /// The index of the operation. The number of all operations means the draining after the last one.
     pub step: usize,
     /// The difference.
     pub what: String,
@@ -58,7 +58,7 @@ struct Driver {
     suspended: Vec<Decision>,
 }
 
-/// Plays `scenario` against both. Then lets all activations end, and all ready ones run.
+/// Plays `scenario` against `reference` and `subject`. Then lets all activations end, and all ready ones run.
 ///
 /// # Errors
 /// The first operation after which they differ, or with which `subject` breaks a rule of [`Oracle`].
@@ -92,7 +92,8 @@ impl Driver {
         self.observe(op, reference, subject, oracle)
     }
 
-    /// Replaces places in lists by their elements. `None` if a list is empty.
+    /// Replaces places in lists by their elements. `None` if the operation applies to nothing: the list is empty, there is no
+    /// such group or entity, or the entity is a timer that the operation does not fit.
     fn resolve(&self, op: Op) -> Option<Op> {
         let threads = |busy: bool| -> Vec<usize> {
             (0..self.running.len()).filter(|thread| self.running[*thread].is_some() == busy).collect()
@@ -251,7 +252,7 @@ impl Driver {
     }
 }
 
-/// Sorts an overrun before the dispatch that it belongs to, because their order in the trace is not specified.
+/// Returns the notes with all overruns first, because the order of an overrun and of its dispatch in the trace is not specified.
 fn overruns_first(notes: &[(Instant, Note)]) -> Vec<(Instant, Note)> {
     let mut sorted = notes.to_vec();
     sorted.sort_by_key(|(_, note)| !matches!(note, Note::Overrun(..)));

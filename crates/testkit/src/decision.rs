@@ -48,7 +48,7 @@ impl fmt::Display for Decision {
 pub enum Note {
     /// An activation or a segment of one was released.
     Released(Decision),
-    /// A released activation that is held back got an earlier release.
+    /// A released activation that was not dispatched yet got an earlier release.
     Antedated(Decision),
     /// The activation was dispatched to the thread.
     Dispatched(u16, Decision),
@@ -60,7 +60,7 @@ pub enum Note {
     Overrun(usize, u64),
 }
 
-/// Formats milliseconds. They are whole, because scenarios use no fractions.
+/// Instant that is formatted in milliseconds, or as `never` if it is [`Instant::MAX`].
 pub(crate) struct Ms(pub(crate) Instant);
 
 impl fmt::Display for Ms {

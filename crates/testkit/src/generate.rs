@@ -114,7 +114,8 @@ impl Mixture {
     }
 }
 
-/// Usually returns `None`. A period of 0 must be ignored.
+/// Returns the new period of a timer that is restarted, in milliseconds; usually `None`, which keeps the old one. A scheduler
+/// must ignore a period of 0.
 fn new_period(rng: &mut Rng) -> Option<u64> {
     rng.chance(30).then(|| rng.below(5))
 }

@@ -98,7 +98,7 @@ fn seconds(at: Instant) -> String {
     }
 }
 
-/// Compares `actual` with the file, or writes the file if [`BLESS`] is set.
+/// Compares `actual` with the file, or writes `actual` to the file if [`BLESS`] is `1`.
 ///
 /// # Errors
 /// The first difference and the fix, or the reason why the file cannot be read or written.

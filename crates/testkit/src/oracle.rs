@@ -5,7 +5,7 @@ use rospin_core::GroupKind;
 use crate::decision::{Decision, Note};
 use crate::scenario::EntityPlan;
 
-/// Checks a trace: nothing is lost or runs twice, and no mutually exclusive group runs two callbacks at once.
+/// Check of a trace: nothing is lost or runs twice, and no mutually exclusive group runs two callbacks at once.
 #[derive(Default)]
 pub struct Oracle {
     groups: Vec<GroupKind>,
@@ -36,7 +36,7 @@ impl Oracle {
         self.suspended.retain(|decision| decision.entity != entity);
     }
 
-    /// Records that a running activation of a removed entity was suspended, which ends it.
+    /// Records that a running activation was suspended. If its entity was removed, that ends it; otherwise this does nothing.
     ///
     /// The trace records neither that nor the end of suspended activations when their entity is removed.
     pub fn ended_by_removal(&mut self, decision: &Decision) {
@@ -45,7 +45,8 @@ impl Oracle {
         }
     }
 
-    /// Records the cancellation of a timer: it does not run even if it has fired already. Its resumed segments stay.
+    /// Records that a timer was canceled or restarted: it does not run even if it has fired already. Its resumed segments stay.
+    /// Does nothing for other entities.
     pub fn withdrawn(&mut self, entity: usize) {
         let timer = self.plans[entity].timer.is_some();
         self.ready.retain(|decision| decision.entity != entity || decision.segment > 0 || !timer);
@@ -54,7 +55,7 @@ impl Oracle {
     /// Checks the next entry of the trace.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// The rule that the entry breaks.
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Released(decision) => self.released(decision),

@@ -13,11 +13,11 @@ use rospin_core::{EntityKind, GroupKind, Overrun};
 pub struct EntityPlan {
     /// Its kind. It is a timer exactly if `timer` is given.
     pub kind: EntityKind,
-    /// Its group.
+    /// Its group, by the order of creation.
     pub group: usize,
     /// Its priority.
     pub priority: u32,
-    /// Its relative deadline.
+    /// Its relative deadline. `None` stands for the period of a periodic timer, and for no deadline of any other entity.
     pub deadline_ms: Option<u64>,
     /// Maximum number of its activations at once.
     pub max_in_flight: u32,
@@ -48,7 +48,7 @@ pub enum Op {
     AddGroup(GroupKind),
     /// A group is removed, and its entities with it.
     RemoveGroup(usize),
-    /// An entity is added. An error if its group was removed.
+    /// An entity is added. It is refused if its group was removed, or if its `max_in_flight` or its timer's period is 0.
     AddEntity(EntityPlan),
     /// An entity is removed.
     RemoveEntity(usize),
@@ -134,7 +134,8 @@ impl fmt::Display for Scenario {
 }
 
 impl Op {
-    /// Returns the operation with the numbers of its group and its entity.
+    /// Returns the operation with the numbers of its group and its entity in place of their places. `groups` and `entities` are
+    /// how many there are; if there are none, the place stays.
     pub(crate) fn named(self, groups: usize, entities: usize) -> Self {
         let group = |place: usize| place.checked_rem(groups).unwrap_or(place);
         let entity = |place: usize| place.checked_rem(entities).unwrap_or(place);

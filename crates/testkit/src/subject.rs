@@ -17,7 +17,7 @@ pub trait Subject {
     fn remove_entity(&mut self, entity: usize) -> bool;
     /// Releases an entity, at `release`.
     fn release(&mut self, release: Instant, entity: usize) -> Release;
-    /// Returns the activation that `thread` runs now.
+    /// Returns the activation that `thread` runs now; `None` if there is nothing for it.
     fn next(&mut self, now: Instant, thread: u16) -> Option<Decision>;
     /// Completes a dispatched activation.
     fn complete(&mut self, now: Instant, decision: &Decision);
@@ -32,11 +32,11 @@ pub trait Subject {
     fn suspend(&mut self, now: Instant, decision: &Decision);
     /// Resumes a suspended activation. Returns true if it was suspended.
     fn resume(&mut self, now: Instant, entity: usize, sequence: u64) -> bool;
-    /// Stops a timer. Returns true if the entity is one.
+    /// Stops a timer. Returns true if the entity is a timer.
     fn cancel_timer(&mut self, entity: usize) -> bool;
-    /// Restarts a timer. Returns true if the entity is one.
+    /// Restarts a timer. `None` keeps its period. Returns true if the entity is a timer.
     fn restart_timer(&mut self, entity: usize, due: Instant, period_ms: Option<u64>) -> bool;
-    /// Returns the due time of the next timer.
+    /// Returns the earliest due time of all timers; `None` if no timer has one.
     fn next_due(&self) -> Option<Instant>;
     /// Returns how many due times the timer gave up.
     fn overruns(&self, entity: usize) -> u64;

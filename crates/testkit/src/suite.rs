@@ -73,10 +73,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Plays one scenario against the reference and against `policy` in the real scheduler. A panic counts as a mismatch.
+/// Plays one scenario against the reference and against `policy` in the real scheduler. A panic counts as a mismatch at step 0.
 ///
 /// # Errors
-/// The first operation after which they differ.
+/// The first operation after which they differ, or with which the real scheduler breaks a rule or panics.
 pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
     silence_expected_panics();
     QUIET.set(true);
@@ -112,7 +112,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Otherwise shrinking would print the same panic a hundred times.
+/// Keeps panics while [`play`] runs off stderr. Otherwise shrinking would print the same panic a hundred times.
 fn silence_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! A small driver in virtual time. Threads take exactly as long as they are told.
+//! A small driver in virtual time. Callbacks take exactly the times of their [`Behaviour`].
 //!
 //! At each instant things happen in this order: callbacks end and publish, messages arrive and awaits end, idle
 //! threads ask for work in the order of their numbers. Then time jumps to the next instant at which something is known
@@ -91,7 +91,7 @@ impl VirtualTime {
     /// Runs until nothing more happens up to `end`, inclusive.
     ///
     /// # Panics
-    /// If an instant does not end.
+    /// If things happen without end at one instant.
     pub fn run_until(&mut self, end: Instant) {
         while self.now <= end {
             self.instant();

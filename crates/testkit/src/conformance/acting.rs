@@ -24,7 +24,7 @@ pub(super) type Handle = GoalHandle<Fibonacci>;
 pub(super) type Client = ActionClient<Fibonacci>;
 pub(super) type Goal = ClientGoalHandle<Fibonacci>;
 
-/// Creates a server on a group of its own, with room for the results of a whole case.
+/// Creates a server on a group of its own, which keeps all results for the whole case.
 pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
     node: &Node,
     executor: &Executor,
@@ -51,14 +51,14 @@ pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
     server.expect("an action server")
 }
 
-/// Returns the goal with that order.
+/// Returns the result of a goal with that order: `order` Fibonacci numbers after 0 and 1.
 pub(super) fn fibonacci(order: i32) -> Sequence {
     let mut numbers = vec![0, 1];
     (0..order.unsigned_abs() as usize).for_each(|n| numbers.push(numbers[n] + numbers[n + 1]));
     sequence(numbers)
 }
 
-/// An execution that succeeds at once.
+/// Executes a goal, which succeeds at once.
 pub(super) async fn reach(goal: Handle) {
     let result = fibonacci(goal.goal().order);
     goal.succeed(result);
@@ -89,7 +89,7 @@ impl<F: Fixture> World<F> {
     }
 }
 
-/// Records the feedback of a goal.
+/// Records the feedback of a goal in `heard`, by an entity of `group`.
 pub(super) fn hear(group: &CallbackGroup<()>, goal: &Goal, heard: &Seen<Sequence>) -> Entity {
     let (feedback, log) = (goal.take_feedback().expect("nobody has it"), heard.clone());
     group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
@@ -106,7 +106,7 @@ pub(super) async fn tell(executor: &ExecutorHandle, goal: &Handle, feedback: Seq
     }
 }
 
-/// Publishes the same feedback until it was received, because a server does not know who listens.
+/// Publishes the same feedback until `heard` has an entry, because a server does not know who listens.
 pub(super) async fn tell_until_heard(
     executor: &ExecutorHandle,
     goal: &Handle,

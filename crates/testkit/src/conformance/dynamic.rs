@@ -119,7 +119,7 @@ fn filled(length: usize) -> DynamicMessage {
 }
 
 impl<F: Fixture> World<F> {
-    /// Publishes a dynamic message as `publish` does.
+    /// Publishes a dynamic message, and tries again while the middleware has no room, as `publish` does.
     #[track_caller]
     fn send(&self, publisher: &DynamicPublisher, message: DynamicMessage) {
         let begin = Instant::now();
@@ -138,7 +138,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Creates a subscription on a group of its own.
+    /// Creates a subscription on a group of its own. Returns it with the record of what it receives.
     #[track_caller]
     fn dynamic_listen(
         &self,

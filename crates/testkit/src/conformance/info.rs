@@ -11,7 +11,8 @@ use super::messages::{Number, number};
 use super::seen::Seen;
 use super::world::World;
 
-/// The system clock may be set a little while a case runs, and the times of messages are calculated.
+/// Largest error of a message's time that passes: the system clock may be set a little while a case runs, and the times of
+/// messages are calculated.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// A message comes with the times when it was sent and received, in this order, on the system clock.
@@ -108,7 +109,7 @@ pub fn a_message_that_was_kept_tells_when_it_was_sent<F: Fixture>() {
     drop(subscription);
 }
 
-/// A callback of every form can ask, on every kind of group.
+/// Callbacks of every form, on every kind of group, can get the information about their message.
 pub fn callbacks_of_every_form_can_ask<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -124,7 +124,7 @@ impl Gate {
     /// Blocks until the gate is open.
     ///
     /// # Panics
-    /// If it is not opened in time.
+    /// If the gate is not opened within its patience.
     pub fn pass(&self) {
         let (open, changed) = &*self.inner;
         let open = open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -43,7 +43,7 @@ pub fn serialized_and_typed_ends_hear_each_other<F: Fixture>() {
     assert_eq!(heard.heard.all(), (0..20).collect::<Vec<_>>());
 }
 
-/// Serialized ends hear each other. A latched message that is serialized is there for late subscriptions of both kinds.
+/// Serialized ends hear each other. A serialized publisher keeps its last messages for a late serialized subscription.
 pub fn serialized_messages_are_latched<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

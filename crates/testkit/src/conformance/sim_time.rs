@@ -15,7 +15,7 @@ struct Simulation<F: Fixture> {
     world: World<F>,
     clock: Publisher<Clock>,
     time: RosTime,
-    /// Dropping it lets time stand still.
+    /// Handle that keeps the node following the clock. Once it is dropped, time stands still.
     sim_time: Option<SimTime>,
 }
 
@@ -31,12 +31,12 @@ fn clock_at(millis: u32) -> Clock {
     Clock { clock: at(millis).into() }
 }
 
-/// A timer on ROS time.
+/// Returns the options of a periodic timer on ROS time.
 pub(super) fn every(millis: u64) -> TimerOptions {
     TimerOptions::periodic(Duration::from_millis(millis)).clock(ClockKind::Ros)
 }
 
-/// Publishes the time until it was received, because best effort and late matching may lose it.
+/// Publishes the time `millis` on `clock` until `time` shows it, because best effort and late matching may lose messages.
 pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock>, time: &RosTime, millis: u32) {
     let mut pause = 0;
     world.until("time has moved", || {
@@ -50,7 +50,7 @@ pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock>, time:
 }
 
 impl<F: Fixture> Simulation<F> {
-    /// The helper reads ROS time, and spins whenever the case waits.
+    /// Creates the clock, and the node that follows it on the helper, which spins whenever the case waits.
     fn new() -> Self {
         let world = World::<F>::new();
         let clock = world.here.create_publisher("/clock").unwrap();

@@ -26,7 +26,8 @@ fn subscription(qos: Qos) -> SubscriptionOptions {
     SubscriptionOptions::new("numbers").qos(qos)
 }
 
-/// Both ends are told of each period without a message, from the first message on, without another event.
+/// Both ends are told of each period without a message, from the first message on. They are told when the period ends, not when
+/// another message comes.
 pub fn missed_deadlines_are_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -70,7 +71,7 @@ pub fn missed_deadlines_are_told<F: Fixture>() {
     assert_eq!(never.all(), []);
 }
 
-/// A deadline is measured without a callback. One that is created later is told of all that was missed.
+/// A deadline is measured without a callback. An event callback that is created later is told of all that was missed.
 pub fn deadlines_that_were_missed_before_are_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -86,7 +86,7 @@ impl<F: Fixture> World<F> {
         Gate::new(F::PATIENCE)
     }
 
-    /// Waits for `future`.
+    /// Waits for `future`, while the helper spins. `what` ends the sentence of the panic: "waiting until" `what`.
     ///
     /// # Panics
     /// If it takes too long.
@@ -221,14 +221,14 @@ impl<F: Fixture> Default for World<F> {
     }
 }
 
-/// Publishes increasing numbers from a thread of its own, as fast as possible, until it is dropped.
+/// Thread that publishes increasing numbers as fast as possible, until this value is dropped.
 pub struct Flood {
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Flood {
-    /// Starts with zero.
+    /// Starts the thread. Its first number is 0.
     #[must_use]
     pub fn start<F: Fixture>(publisher: &Publisher<Number>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));

@@ -14,7 +14,8 @@ use rospin_engine::{
 
 use crate::conformance::messages::Text;
 
-/// Discovery on a loaded machine may take seconds; nothing here takes that long unless it is stuck.
+/// Longest time that a test waits for anything. Discovery on a loaded machine may take seconds; nothing takes that long unless it
+/// is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of the test's
@@ -37,7 +38,7 @@ pub fn text(data: impl Into<String>) -> Text {
     Text { data: data.into() }
 }
 
-/// Returns a context that keeps its incidents, and those.
+/// Returns a context, and the list to which it adds its incidents.
 #[must_use]
 pub fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
     let incidents = Arc::<Mutex<Vec<Incident>>>::default();
@@ -48,7 +49,7 @@ pub fn context() -> (Context, Arc<Mutex<Vec<Incident>>>) {
     (Context::new(ContextOptions::new().on_incident(report)), incidents)
 }
 
-/// Returns how many items could not be taken.
+/// Returns the number of incidents, all of which must be items that could not be taken.
 ///
 /// # Panics
 /// If anything else went wrong.
@@ -65,7 +66,7 @@ pub fn executor(context: &Context, name: &str) -> Executor {
     context.create_executor(ExecutorOptions::new(name))
 }
 
-/// Spins until the future resolves.
+/// Spins until the future resolves. `what` ends the sentence of the panic: "waiting until" `what`.
 ///
 /// # Panics
 /// If that takes too long.
@@ -76,7 +77,7 @@ pub fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output 
     }
 }
 
-/// Spins until that is so.
+/// Spins until `is_so` returns true, which it calls every millisecond. `what` is that of [`wait`].
 ///
 /// # Panics
 /// If that takes too long.
@@ -88,7 +89,7 @@ pub fn wait_until(executor: &Executor, what: &str, mut is_so: impl FnMut() -> bo
     });
 }
 
-/// Spins until a callback halted the executor.
+/// Spins until a callback halted the executor. `what` is that of [`wait`].
 ///
 /// # Panics
 /// If that takes too long.

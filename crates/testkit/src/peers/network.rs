@@ -1,6 +1,6 @@
-//! Hosts that are none: network namespaces, joined by a virtual cable.
+//! Two hosts on one machine: network namespaces, joined by a virtual cable.
 //!
-//! They take `ip` and the right to make namespaces; where they cannot be had, [`Network::new`] says why.
+//! They need the program `ip` and the right to create namespaces. Without these, [`Network::new`] returns the reason.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,12 +9,13 @@ use std::thread;
 
 use super::PATIENCE;
 
-/// The variable that has the part of a process that a test started: its test `the_other_process` runs then.
+/// Environment variable with the part that a process has in a test. The test starts the process, which runs only the test
+/// `the_other_process`.
 pub const PART: &str = "ROSPIN_TEST_NETWORK_PART";
-/// The variable that has its address.
+/// Environment variable with the address of the host that this process runs on.
 pub const ADDRESS: &str = "ROSPIN_TEST_NETWORK_ADDRESS";
 
-/// Runs `ip`, or says why it cannot.
+/// Runs `ip` with these arguments. The error is the reason for a failure, in words.
 fn ip(arguments: &str) -> Result<(), String> {
     let output = Command::new("ip").args(arguments.split_whitespace()).output();
     let output = output.map_err(|error| format!("`ip` cannot be run: {error}"))?;
@@ -22,20 +23,20 @@ fn ip(arguments: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("`ip {arguments}`: {}", said.trim())) }
 }
 
-/// Two namespaces and a cable between them; gone when this is dropped.
+/// Two namespaces and a cable between them. They are removed when this value is dropped.
 #[derive(Debug)]
 pub struct Network {
     names: [String; 2],
 }
 
 impl Network {
-    /// Their addresses.
+    /// Addresses of the two namespaces.
     pub const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
 
-    /// Makes them.
+    /// Creates the namespaces and the cable.
     ///
     /// # Errors
-    /// Says why they cannot be had.
+    /// The reason for which they cannot be created, in words.
     pub fn new() -> Result<Self, String> {
         let network = Self { names: ["a", "b"].map(|end| format!("rospin-{}-{end}", std::process::id())) };
         for name in &network.names {
@@ -51,18 +52,20 @@ impl Network {
         Ok(network)
     }
 
-    /// Pulls the cable out, or puts it back: one end is down, the other one has no carrier.
+    /// Pulls the cable out if `state` is `down`, or puts it back if it is `up`. While it is out, one end is down and the other
+    /// one has no carrier.
     ///
     /// # Panics
-    /// If it cannot.
+    /// If `ip` fails.
     pub fn set(&self, state: &str) {
         ip(&format!("-n {} link set cable {state}", self.names[0])).expect("who made it may set it");
     }
 
-    /// Starts this program's test `the_other_process` in a namespace.
+    /// Starts this program's test `the_other_process` in the namespace `at`, 0 or 1. The process finds `part` in the variable
+    /// [`PART`].
     ///
     /// # Panics
-    /// If it cannot.
+    /// If the process cannot be started.
     #[must_use]
     pub fn start(&self, at: usize, part: &str) -> Part {
         let mut command = Command::new("ip");
@@ -84,7 +87,7 @@ impl Drop for Network {
     }
 }
 
-/// Passes on what a process says to the test, line by line.
+/// Returns the lines that a process writes to `stdout`, as they come.
 fn listen(stdout: ChildStdout) -> mpsc::Receiver<String> {
     let (send, says) = mpsc::channel();
     thread::spawn(move || {
@@ -102,10 +105,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns what follows `word` in the next line that begins with it.
+    /// Waits for the next line of the process that begins with `word`, and returns the numbers behind the word. Other lines
+    /// before it are left out.
     ///
     /// # Panics
-    /// If there is none in time, or it is no row of numbers.
+    /// If there is no such line within [`PATIENCE`], or it has anything but numbers.
     pub fn expect(&self, word: &str) -> Vec<i64> {
         loop {
             let line = self.says.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it should have said `{word}`"));
@@ -115,7 +119,7 @@ impl Part {
         }
     }
 
-    /// Tells the process to go on.
+    /// Writes the line `go on` to the process's standard input.
     ///
     /// # Panics
     /// If it has ended.

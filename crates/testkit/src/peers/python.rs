@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A Python that has the package, which `import` imports; or why there is none.
+/// Returns the name of a Python that has the package, or the reason for which there is none. `import` is Python code that imports
+/// the package.
 fn find(package: &str, import: &str) -> Result<String, String> {
     let python = std::env::var("ROSPIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     match Command::new(&python).args(["-c", import]).output() {
@@ -19,7 +20,8 @@ fn find(package: &str, import: &str) -> Result<String, String> {
     }
 }
 
-/// Returns a Python that has the package, or says that the test is skipped.
+/// Returns the name of a Python that has the package. If there is none, prints that the test is skipped, and returns `None`.
+/// `import` is Python code that imports the package.
 ///
 /// # Panics
 /// If there is none, and there has to be.
@@ -42,7 +44,8 @@ pub fn python(package: &str, import: &str) -> Option<String> {
 pub struct Peer(Child);
 
 impl Peer {
-    /// Starts a script of the folder `peers` under a [`python`], or says that the test is skipped.
+    /// Starts a script of the folder `peers` under a [`python`] with the package. If there is none, prints that the test is
+    /// skipped, and returns `None`. `import` is Python code that imports the package.
     ///
     /// # Panics
     /// If there is no such Python, and there has to be.
@@ -60,10 +63,10 @@ impl Peer {
         Some(Self(command.spawn().expect("the Python that was there")))
     }
 
-    /// Waits for its end.
+    /// Closes the peer's standard input, and waits for its end.
     ///
     /// # Panics
-    /// If it complains.
+    /// If its exit code is not 0.
     pub fn assert_success(mut self) {
         drop(self.0.stdin.take());
         assert!(self.0.wait().expect("a process").success(), "the peer is content");

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rospin_engine::{CallbackGroup, Context, Executor, Instant, LossCause, Tick, Timer};
 
-/// Its period.
+/// Period of the timer.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// The timer, and its due times.
+/// The timer, and counts of its ticks.
 #[derive(Debug)]
 pub struct Ticks {
     timer: Arc<OnceLock<Timer>>,
@@ -19,7 +19,7 @@ pub struct Ticks {
 #[derive(Debug, Default)]
 struct Seen {
     ticks: u64,
-    /// Due times before this one that were given up, as known when the callback before it ran.
+    /// Number of due times that the timer had given up when its callback last ran.
     overruns: u64,
     first: Option<Instant>,
     unaccounted: u64,
@@ -50,8 +50,8 @@ impl Ticks {
         Self { timer, seen, _group: group }
     }
 
-    /// Returns the number of ticks, of due times given up, and of ticks before which others were neither, and by how many
-    /// milliseconds the worst was late.
+    /// Returns four numbers, as text with blanks between them: ticks, due times that were given up, ticks before which a due time
+    /// was neither served nor counted as given up, and the largest lateness in milliseconds.
     ///
     /// # Panics
     /// If a callback of the timer did.
@@ -63,7 +63,7 @@ impl Ticks {
     }
 }
 
-/// Checks that a timer with those [figures](Ticks::figures) went on during the outage.
+/// Checks that a timer with those [figures](Ticks::figures) went on during an outage of the network of this length.
 ///
 /// # Panics
 /// If it did not.

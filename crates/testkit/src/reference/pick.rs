@@ -50,8 +50,8 @@ impl Reference {
         }
     }
 
-    /// Priority inheritance: a group's holder is as urgent as the most urgent ready activation of the group, because
-    /// all of these wait for it.
+    /// Returns the activation's key with priority inheritance: a group's holder is as urgent as the most urgent ready activation
+    /// of the group, because all of these wait for it.
     fn inherited_key(&self, policy: ReferencePolicy, decision: &Decision) -> Key {
         let own = policy.key(decision);
         if self.groups[decision.group].holder != Some(decision.identity()) {

@@ -11,7 +11,7 @@ use crate::subject::Subject;
 
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
-    /// `None` between expiry and pick, after a cancellation, and for a one-shot timer that has fired.
+    /// Next due time; `None` between expiry and pick, after a cancellation, and for a one-shot timer that has fired.
     pub(super) due: Option<Instant>,
     pub(super) period: Option<Duration>,
     pub(super) overrun: Overrun,
