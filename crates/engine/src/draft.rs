@@ -199,7 +199,7 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
         let default_name = || group.entity_name(&options.topic);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
         let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&outline.losses))?;
-        outline.closer = Some(Box::new(source.closer()));
+        outline.closer = Some(Box::new(source.any().closer()));
         Ok(Self { outline, take: attach_own(source, &signal) })
     }
 }

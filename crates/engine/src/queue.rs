@@ -63,20 +63,20 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// Returns true if there is nothing to take at this moment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.source.is_empty()
+        self.source.any().is_empty()
     }
 
     /// Returns the number of messages that can be taken at this moment.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.source.len()
+        self.source.any().len()
     }
 
     /// Returns the time at which the oldest message arrived, on the steady clock; `None` if there is no message. While a
     /// publisher displaces that message, the time may be that of a later one.
     #[must_use]
     pub fn oldest_arrival(&self) -> Option<Instant> {
-        self.source.oldest()
+        self.source.any().oldest()
     }
 
     /// Sets the waker that is called from now on whenever a message has arrived.
@@ -84,13 +84,13 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// The publisher's thread calls the waker, so it should neither block nor take messages. Messages that have arrived already
     /// do not call it. Any function can be a waker, by [`Wake`](std::task::Wake).
     pub fn set_waker(&self, waker: Waker) {
-        self.source.set_waker(waker);
+        self.source.any().set_waker(waker);
     }
 
     /// Returns a view of the topic's publishers and subscriptions.
     #[must_use]
     pub fn ends(&self) -> TopicEnds {
-        self.source.ends()
+        self.source.any().ends()
     }
 
     /// Returns the number of messages that were lost so far for that cause.
@@ -125,7 +125,7 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     }
 
     fn closer(&self) -> Option<Closer> {
-        Some(Box::new(self.source.closer()))
+        Some(Box::new(self.source.any().closer()))
     }
 }
 

@@ -52,9 +52,20 @@ impl Registry {
         V: Send + Sync + 'static,
         T: ?Sized + 'static,
     {
+        self.get_or_insert_for(name, type_name::<T>(), make)
+    }
+
+    /// Returns the value of type `V` under `name` like [`get_or_insert`](Self::get_or_insert). `requested` is the name of the type
+    /// that error messages show for the value.
+    pub(crate) fn get_or_insert_for<V: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        name: &str,
+        requested: &'static str,
+        make: impl FnOnce(Name) -> V,
+    ) -> Result<Arc<V>, TypeMismatch> {
         let make = |name| -> Arc<dyn Any + Send + Sync> { Arc::new(make(name)) };
-        let Found { type_name: existing, value } = self.find_or_insert(name, type_name::<T>(), Box::new(make));
-        value.downcast().map_err(|_| TypeMismatch { name: name.to_owned(), existing, requested: type_name::<T>() })
+        let Found { type_name: existing, value } = self.find_or_insert(name, requested, Box::new(make));
+        value.downcast().map_err(|_| TypeMismatch { name: name.to_owned(), existing, requested })
     }
 
     /// Returns the value under `name`, whatever its type. If the name has no value, `make` creates one.

@@ -225,7 +225,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
         needs_group: Option<GroupKey>,
     ) -> Result<Self, ServiceError> {
         let endpoint = Endpoint::find(context, &options.service)?;
-        let (producer, consumer) = ring(options.depth);
+        let (producer, consumer) = ring(options.depth, ());
         let mut state = endpoint.lock();
         if state.server.is_some() {
             return Err(ServiceError::Duplicate { service: options.service.clone() });

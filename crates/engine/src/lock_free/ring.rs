@@ -24,36 +24,31 @@ use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
 ///
 /// # Safety
-/// `from_raw(into_raw(p))` must be `p`, and `into_raw` must never return null.
+/// `from_raw(into_raw(p), kind)` must be `p` if `p` is of that kind, and `into_raw` must never return null.
 pub(crate) unsafe trait OwningPointer {
     type Target;
+    /// What all pointers of a ring have in common. The ring keeps it once, and not with each of them.
+    type Kind: Copy + Send + Sync;
+    fn is_of(&self, kind: Self::Kind) -> bool;
     fn into_raw(self) -> *mut Self::Target;
     /// # Safety
-    /// `raw` must come from `into_raw`, and be given back only once.
-    unsafe fn from_raw(raw: *mut Self::Target) -> Self;
+    /// `raw` must come from `into_raw` of a pointer of that kind, and be given back only once.
+    unsafe fn from_raw(raw: *mut Self::Target, kind: Self::Kind) -> Self;
 }
 
 // SAFETY: `Box::into_raw` and `Box::from_raw` are inverse and never null.
 unsafe impl<T> OwningPointer for Box<T> {
     type Target = T;
+    type Kind = ();
+    fn is_of(&self, (): ()) -> bool {
+        true
+    }
     fn into_raw(self) -> *mut T {
         Box::into_raw(self)
     }
-    unsafe fn from_raw(raw: *mut T) -> Self {
+    unsafe fn from_raw(raw: *mut T, (): ()) -> Self {
         // SAFETY: the caller guarantees that `raw` came from `into_raw` and is used once.
         unsafe { Box::from_raw(raw) }
-    }
-}
-
-// SAFETY: `Arc::into_raw` and `Arc::from_raw` are inverse and never null.
-unsafe impl<T> OwningPointer for std::sync::Arc<T> {
-    type Target = T;
-    fn into_raw(self) -> *mut T {
-        Self::into_raw(self).cast_mut()
-    }
-    unsafe fn from_raw(raw: *mut T) -> Self {
-        // SAFETY: the caller guarantees that `raw` came from `into_raw` and is used once.
-        unsafe { Self::from_raw(raw.cast_const()) }
     }
 }
 
@@ -69,6 +64,7 @@ struct Count(AtomicU64);
 
 struct Shared<P: OwningPointer> {
     depth: u64,
+    kind: P::Kind,
     slots: Box<[Slot<P::Target>]>,
     /// Mutes the producer. It shares its cache line with the fields that both ends read and hardly ever write.
     mute: Mute,
@@ -96,8 +92,9 @@ impl<P: OwningPointer> Shared<P> {
             }
             let message = self.slot(head).message.load(Ordering::Acquire);
             match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text).
-                Ok(_) => return Some(unsafe { P::from_raw(message) }),
+                // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text). It
+                // is of the ring's kind, as `push` demands.
+                Ok(_) => return Some(unsafe { P::from_raw(message, self.kind) }),
                 Err(current) => head = current,
             }
         }
@@ -145,12 +142,13 @@ impl<P: OwningPointer> MuteOf<P> {
     }
 }
 
-/// Creates a ring that keeps the last `depth` messages, at least one.
-pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>) {
+/// Creates a ring that keeps the last `depth` messages of that kind, at least one.
+pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
     let depth = depth.max(1);
     let ring = Arc::new(Shared {
         depth: depth as u64,
+        kind,
         slots: (0..depth.next_power_of_two()).map(slot).collect(),
         mute: Mute::new(),
         head: Count(AtomicU64::new(0)),
@@ -161,8 +159,9 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize) -> (Producer<P>, Consumer<P>)
 }
 
 impl<P: OwningPointer> Producer<P> {
-    /// Appends a message. If the ring was full, returns the oldest message, which was displaced.
+    /// Appends a message, which must be of the ring's kind. If the ring was full, returns the oldest message, which was displaced.
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
+        debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
         // Only this producer writes `tail`.
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
         let displaced = self.make_room(tail);

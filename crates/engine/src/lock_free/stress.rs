@@ -111,7 +111,7 @@ fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicU
 fn each_message_has_one_owner() {
     const COUNT: usize = 20_000;
     for depth in [1, 2, 7] {
-        let (mut producer, consumer) = ring(depth);
+        let (mut producer, consumer) = ring(depth, ());
         let pushed = AtomicUsize::new(0);
         let mut all = Vec::new();
         thread::scope(|scope| {

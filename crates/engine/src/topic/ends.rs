@@ -24,13 +24,13 @@ trait Ends: Send + Sync {
     fn wait_unless(&self, is_so: fn(EndCounts) -> bool) -> Option<Waiting>;
 }
 
-impl<T> TopicState<T> {
+impl TopicState {
     fn counts(&self) -> EndCounts {
         EndCounts { publishers: self.publishers, subscriptions: self.queues.len() }
     }
 }
 
-impl<T: Send + Sync + 'static> Ends for Topic<T> {
+impl Ends for Topic {
     fn name(&self) -> &str {
         &self.name
     }
@@ -47,7 +47,7 @@ impl<T: Send + Sync + 'static> Ends for Topic<T> {
 }
 
 impl TopicEnds {
-    pub(super) fn of<T: Send + Sync + 'static>(topic: &Arc<Topic<T>>) -> Self {
+    pub(super) fn of(topic: &Arc<Topic>) -> Self {
         Self(Arc::clone(topic) as _)
     }
 

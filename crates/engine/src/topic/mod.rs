@@ -8,11 +8,13 @@
 //! memory. Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
 mod ends;
+mod message;
 mod publisher;
 mod room;
 mod source;
 
 pub use ends::TopicEnds;
+use message::{AnyMessage, MessageType};
 pub use publisher::{Delivery, NoSubscription, Published, Publisher};
 use room::Room;
 pub(crate) use source::TopicSource;
@@ -36,54 +38,48 @@ use crate::topics::Topics;
 use crate::waiters::Waiters;
 
 /// A topic, as its publishers and subscriptions share it.
-struct Topic<T> {
+struct Topic {
     name: Name,
+    /// The type of all its messages.
+    message_type: MessageType,
     process: Process,
     /// Number of queues, which is read without the lock.
     subscriptions: AtomicUsize,
-    state: Mutex<TopicState<T>>,
+    state: Mutex<TopicState>,
     /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it
     /// changed.
     waiters: Mutex<Waiters>,
 }
 
-struct TopicState<T> {
+struct TopicState {
     /// Numbers the queues, the histories and the kept messages, in order.
     next_id: u64,
-    queues: Vec<Queue<T>>,
+    queues: Vec<Queue>,
     /// The alarms of the queues, in their order. They are called without the lock. The last places may be empty.
-    alarms: Arc<[Option<Alarm<T>>]>,
-    histories: Vec<History<T>>,
+    alarms: Arc<[Option<Alarm>]>,
+    histories: Vec<History>,
     publishers: usize,
 }
 
 /// The topic's end of a subscription's queue.
-struct Queue<T> {
+struct Queue {
     id: u64,
     demands: Guarantees,
-    producer: Producer<Arc<T>>,
-    alarm: Option<Alarm<T>>,
+    producer: Producer<AnyMessage>,
+    alarm: Option<Alarm>,
     losses: Arc<LossCounters>,
 }
 
 /// Way to tell a subscription that it has a message.
-enum Alarm<T> {
+#[derive(Clone)]
+enum Alarm {
     /// Notifies the executor, unless it is muted: then it takes further messages anyway.
-    Executor(Notifier, MuteOf<Arc<T>>),
+    Executor(Notifier, MuteOf<AnyMessage>),
     /// Calls a waker. It is shared, since cloning a waker is user code.
     Waker(Arc<Waker>),
 }
 
-impl<T> Clone for Alarm<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Executor(notifier, mute) => Self::Executor(notifier.clone(), mute.clone()),
-            Self::Waker(waker) => Self::Waker(Arc::clone(waker)),
-        }
-    }
-}
-
-impl<T> Alarm<T> {
+impl Alarm {
     fn is_muted(&self) -> bool {
         matches!(self, Self::Executor(_, mute) if mute.is_muted())
     }
@@ -98,29 +94,37 @@ impl<T> Alarm<T> {
 }
 
 /// Messages that a transient local publisher keeps for late subscriptions.
-struct History<T> {
+struct History {
     id: u64,
     promises: Guarantees,
     depth: usize,
     /// The messages with their numbers, which order them over all publishers.
-    messages: VecDeque<(u64, Arc<T>)>,
+    messages: VecDeque<(u64, AnyMessage)>,
 }
 
-impl<T: Send + Sync + 'static> Topic<T> {
-    fn find(topics: &Topics, name: &str) -> Result<Arc<Self>, TypeMismatch> {
-        topics.0.get_or_insert::<Self, T>(name, |name| Self {
+impl Topic {
+    fn new(name: Name, message_type: MessageType) -> Self {
+        let state =
+            TopicState { next_id: 0, queues: Vec::new(), alarms: Arc::new([]), histories: Vec::new(), publishers: 0 };
+        Self {
             name,
+            message_type,
             process: Process::this(),
             subscriptions: AtomicUsize::new(0),
-            state: Mutex::new(TopicState {
-                next_id: 0,
-                queues: Vec::new(),
-                alarms: Arc::new([]),
-                histories: Vec::new(),
-                publishers: 0,
-            }),
+            state: Mutex::new(state),
             waiters: Mutex::new(Waiters::new()),
-        })
+        }
+    }
+
+    /// Returns the topic of that name, whose messages have that type. If there is none, creates it.
+    fn find(topics: &Topics, name: &str, message_type: MessageType) -> Result<Arc<Self>, TypeMismatch> {
+        let requested = message_type.name();
+        let topic = topics.0.get_or_insert_for(name, requested, |name| Self::new(name, message_type))?;
+        if topic.message_type != message_type {
+            let existing = topic.message_type.name();
+            return Err(TypeMismatch { name: name.to_owned(), existing, requested });
+        }
+        Ok(topic)
     }
 
     /// Wakes the tasks that wait for a publisher or a subscription.
@@ -145,12 +149,12 @@ impl<T: Send + Sync + 'static> Topic<T> {
         drop((queue, room));
     }
 
-    fn lock(&self) -> MutexGuard<'_, TopicState<T>> {
+    fn lock(&self) -> MutexGuard<'_, TopicState> {
         self.state.lock()
     }
 }
 
-impl<T> TopicState<T> {
+impl TopicState {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -162,15 +166,14 @@ impl<T> TopicState<T> {
     }
 
     /// Puts the messages that publishers keep for a late subscription with these demands into `room`, which has memory for them.
-    fn kept_for(&self, demands: Guarantees, room: &mut Room<T>) {
+    fn kept_for(&self, demands: Guarantees, room: &mut Room) {
         for (number, message) in self.histories_for(demands).flat_map(|history| &history.messages) {
-            room.order.add(*number, room.kept.len());
-            room.kept.push(Arc::clone(message));
+            room.kept.push((*number, message.clone()));
         }
     }
 
     /// Returns the histories of publishers that promise all that a subscription demands.
-    fn histories_for(&self, demands: Guarantees) -> impl Iterator<Item = &History<T>> {
+    fn histories_for(&self, demands: Guarantees) -> impl Iterator<Item = &History> {
         self.histories.iter().filter(move |history| history.promises.include(demands))
     }
 }

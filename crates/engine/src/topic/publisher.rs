@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rospin_core::Instant;
 use smallvec::SmallVec;
 
 use super::room::{INLINE, Room};
-use super::{Alarm, History, Queue, Topic, TopicEnds, TopicError, TopicState};
+use super::{Alarm, AnyMessage, History, MessageType, Queue, Topic, TopicEnds, TopicError, TopicState};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::guarantees::Guarantees;
@@ -44,11 +45,11 @@ pub struct Delivery {
 }
 
 /// The alarms of a topic's subscriptions.
-type Alarms<T> = Arc<[Option<Alarm<T>>]>;
+type Alarms = Arc<[Option<Alarm>]>;
 
 /// Notifies the subscriptions whose alarms these are.
 #[inline]
-fn raise<T>(alarms: Option<&Alarms<T>>, stamp: Instant) {
+fn raise(alarms: Option<&Alarms>, stamp: Instant) {
     if let Some(alarms) = alarms {
         alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
     }
@@ -57,22 +58,28 @@ fn raise<T>(alarms: Option<&Alarms<T>>, stamp: Instant) {
 /// A message that is in its queues, while the rest of publishing is still to be done: see [`Publisher::begin`].
 #[must_use = "its drop notifies the subscriptions"]
 pub struct Published<T> {
+    begun: Begun,
+    messages: PhantomData<fn(T) -> T>,
+}
+
+/// [`Published`] for messages of any type.
+struct Begun {
     delivery: Delivery,
     stamp: Instant,
     /// The alarms to raise; `None` if no subscription needs a notification.
-    alarms: Option<Alarms<T>>,
-    _displaced: SmallVec<[Arc<T>; INLINE]>,
+    alarms: Option<Alarms>,
+    _displaced: SmallVec<[AnyMessage; INLINE]>,
 }
 
 impl<T> Published<T> {
     /// Returns the delivery of the message.
     #[must_use]
     pub const fn delivery(&self) -> Delivery {
-        self.delivery
+        self.begun.delivery
     }
 }
 
-impl<T> Drop for Published<T> {
+impl Drop for Begun {
     fn drop(&mut self) {
         raise(self.alarms.as_ref(), self.stamp);
     }
@@ -80,7 +87,7 @@ impl<T> Drop for Published<T> {
 
 impl<T> fmt::Debug for Published<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Published").field("delivery", &self.delivery).finish_non_exhaustive()
+        f.debug_struct("Published").field("delivery", &self.delivery()).finish_non_exhaustive()
     }
 }
 
@@ -104,10 +111,17 @@ impl<T> fmt::Debug for Published<T> {
 /// assert_eq!(group.into_payload().unwrap(), ["hello"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Publisher<T: Send + Sync + 'static>(Arc<PublisherInner<T>>);
+pub struct Publisher<T: Send + Sync + 'static> {
+    /// A publisher on a topic whose messages are of type `T`.
+    any: Arc<AnyPublisher>,
+    /// The type of the messages, which even a subtype does not replace.
+    messages: PhantomData<fn(T) -> T>,
+}
 
-struct PublisherInner<T: Send + Sync + 'static> {
-    topic: Arc<Topic<T>>,
+/// [`Publisher`] of messages of any type. It is compiled once, and not again for each type of messages. The messages that it is
+/// given must have the type of the topic.
+struct AnyPublisher {
+    topic: Arc<Topic>,
     clock: Clock,
     history: Option<u64>,
     promises: Guarantees,
@@ -128,58 +142,34 @@ impl Context {
 
 impl<T: Send + Sync + 'static> Publisher<T> {
     pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
-        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
-        let promises = options.promises;
-        let messages = VecDeque::with_capacity(options.latched);
-        let mut room = Room::new();
-        let mut state = topic.lock_with(&mut room, None);
-        let history = (options.latched > 0).then(|| state.next_id());
-        if let Some(id) = history {
-            state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
-        }
-        state.publishers += 1;
-        drop(state);
-        drop(room);
-        topic.wake_waiters();
-        Ok(Self(Arc::new(PublisherInner { topic, clock: context.clock().clone(), history, promises })))
+        let any = AnyPublisher::new(context, options, MessageType::of::<T>())?;
+        Ok(Self { any: Arc::new(any), messages: PhantomData })
     }
 
     /// Returns the topic's name.
     #[must_use]
     pub fn topic(&self) -> &str {
-        &self.0.topic.name
+        &self.any.topic.name
     }
 
     /// Returns the number of subscriptions at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
-        self.0.topic.subscriptions.load(Ordering::Acquire)
+        self.any.topic.subscriptions.load(Ordering::Acquire)
     }
 
     /// Returns the messages that the publisher keeps for [late subscriptions](PublisherOptions::transient_local), the oldest
     /// first. Allocates.
     #[must_use]
     pub fn kept(&self) -> Vec<Arc<T>> {
-        let Some(id) = self.0.history else { return Vec::new() };
-        let mut kept = Vec::new();
-        loop {
-            let state = self.0.topic.lock();
-            let Some(history) = state.histories.iter().find(|history| history.id == id) else { return kept };
-            if history.messages.len() <= kept.capacity() {
-                kept.extend(history.messages.iter().map(|(_, message)| Arc::clone(message)));
-                return kept;
-            }
-            let count = history.messages.len();
-            // Nothing is allocated under the lock.
-            drop(state);
-            kept.reserve(count);
-        }
+        // SAFETY: the topic's messages are of type `T`.
+        self.any.kept().into_iter().map(|message| unsafe { message.into_arc() }).collect()
     }
 
     /// Returns a view of the topic's publishers and subscriptions.
     #[must_use]
     pub fn ends(&self) -> TopicEnds {
-        TopicEnds::of(&self.0.topic)
+        TopicEnds::of(&self.any.topic)
     }
 
     /// Gives the message to every subscription of the topic that [demands](crate::SubscriptionOptions::demands) no more than
@@ -191,42 +181,15 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
-        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
-        let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message.into(), &mut displaced);
-        raise(alarms.as_ref(), stamp);
-        delivery
+        self.any.publish(AnyMessage::new(message.into()))
     }
 
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are
     /// notified then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
     ///
     /// For code that publishes under a lock of its own: drop the result after the unlock.
-    #[inline]
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
-        let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message.into(), &mut displaced);
-        Published { delivery, stamp, alarms, _displaced: displaced }
-    }
-
-    /// Appends the message to all queues that may have it. Returns the delivery, the time of publication, and the topic's alarms
-    /// if one of the subscriptions needs a notification. The messages that made room are left in `displaced`.
-    #[inline(always)]
-    fn push(
-        &self,
-        message: Arc<T>,
-        displaced: &mut SmallVec<[Arc<T>; INLINE]>,
-    ) -> (Delivery, Instant, Option<Alarms<T>>) {
-        let stamp = self.0.clock.now();
-        let mut state = self.0.topic.lock_to_push(displaced);
-        if let Some(id) = self.0.history {
-            displaced.extend(state.remember(id, Arc::clone(&message)));
-        }
-        let delivery = state.push(message, stamp, self.0.promises, displaced);
-        published();
-        let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
-        // Alarms are raised without the lock, since waking is a system call.
-        (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
+        Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
     }
 
     /// Publishes the message like [`publish`](Self::publish), and returns it if no subscription got it: the topic has none, or
@@ -244,15 +207,85 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     }
 }
 
-impl<T> TopicState<T> {
+impl AnyPublisher {
+    fn new(context: &Context, options: PublisherOptions, message_type: MessageType) -> Result<Self, TopicError> {
+        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
+        let promises = options.promises;
+        let messages = VecDeque::with_capacity(options.latched);
+        let mut room = Room::new();
+        let mut state = topic.lock_with(&mut room, None);
+        let history = (options.latched > 0).then(|| state.next_id());
+        if let Some(id) = history {
+            state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
+        }
+        state.publishers += 1;
+        drop(state);
+        drop(room);
+        topic.wake_waiters();
+        Ok(Self { topic, clock: context.clock().clone(), history, promises })
+    }
+
+    fn kept(&self) -> Vec<AnyMessage> {
+        let Some(id) = self.history else { return Vec::new() };
+        let mut kept = Vec::new();
+        loop {
+            let state = self.topic.lock();
+            let Some(history) = state.histories.iter().find(|history| history.id == id) else { return kept };
+            if history.messages.len() <= kept.capacity() {
+                kept.extend(history.messages.iter().map(|(_, message)| message.clone()));
+                return kept;
+            }
+            let count = history.messages.len();
+            // Nothing is allocated under the lock.
+            drop(state);
+            kept.reserve(count);
+        }
+    }
+
+    fn publish(&self, message: AnyMessage) -> Delivery {
+        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
+        let mut displaced = SmallVec::new();
+        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
+        raise(alarms.as_ref(), stamp);
+        delivery
+    }
+
+    fn begin(&self, message: AnyMessage) -> Begun {
+        let mut displaced = SmallVec::new();
+        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
+        Begun { delivery, stamp, alarms, _displaced: displaced }
+    }
+
+    /// Appends the message to all queues that may have it. Returns the delivery, the time of publication, and the topic's alarms
+    /// if one of the subscriptions needs a notification. The messages that made room are left in `displaced`.
+    #[inline(always)]
+    fn push(
+        &self,
+        message: AnyMessage,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> (Delivery, Instant, Option<Alarms>) {
+        let stamp = self.clock.now();
+        let mut state = self.topic.lock_to_push(displaced);
+        if let Some(id) = self.history {
+            displaced.extend(state.remember(id, message.clone()));
+        }
+        let delivery = state.push(message, stamp, self.promises, displaced);
+        published();
+        let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
+        // Alarms are raised without the lock, since waking is a system call.
+        (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
+    }
+}
+
+impl TopicState {
     /// Appends the message to every queue that demands no more than its publisher promises.
     #[inline]
     fn push(
         &mut self,
-        message: Arc<T>,
+        message: AnyMessage,
         stamp: Instant,
         promises: Guarantees,
-        displaced: &mut SmallVec<[Arc<T>; INLINE]>,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
     ) -> Delivery {
         let before = displaced.len();
         let mut queues = self.queues.iter_mut().filter(|queue| promises.include(queue.demands));
@@ -260,7 +293,7 @@ impl<T> TopicState<T> {
             displaced.push(message);
             return Delivery::default();
         };
-        let mut push = |queue: &mut Queue<T>, message| {
+        let mut push = |queue: &mut Queue, message| {
             if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
                 queue.losses.add(LossCause::QueueFull, 1);
                 displaced.push(oldest);
@@ -268,7 +301,7 @@ impl<T> TopicState<T> {
         };
         let mut queued = 1;
         for next in queues {
-            push(std::mem::replace(&mut queue, next), Arc::clone(&message));
+            push(std::mem::replace(&mut queue, next), message.clone());
             queued += 1;
         }
         // The last queue gets the message itself, which saves one reference count, and for most topics the only one.
@@ -277,7 +310,7 @@ impl<T> TopicState<T> {
     }
 
     /// Keeps the message for late subscriptions. Returns the message that it displaced.
-    fn remember(&mut self, id: u64, message: Arc<T>) -> Option<Arc<T>> {
+    fn remember(&mut self, id: u64, message: AnyMessage) -> Option<AnyMessage> {
         let number = self.next_id();
         let history = self.histories.iter_mut().find(|history| history.id == id)?;
         let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
@@ -288,7 +321,7 @@ impl<T> TopicState<T> {
 
 impl<T: Send + Sync + 'static> Clone for Publisher<T> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { any: Arc::clone(&self.any), messages: PhantomData }
     }
 }
 
@@ -298,7 +331,7 @@ impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for PublisherInner<T> {
+impl Drop for AnyPublisher {
     fn drop(&mut self) {
         if self.topic.process.is_another() {
             return;

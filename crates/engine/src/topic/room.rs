@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Alarm, History, Queue, Topic, TopicState};
+use super::{Alarm, AnyMessage, History, Queue, Topic, TopicState};
 use crate::guarantees::Guarantees;
 use crate::sync::MutexGuard;
 
@@ -12,43 +12,17 @@ use crate::sync::MutexGuard;
 pub(super) const INLINE: usize = 8;
 
 /// Memory that a change of a topic's lists needs, and afterwards the memory that is left over.
-pub(super) struct Room<T> {
-    queues: Vec<Queue<T>>,
-    alarms: Arc<[Option<Alarm<T>>]>,
-    histories: Vec<History<T>>,
-    /// Memory for the messages that publishers keep.
-    pub(super) kept: Vec<Arc<T>>,
-    /// Memory for the numbers by which the kept messages are put in order.
-    pub(super) order: Order,
+pub(super) struct Room {
+    queues: Vec<Queue>,
+    alarms: Arc<[Option<Alarm>]>,
+    histories: Vec<History>,
+    /// Memory for the messages that publishers keep, with their numbers.
+    pub(super) kept: Vec<(u64, AnyMessage)>,
 }
 
-/// The numbers of messages, each with the message's place in a list. Its type is the same for all messages, so the sort is
-/// compiled once and not again for each type of messages.
-#[derive(Default)]
-pub(super) struct Order(Vec<(u64, usize)>);
-
-impl Order {
-    /// Adds the message with that number. There must be room for it.
-    pub(super) fn add(&mut self, number: u64, place: usize) {
-        self.0.push((number, place));
-    }
-
-    /// Returns the places, that of the lowest number first.
-    pub(super) fn sorted(&mut self) -> &[(u64, usize)] {
-        self.0.sort_unstable();
-        &self.0
-    }
-}
-
-impl<T> Room<T> {
+impl Room {
     pub(super) fn new() -> Self {
-        Self {
-            queues: Vec::new(),
-            alarms: Arc::new([]),
-            histories: Vec::new(),
-            kept: Vec::new(),
-            order: Order::default(),
-        }
+        Self { queues: Vec::new(), alarms: Arc::new([]), histories: Vec::new(), kept: Vec::new() }
     }
 
     /// Returns true if each list that is full can grow, and if there is room for the new list of alarms and for the kept
@@ -59,7 +33,6 @@ impl<T> Room<T> {
             && has(need.histories_full, self.histories.capacity())
             && self.alarms.len() > need.queues
             && self.kept.capacity() >= need.kept
-            && self.order.0.capacity() >= need.kept
     }
 
     fn make(&mut self, need: &Need) {
@@ -71,7 +44,6 @@ impl<T> Room<T> {
         }
         self.alarms = (0..=need.queues).map(|_| None).collect();
         self.kept.reserve(need.kept);
-        self.order.0.reserve(need.kept);
     }
 }
 
@@ -92,14 +64,10 @@ impl Need {
     }
 }
 
-impl<T: Send + Sync + 'static> Topic<T> {
+impl Topic {
     /// Locks the topic for a change of its lists, with enough room for it, and for the messages that publishers keep for a late
     /// subscription that demands `late_demands`; `None` if there is no such subscription.
-    pub(super) fn lock_with(
-        &self,
-        room: &mut Room<T>,
-        late_demands: Option<Guarantees>,
-    ) -> MutexGuard<'_, TopicState<T>> {
+    pub(super) fn lock_with(&self, room: &mut Room, late_demands: Option<Guarantees>) -> MutexGuard<'_, TopicState> {
         loop {
             let state = self.lock();
             let need = Need {
@@ -119,7 +87,7 @@ impl<T: Send + Sync + 'static> Topic<T> {
 
     /// Locks the topic for a message, with room for all messages that it displaces.
     #[inline]
-    pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[Arc<T>; INLINE]>) -> MutexGuard<'_, TopicState<T>> {
+    pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> MutexGuard<'_, TopicState> {
         loop {
             let state = self.lock();
             // One more place is for the message that a transient local publisher stops keeping.
@@ -134,19 +102,19 @@ impl<T: Send + Sync + 'static> Topic<T> {
     }
 }
 
-impl<T> TopicState<T> {
+impl TopicState {
     /// Adds a queue, in `room` if the list is full.
-    pub(super) fn add_queue(&mut self, queue: Queue<T>, room: &mut Room<T>) {
+    pub(super) fn add_queue(&mut self, queue: Queue, room: &mut Room) {
         push(&mut self.queues, queue, &mut room.queues);
     }
 
     /// Adds a history, in `room` if the list is full.
-    pub(super) fn add_history(&mut self, history: History<T>, room: &mut Room<T>) {
+    pub(super) fn add_history(&mut self, history: History, room: &mut Room) {
         push(&mut self.histories, history, &mut room.histories);
     }
 
     /// Updates the list of alarms after a queue or its alarm has come or gone.
-    pub(super) fn update_alarms(&mut self, room: &mut Room<T>) {
+    pub(super) fn update_alarms(&mut self, room: &mut Room) {
         let alarms = self.queues.iter().filter_map(|queue| queue.alarm.clone());
         // The new list has no other owner yet.
         if let Some(places) = Arc::get_mut(&mut room.alarms) {

@@ -1,11 +1,12 @@
 //! The subscription's end of a topic.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{Alarm, Queue, Room, Topic, TopicEnds, TopicError};
+use super::{Alarm, AnyMessage, MessageType, Queue, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -15,9 +16,17 @@ use crate::sync::atomic::Ordering;
 
 /// A subscription's end of a topic, from which its messages are taken.
 pub(crate) struct TopicSource<T: Send + Sync + 'static> {
-    topic: Arc<Topic<T>>,
+    /// The end of a topic whose messages are of type `T`.
+    any: AnySource,
+    /// As in [`Publisher`](super::Publisher).
+    messages: PhantomData<fn(T) -> T>,
+}
+
+/// [`TopicSource`] for messages of any type. It is compiled once, and not again for each type of messages.
+pub(crate) struct AnySource {
+    topic: Arc<Topic>,
     id: u64,
-    consumer: Consumer<Arc<T>>,
+    consumer: Consumer<AnyMessage>,
     losses: Arc<LossCounters>,
 }
 
@@ -28,9 +37,38 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         options: &SubscriptionOptions,
         losses: Arc<LossCounters>,
     ) -> Result<Self, TopicError> {
-        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic)?;
+        let any = AnySource::subscribe(context, options, losses, MessageType::of::<T>())?;
+        Ok(Self { any, messages: PhantomData })
+    }
+
+    /// Returns the end without the type of its messages.
+    pub(crate) const fn any(&self) -> &AnySource {
+        &self.any
+    }
+
+    /// Takes the oldest message.
+    pub(crate) fn pop(&self) -> Option<Arc<T>> {
+        // SAFETY: the topic's messages are of type `T`.
+        self.any.pop().map(|message| unsafe { message.into_arc() })
+    }
+
+    /// Sets the counters that count losses from now on.
+    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
+        self.any.set_losses(losses);
+    }
+}
+
+impl AnySource {
+    /// Subscribes to the topic. From now on messages are queued.
+    fn subscribe(
+        context: &Context,
+        options: &SubscriptionOptions,
+        losses: Arc<LossCounters>,
+        message_type: MessageType,
+    ) -> Result<Self, TopicError> {
+        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
         let demands = options.demands;
-        let (mut producer, consumer) = ring(options.depth);
+        let (mut producer, consumer) = ring(options.depth, message_type);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, options.transient_local.then_some(demands));
         let id = state.next_id();
@@ -38,10 +76,11 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
             state.kept_for(demands, &mut room);
             // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
             let now = context.clock().now().as_nanos();
-            for &(_, place) in room.order.sorted() {
+            room.kept.sort_unstable_by_key(|(number, _)| *number);
+            for (_, message) in &room.kept {
                 // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them, so that
                 // no message is dropped under the lock.
-                drop(producer.push(Arc::clone(&room.kept[place]), now));
+                drop(producer.push(message.clone(), now));
             }
         }
         let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };
@@ -65,7 +104,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     }
 
     /// Takes the oldest message.
-    pub(crate) fn pop(&self) -> Option<Arc<T>> {
+    fn pop(&self) -> Option<AnyMessage> {
         self.consumer.pop()
     }
 
@@ -90,7 +129,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     }
 
     /// Sets the counters that count losses from now on.
-    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
+    fn set_losses(&mut self, losses: Arc<LossCounters>) {
         let mut state = self.topic.lock();
         if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
             queue.losses = Arc::clone(&losses);
@@ -111,7 +150,7 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         Pending::Since(Instant::from_nanos(nanos))
     }
 
-    fn set_alarm(&self, alarm: Alarm<T>) {
+    fn set_alarm(&self, alarm: Alarm) {
         let mut room = Room::new();
         let mut state = self.topic.lock_with(&mut room, None);
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
@@ -121,21 +160,15 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
         // A waker is user code, so it is dropped after the unlock.
         drop((before, room));
     }
-}
 
-impl<T: Send + Sync + 'static> Source for TopicSource<T> {
-    type Item = Arc<T>;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+    fn attach(&self, notifier: Notifier) {
         self.set_alarm(Alarm::Executor(notifier, self.consumer.mute_of()));
-        Ok(())
     }
 
-    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
+    fn try_take(&self) -> Option<AnyMessage> {
         let taken = self.pop();
         // The ring may look empty for a moment, while the producer displaces the oldest message.
-        Ok(if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken })
+        if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken }
     }
 
     fn pending(&self) -> Pending {
@@ -146,7 +179,26 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for TopicSource<T> {
+impl<T: Send + Sync + 'static> Source for TopicSource<T> {
+    type Item = Arc<T>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.any.attach(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
+        // SAFETY: the topic's messages are of type `T`.
+        Ok(self.any.try_take().map(|message| unsafe { message.into_arc() }))
+    }
+
+    fn pending(&self) -> Pending {
+        self.any.pending()
+    }
+}
+
+impl Drop for AnySource {
     fn drop(&mut self) {
         self.topic.unsubscribe(self.id);
         let lost = std::iter::from_fn(|| self.consumer.pop()).count();
@@ -166,7 +218,7 @@ mod tests {
         let options = SubscriptionOptions::new("topic").keep_last(3);
         let mut source = TopicSource::<u32>::subscribe(&context, &options, context.open_counters("a", "b")).unwrap();
         let publisher = context.create_publisher::<u32>("topic").unwrap();
-        let is_muted = |source: &TopicSource<u32>| source.consumer.mute().is_muted();
+        let is_muted = |source: &TopicSource<u32>| source.any.consumer.mute().is_muted();
         publisher.publish(1);
         publisher.publish(2);
         assert_eq!(source.try_take().unwrap().as_deref(), Some(&1));

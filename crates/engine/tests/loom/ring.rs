@@ -34,13 +34,18 @@ impl Message {
 // SAFETY: a reference is never null, and `from_raw` gives back what `into_raw` was given.
 unsafe impl OwningPointer for Message {
     type Target = Place;
+    type Kind = ();
+
+    fn is_of(&self, (): ()) -> bool {
+        true
+    }
 
     fn into_raw(self) -> *mut Place {
         assert!(!self.0.in_ring.swap(true, Ordering::SeqCst));
         std::ptr::from_ref(self.0).cast_mut()
     }
 
-    unsafe fn from_raw(raw: *mut Place) -> Self {
+    unsafe fn from_raw(raw: *mut Place, (): ()) -> Self {
         assert!(!raw.is_null(), "claimed a slot that was never written");
         // SAFETY: `raw` came from `into_raw`.
         let place = unsafe { &*raw };
@@ -72,7 +77,7 @@ fn assert_complete(count: u64, parts: &[&[u64]]) {
 /// Runs a producer that displaces messages while consumers take. In the end nothing is left over.
 fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
     loom::model(move || {
-        let (mut producer, consumer) = ring::<Message>(depth);
+        let (mut producer, consumer) = ring::<Message>(depth, ());
         let threads: Vec<_> = (0..consumers)
             .map(|_| {
                 let consumer = consumer.clone();
@@ -125,7 +130,7 @@ fn two_consumers_of_two_slots() {
 #[test]
 fn stamps_are_never_stale() {
     loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(2);
+        let (mut producer, consumer) = ring::<Message>(2, ());
         let thread = thread::spawn(move || {
             let mut last = 0;
             for _ in 0..2 {
@@ -153,7 +158,7 @@ fn dropping_releases_the_messages() {
 
     loom::model(|| {
         let message = Arc::new(Written::nothing());
-        let (mut producer, consumer) = ring::<Box<Arc<Written>>>(2);
+        let (mut producer, consumer) = ring::<Box<Arc<Written>>>(2, ());
         let thread = thread::spawn(move || {
             if let Some(taken) = consumer.pop() {
                 assert_eq!(taken.read(), 1);
