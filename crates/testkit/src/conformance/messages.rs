@@ -117,4 +117,10 @@ impl Action for Fibonacci {
     type Result = Sequence;
     type Feedback = Sequence;
     const TYPE: &str = "example_interfaces/action/Fibonacci";
+    const SEND_GOAL_HASH: Option<&str> =
+        Some("RIHS01_d1a57fb2a4afe8c21e34fb10db206f16ce6729b28531141472df92277c55b557");
+    const GET_RESULT_HASH: Option<&str> =
+        Some("RIHS01_1b0de0d5d29dc955d92f546706568428632771db13ec84c15ec1c1a59f424a57");
+    const FEEDBACK_MESSAGE_HASH: Option<&str> =
+        Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
 }
