@@ -37,9 +37,11 @@ pub struct WaitSet {
     timers: Timers,
     /// All ready activations, polled or not.
     places: Places,
-    /// The places that are taken, in no particular order.
+    /// The places of activations that go through the ready set, in no particular order.
     available: Vec<u32>,
-    /// The index in `available` of each place that is taken, by place.
+    /// The places of timers that are outside the ready set, in no particular order. A pick looks at all of them, as rclcpp does.
+    due: Vec<u32>,
+    /// The index of each place that is taken in `available` or `due`, by place.
     positions: Vec<u32>,
     /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or
     /// withdrawn since stay until the next polling point, or until they are last.
@@ -58,21 +60,24 @@ impl WaitSet {
     /// Creates an empty wait set.
     #[must_use]
     pub const fn new(timers: Timers) -> Self {
-        Self { timers, places: Places::new(), available: Vec::new(), positions: Vec::new(), ready_set: Vec::new() }
+        Self {
+            timers,
+            places: Places::new(),
+            available: Vec::new(),
+            due: Vec::new(),
+            positions: Vec::new(),
+            ready_set: Vec::new(),
+        }
     }
 
-    /// Takes the timer that was registered first, of those that are due and that their group admits. For [`Timers::Outside`]
-    /// only.
+    /// Takes the timer that was registered first, of those outside the ready set that are due and that their group admits.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
-        let due = |place: &u32| {
-            let activation = self.places.activation(*place);
-            activation.kind == EntityKind::Timer && view.groups.admits(activation)
-        };
+        let admitted = |place: &u32| view.groups.admits(self.places.activation(*place));
         let order = |place: &u32| {
             let timer = self.places.activation(*place);
             (timer.registration, timer.sequence)
         };
-        let first = self.available.iter().copied().filter(due).min_by_key(order)?;
+        let first = self.due.iter().copied().filter(admitted).min_by_key(order)?;
         Some(self.take(first))
     }
 
@@ -95,12 +100,9 @@ impl WaitSet {
     /// Builds a new ready set of all ready activations that their groups admit. Timers are part of it only with
     /// [`Timers::Inside`].
     fn poll(&mut self, view: &mut View<'_>) {
-        let Self { timers, places, available, ready_set, .. } = self;
-        let inside = |activation: &Activation| {
-            (*timers == Timers::Inside || activation.kind != EntityKind::Timer) && view.groups.admits(activation)
-        };
-        let inside =
-            available.iter().map(|place| (*place, places.activation(*place))).filter(|(_, ready)| inside(ready));
+        let Self { places, available, ready_set, .. } = self;
+        let ready = available.iter().map(|place| (*place, places.activation(*place)));
+        let inside = ready.filter(|(_, ready)| view.groups.admits(ready));
         ready_set.clear();
         ready_set.extend(inside.map(|(place, ready)| {
             let Activation { sequence, segment, .. } = *ready;
@@ -118,11 +120,17 @@ impl WaitSet {
 
     fn take(&mut self, place: u32) -> Activation {
         let position = self.positions[place as usize] as usize;
-        self.available.swap_remove(position);
-        if let Some(moved) = self.available.get(position) {
+        let activation = self.places.remove(place);
+        let list = if self.is_outside(&activation) { &mut self.due } else { &mut self.available };
+        list.swap_remove(position);
+        if let Some(moved) = list.get(position) {
             self.positions[*moved as usize] = position as u32;
         }
-        self.places.remove(place)
+        activation
+    }
+
+    fn is_outside(&self, activation: &Activation) -> bool {
+        self.timers == Timers::Outside && activation.kind == EntityKind::Timer
     }
 }
 
@@ -137,6 +145,7 @@ impl Policy for WaitSet {
     fn register(&mut self, id: EntityId, spec: &EntitySpec) {
         let room = self.places.register(id, spec);
         self.available.reserve(room.saturating_sub(self.available.len()));
+        self.due.reserve(room.saturating_sub(self.due.len()));
         self.positions.reserve(room.saturating_sub(self.positions.len()));
         self.ready_set.reserve(room.saturating_sub(self.ready_set.len()));
     }
@@ -147,18 +156,17 @@ impl Policy for WaitSet {
 
     fn release(&mut self, activation: Activation) {
         let place = self.places.insert(&activation);
-        let position = self.available.len() as u32;
+        let list = if self.is_outside(&activation) { &mut self.due } else { &mut self.available };
+        let position = list.len() as u32;
+        list.push(place);
         match self.positions.get_mut(place as usize) {
             Some(known) => *known = position,
             None => self.positions.push(position),
         }
-        self.available.push(place);
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
-        if self.timers == Timers::Outside
-            && let Some(timer) = self.take_timer(view)
-        {
+        if let Some(timer) = self.take_timer(view) {
             return Some(timer);
         }
         if let Some(next) = self.take_from_ready_set(view) {
@@ -177,6 +185,6 @@ impl Policy for WaitSet {
     }
 
     fn has_candidates(&self) -> bool {
-        !self.available.is_empty()
+        !(self.available.is_empty() && self.due.is_empty())
     }
 }
