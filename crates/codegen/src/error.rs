@@ -53,7 +53,10 @@ pub enum GenerateError {
         /// The fix.
         fix: String,
     },
-    /// A package that was requested by name was not found. Or there is no output folder: then the name is `OUT_DIR`.
+    /// There is no folder to write to: this is no build script, and none was set.
+    #[error("there is no output folder\n  fix: call this from a build script, or set `Generator::out_dir`")]
+    NoFolder,
+    /// A package that was requested by name was not found.
     #[error("there is no package `{name}`\n  fix: {fix}")]
     Unknown {
         /// The package.

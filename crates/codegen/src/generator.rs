@@ -109,10 +109,8 @@ impl Generator {
     /// # Errors
     /// If a definition is invalid or missing, a file cannot be written, or the output folder is not known.
     pub fn generate(&self) -> Result<(), GenerateError> {
-        let out = self.out.clone().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from)).ok_or_else(|| {
-            let fix = "call this from a build script, or set `Generator::out_dir`".to_owned();
-            GenerateError::Unknown { name: "OUT_DIR".to_owned(), fix }
-        })?;
+        let out = self.out.clone().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from));
+        let out = out.ok_or(GenerateError::NoFolder)?;
         let files = self.files()?;
         for (name, text) in &files {
             write_if_new(&out.join(name), text)?;

@@ -66,7 +66,7 @@ pub enum JoinError {
     },
     /// Cyclone DDS could not be started.
     #[error(
-        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 32 \
+        "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 33 \
          processes on this machine, or certificates and documents of security that do not hold are causes, and Cyclone DDS says \
          on standard error which one it is"
     )]
