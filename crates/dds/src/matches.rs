@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rospin_engine::Waiters;
 use rospin_node::{Awaited, EndEvents, Matches, QosPolicy};
@@ -12,9 +12,7 @@ use crate::cyclone::{Handle, Listen, Probe};
 use crate::entries::prefix_of;
 use crate::feed::{Feed, Peer};
 use crate::ready::Watch;
-
-/// Time after which a matched reader counts as listening, because some implementations never answer.
-const UNSURE_MAX: Duration = Duration::from_secs(1);
+use crate::vendor::Vendor;
 
 /// Number of ends that an entity of ROS has: one of a topic, or two of a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,7 +168,9 @@ impl Bond {
         };
         let unsure = self.lock().unsure.clone();
         // The library is called outside this lock, because it has locks of its own.
-        let is_sure = |(peer, came): &(Handle, Instant)| came.elapsed() > UNSURE_MAX || probe.is_heard(*peer);
+        let is_sure = |(peer, came): &(Handle, Instant)| {
+            probe.is_heard(*peer) || came.elapsed() > self.vendor(*peer).patience()
+        };
         let sure: Vec<_> = unsure.into_iter().filter(is_sure).collect();
         let mut state = self.lock();
         for (peer, _) in &sure {
@@ -184,6 +184,11 @@ impl Bond {
             self.changed(state);
         }
         are_all
+    }
+
+    /// Returns the implementation of the reader or writer. One that discovery does not know yet counts as Cyclone DDS.
+    fn vendor(&self, peer: Handle) -> Vendor {
+        self.feed.peer(peer).map_or(Vendor::CYCLONE, |peer| Vendor::of(&peer.guid))
     }
 
     fn changed(&self, mut state: MutexGuard<'_, State>) {

@@ -1,5 +1,7 @@
 //! Implementations of DDS.
 
+use std::time::Duration;
+
 use crate::cyclone::Guid;
 
 /// Implementation of DDS. The first two bytes of every id identify it.
@@ -9,6 +11,12 @@ pub(crate) struct Vendor([u8; 2]);
 impl Vendor {
     pub(crate) const CYCLONE: Self = Self([1, 16]);
     const FAST: Self = Self([1, 15]);
+
+    /// Returns the time after which a reader that was matched and has not answered counts as listening. Cyclone DDS always answers,
+    /// if late when its process gets no processor time. Some other implementations never do.
+    pub(crate) fn patience(self) -> Duration {
+        if self == Self::CYCLONE { Duration::from_secs(10) } else { Duration::from_secs(1) }
+    }
 
     pub(crate) const fn of(id: &Guid) -> Self {
         Self([id[0], id[1]])
