@@ -12,6 +12,7 @@ use crate::analyze;
 use crate::deploy;
 use crate::doctor;
 use crate::simulate;
+use crate::trace;
 
 /// Exit code of a run that failed.
 const EXIT_FAILED: u8 = 1;
@@ -29,6 +30,7 @@ Examples:
   rospin simulate FILE                    a scenario of your own in virtual time
   rospin analyze FILE                     whether every deadline of it holds, and what to change if not
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
+  rospin trace record COMMAND             what a program's executors do, for `rospin trace report`
   rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
 
@@ -55,6 +57,7 @@ fn command() -> Command {
         analyze::command(),
         deploy::command(),
         doctor::command(),
+        trace::command(),
     ])
 }
 
@@ -62,11 +65,15 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
-        Some((lab::NAME, matches)) => lab::run(matches, out),
+        Some((lab::NAME, matches)) => {
+            trace::record_from_env()?;
+            lab::run(matches, out)
+        }
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
         Some((analyze::NAME, matches)) => analyze::run(matches, out),
         Some((deploy::NAME, matches)) => deploy::run(matches, out),
         Some((doctor::NAME, matches)) => doctor::run(matches, out),
+        Some((trace::NAME, matches)) => trace::run(matches, out),
         _ => run_default(out),
     }
 }

@@ -10,6 +10,7 @@ mod deploy;
 mod doctor;
 mod scenario_file;
 mod simulate;
+mod trace;
 
 pub use command_line::main;
 

@@ -26,6 +26,12 @@ macro_rules! generational_id {
                 self.index as usize
             }
 
+            /// Returns slot and generation as one number, which is unique within the scheduler.
+            #[must_use]
+            pub const fn to_bits(self) -> u64 {
+                self.generation as u64 * (1 << 32) + self.index as u64
+            }
+
             pub(crate) const fn generation(self) -> u32 {
                 self.generation
             }
@@ -102,6 +108,12 @@ impl<T> Slots<T> {
         *current = current.wrapping_add(1);
         self.free.push(index);
         Some(value)
+    }
+
+    /// Returns the indices and generations of all values.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (usize, u32)> {
+        let used = self.entries.iter().enumerate().filter(|(_, (_, slot))| slot.is_some());
+        used.map(|(index, (generation, _))| (index, *generation))
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {

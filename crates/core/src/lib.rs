@@ -37,6 +37,7 @@ mod heap;
 mod id;
 mod os;
 pub mod policy;
+pub mod recording;
 mod scheduler;
 mod time;
 mod timer;

@@ -35,6 +35,11 @@ pub trait Trace: Send {
     /// Records an event that happened at `now`. For [`Released`](TraceEvent::Released) and
     /// [`Antedated`](TraceEvent::Antedated), `now` is the release itself, which may be before the previous event.
     fn record(&mut self, now: Instant, event: TraceEvent);
+
+    /// Returns the trace that this one passes its events on to, if it stands before another one.
+    fn into_inner(self: Box<Self>) -> Option<Box<dyn Trace>> {
+        None
+    }
 }
 
 impl<F: FnMut(Instant, TraceEvent) + Send> Trace for F {

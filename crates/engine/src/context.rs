@@ -16,6 +16,7 @@ use crate::deployed::{DeployError, Deployed};
 use crate::foreign::{self, ForeignList};
 use crate::incident::{Incident, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters};
+use crate::recorder::{Recorder, Scribe};
 use crate::registry::Registry;
 use crate::ros_time::RosTime;
 use crate::runtime::Runtime;
@@ -30,6 +31,7 @@ pub struct ContextOptions {
     runtime: Runtime,
     deployment: Option<Deployment>,
     template: Option<PathBuf>,
+    recorder: Recorder,
 }
 
 impl Default for ContextOptions {
@@ -49,6 +51,7 @@ impl ContextOptions {
             runtime: Runtime::default(),
             deployment: None,
             template: None,
+            recorder: Recorder::of_process(),
         }
     }
 
@@ -112,6 +115,13 @@ impl ContextOptions {
         self
     }
 
+    /// Sets the recorder of what the context's executors do, in place of [the process's](Recorder::of_process).
+    #[must_use]
+    pub fn recorder(mut self, recorder: Recorder) -> Self {
+        self.recorder = recorder;
+        self
+    }
+
     /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, or an item that could not be
     /// taken from its source. It runs on executor threads, and should not block.
     #[must_use]
@@ -149,6 +159,7 @@ pub struct Context(Arc<Inner>);
 
 struct Inner {
     clock: Clock,
+    scribe: Scribe,
     priorities: PriorityMap,
     report: Reporter,
     runtime: Runtime,
@@ -167,9 +178,11 @@ impl Context {
     /// Creates a context. It shares nothing with other contexts.
     #[must_use]
     pub fn new(options: ContextOptions) -> Self {
-        let ContextOptions { clock, priorities, report, runtime, deployment, template } = options;
+        let ContextOptions { clock, priorities, report, runtime, deployment, template, recorder } = options;
+        let scribe = Scribe::new(recorder, clock.clone());
         Self(Arc::new(Inner {
             clock,
+            scribe,
             priorities,
             report,
             runtime,
@@ -263,7 +276,17 @@ impl Context {
     }
 
     pub(crate) fn open_counters(&self, entity: &str, retire_as: &str) -> Arc<LossCounters> {
-        self.0.ledger.open(entity, retire_as)
+        self.0.ledger.open(entity, retire_as, &self.0.scribe)
+    }
+
+    /// Returns the recorder of what the context's executors do.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        &self.0.scribe.recorder
+    }
+
+    pub(crate) fn scribe(&self) -> &Scribe {
+        &self.0.scribe
     }
 
     pub(crate) fn priority_of(&self, entity: &str) -> Option<Priority> {
@@ -315,6 +338,15 @@ impl Context {
 
     pub(crate) fn services(&self) -> &Arc<Registry> {
         &self.0.services
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // A program that ends leaves a recording that is complete.
+        if self.scribe.recorder.is_on() {
+            self.scribe.recorder.flush();
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl Context {
                     );
                 }
                 let trace = options.trace;
-                companion.handle().core.submit(|state| state.scheduler.set_trace(trace));
+                companion.handle().core.set_trace(trace);
                 companion
             }
             None => Solo::new(deployed.adjust(options), self),

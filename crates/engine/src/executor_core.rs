@@ -6,8 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rospin_core::trace::Trace;
+
 use crate::changes::{CHANGES_A_STEP, Changes, Ticket};
 use crate::incident::contain;
+use crate::recorder::Recorded;
 use crate::shared::Shared;
 use crate::state::State;
 
@@ -17,14 +20,15 @@ const LOOKS_AT_THE_END: usize = 16;
 /// An executor: the part that any thread may touch, its state, and the changes to the state that are still to be made.
 pub(crate) struct ExecutorCore {
     pub(crate) shared: Arc<Shared>,
+    threads: u16,
     changes: Changes<State>,
     /// Locked by `spin` from beginning to end; its threads share the guard among them.
     state: Mutex<State>,
 }
 
 impl ExecutorCore {
-    pub(crate) fn new(shared: Arc<Shared>, state: State) -> Self {
-        Self { shared, changes: Changes::new(), state: Mutex::new(state) }
+    pub(crate) fn new(shared: Arc<Shared>, state: State, threads: u16) -> Self {
+        Self { shared, threads, changes: Changes::new(), state: Mutex::new(state) }
     }
 
     /// Has `change` made as soon as possible: now if nothing spins, else between two callbacks.
@@ -46,6 +50,12 @@ impl ExecutorCore {
         self.shared.poke();
         self.settle();
         Some(ticket)
+    }
+
+    /// Sets the trace that the user wants.
+    pub(crate) fn set_trace(&self, trace: Option<Box<dyn Trace>>) {
+        let (shared, threads) = (Arc::clone(&self.shared), self.threads);
+        self.submit(move |state| state.set_users_trace(&shared, threads, trace));
     }
 
     /// Takes back a change that was submitted; returns true if that was in time.
@@ -156,6 +166,13 @@ impl ExecutorCore {
         self.shared.sleeps.close();
         let contents = self.lock_state().take_contents();
         contents.deal_with(&self.shared);
+    }
+}
+
+impl Recorded for ExecutorCore {
+    fn recorder_switched(&self) {
+        let (shared, threads) = (Arc::clone(&self.shared), self.threads);
+        self.submit(move |state| state.follow_recorder(&shared, threads));
     }
 }
 

@@ -70,7 +70,7 @@ impl GroupCore {
 
     /// Returns a reporter for errors of an entity's callback.
     pub(crate) fn failures(&self, entity: &str) -> Failures {
-        Failures::new(self.context.reporter(), &self.executor.shared.name, &self.name, entity)
+        Failures::new(self.context.reporter(), &self.executor.shared, &self.name, entity)
     }
 
     /// Returns the queue depth that the deployment file has for the entity, if it has one.

@@ -1,5 +1,9 @@
 //! Incidents: panics and errors of callbacks and sources, and the reactions of their groups.
 
+use rospin_core::recording::Event;
+
+use crate::recorder::Scribe;
+use crate::shared::Shared;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,6 +48,17 @@ pub enum IncidentKind {
     Failed(String),
 }
 
+impl IncidentKind {
+    /// Returns the place of the kind among [`INCIDENTS`](rospin_core::recording::INCIDENTS).
+    pub(crate) const fn index(&self) -> u8 {
+        match self {
+            Self::Panicked(_) => 0,
+            Self::TakeFailed(_) => 1,
+            Self::Failed(_) => 2,
+        }
+    }
+}
+
 impl fmt::Display for Incident {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { executor, group, entity, kind } = self;
@@ -68,20 +83,28 @@ pub(crate) fn log_incident(incident: &Incident) {
 #[derive(Clone)]
 pub struct Failures {
     report: Reporter,
+    scribe: Scribe,
+    /// The number of the executor in recordings.
+    executor: u16,
     /// The names of the executor, the group and the entity.
     of: Arc<(String, String, String)>,
 }
 
 impl Failures {
-    pub(crate) fn new(report: Reporter, executor: &str, group: &str, entity: &str) -> Self {
-        Self { report, of: Arc::new((executor.to_owned(), group.to_owned(), entity.to_owned())) }
+    pub(crate) fn new(report: Reporter, executor: &Shared, group: &str, entity: &str) -> Self {
+        let of = Arc::new((executor.name.clone(), group.to_owned(), entity.to_owned()));
+        Self { report, scribe: executor.scribe.clone(), executor: executor.number, of }
     }
 
     /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that
     /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given.
     pub fn report(&self, reason: impl fmt::Display) {
         let (executor, group, entity) = (*self.of).clone();
-        (self.report)(&Incident { executor, group, entity, kind: IncidentKind::Failed(reason.to_string()) });
+        let kind = IncidentKind::Failed(reason.to_string());
+        let index = kind.index();
+        // The callback that the calling thread runs.
+        self.scribe.note(|| Event::Incident { executor: self.executor, entity: u64::MAX, kind: index });
+        (self.report)(&Incident { executor, group, entity, kind });
     }
 }
 

@@ -65,6 +65,7 @@ mod membership;
 mod options;
 pub mod os;
 mod queue;
+mod recorder;
 mod reentrant;
 mod registry;
 mod request_queue;
@@ -92,7 +93,7 @@ mod work;
 
 pub use rospin_core::{
     Activation, Chain, ChainError, ClockKind, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind,
-    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, trace,
+    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, recording, trace,
 };
 
 pub use rospin_scenario::FileError;
@@ -117,6 +118,7 @@ pub use loss::{Loss, LossCause};
 pub use loss_watch::LossWatch;
 pub use options::{EntityOptions, GroupOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 pub use queue::Queue;
+pub use recorder::{RecordError, Recorder};
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
 pub use request_queue::RequestQueue;

@@ -1,6 +1,9 @@
 //! Counts of lost items, by entity and cause. Nothing is dropped without being counted here.
 
+use rospin_core::recording::Event;
+
 use crate::os::Process;
+use crate::recorder::{Scribe, fresh_number};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashMap};
@@ -87,8 +90,9 @@ pub(crate) struct LossCounters {
     entity: String,
     /// The name under which the entity's losses are kept after the entity is gone.
     retire_as: String,
-    /// The number of these counters in the ledger.
-    number: u64,
+    /// The number of these counters, which is unique in the process.
+    pub(crate) number: u64,
+    scribe: Scribe,
     counts: Counts,
     /// True while there are `watchers`. It is read without their lock.
     is_watched: AtomicBool,
@@ -110,6 +114,13 @@ impl LossCounters {
     #[cold]
     #[inline(never)]
     pub(crate) fn add(&self, cause: LossCause, count: u64) {
+        if count > 0 {
+            self.scribe.note(|| Event::Lost { account: self.number, cause: cause.index() as u8, count });
+        }
+        self.count(cause, count);
+    }
+
+    fn count(&self, cause: LossCause, count: u64) {
         // Either this thread sees the new watcher, or the watcher's first take sees the new count.
         self.counts[cause.index()].fetch_add(count, Ordering::SeqCst);
         if self.is_watched.load(Ordering::SeqCst) {
@@ -144,7 +155,7 @@ impl LossCounters {
     /// Moves all counts to other counters.
     pub(crate) fn move_to(&self, other: &Self) {
         for cause in LossCause::ALL {
-            other.add(cause, self.counts[cause.index()].swap(0, Ordering::Relaxed));
+            other.count(cause, self.counts[cause.index()].swap(0, Ordering::Relaxed));
         }
     }
 
@@ -182,23 +193,19 @@ pub(crate) struct Ledger {
 struct Book {
     /// The counters of entities that are not gone, by number, so that they are removed without a search.
     live: HashMap<u64, Weak<LossCounters>>,
-    numbers: u64,
     retired: BTreeMap<(String, LossCause), u64>,
 }
 
 impl Ledger {
     /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name of their
     /// own share one there, so that the ledger does not grow with every entity that comes and goes.
-    pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str) -> Arc<LossCounters> {
-        let number = {
-            let mut book = self.lock();
-            book.numbers += 1;
-            book.numbers
-        };
+    pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str, scribe: &Scribe) -> Arc<LossCounters> {
+        let number = fresh_number();
         let counters = Arc::new(LossCounters {
             entity: entity.to_owned(),
             retire_as: retire_as.to_owned(),
             number,
+            scribe: scribe.clone(),
             counts: Counts::default(),
             is_watched: AtomicBool::new(false),
             watchers: Mutex::default(),

@@ -14,6 +14,7 @@ use crate::lock_free::dial::Dial;
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
 use crate::os::{Process, ThreadSetup};
+use crate::recorder::Scribe;
 use crate::signal_box::SignalBox;
 use crate::sleep::sleeps::Sleeps;
 use crate::time_source::TimeListener;
@@ -36,6 +37,9 @@ pub(crate) struct Shared {
     /// The time for which idle threads look for work before they park.
     pub(crate) busy_poll: Duration,
     pub(crate) report: Reporter,
+    pub(crate) scribe: Scribe,
+    /// The number of the executor in recordings.
+    pub(crate) number: u16,
     process: Process,
     /// Tasks that sleep on the executor.
     pub(crate) sleeps: Sleeps,
@@ -51,7 +55,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(name: String, clock: Clock, report: Reporter, threads: ThreadSetup, busy_poll: Duration) -> Self {
+    pub(crate) fn new(
+        name: String,
+        (clock, scribe): (Clock, Scribe),
+        report: Reporter,
+        threads: ThreadSetup,
+        busy_poll: Duration,
+    ) -> Self {
         Self {
             name,
             times: Times::new(clock),
@@ -60,6 +70,8 @@ impl Shared {
             threads,
             busy_poll,
             report,
+            number: scribe.recorder.number_executor(),
+            scribe,
             process: Process::this(),
             sleeps: Sleeps::new(),
             has_jump_callbacks: AtomicBool::new(false),

@@ -11,6 +11,7 @@ use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{ExecutorOptions, SpinOptions};
 use crate::main_future::MainFuture;
 use crate::os::ThreadSetup;
+use crate::recorder::Recorded;
 use crate::shared::Shared;
 use crate::spin::{Spin, SpinEnd, SpinError};
 use crate::state::State;
@@ -45,10 +46,17 @@ impl Solo {
         let mut scheduler = Scheduler::new(policy);
         scheduler.set_trace(trace);
         let thread = ThreadSetup::new(thread);
-        let shared = Arc::new(Shared::new(name, context.clock().clone(), context.reporter(), thread, busy_poll));
+        let time = (context.clock().clone(), context.scribe().clone());
+        let shared = Arc::new(Shared::new(name, time, context.reporter(), thread, busy_poll));
         let listener: Arc<dyn TimeListener> = Arc::<Shared>::clone(&shared);
         context.clock().add_listener(&Arc::downgrade(&listener));
-        let core = Arc::new(ExecutorCore::new(shared, State::new(scheduler)));
+        let core = Arc::new(ExecutorCore::new(shared, State::new(scheduler), threads));
+        let recorded: Arc<dyn Recorded> = Arc::<ExecutorCore>::clone(&core);
+        let recorder = context.recorder();
+        recorder.enter(Arc::downgrade(&recorded));
+        if recorder.is_on() {
+            recorded.recorder_switched();
+        }
         let all = context.shared::<All>();
         let mut executors = all.0.lock();
         executors.retain(|executor| executor.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! Checks every interleaving of the five lock-free pieces, in every order that the memory model allows.
+//! Checks every interleaving of the six lock-free pieces, in every order that the memory model allows.
 //!
 //! `.ci/loom.sh` runs it. Each model was seen to fail for certain wrong versions of the code, which its text names.
 //!
@@ -15,6 +15,8 @@ mod lock_free;
 mod dial;
 #[path = "loom/inbox.rs"]
 mod inbox;
+#[path = "loom/log.rs"]
+mod log;
 #[path = "loom/mute.rs"]
 mod mute;
 #[path = "loom/parking.rs"]

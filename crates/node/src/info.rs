@@ -121,6 +121,17 @@ pub(crate) enum Way {
     Outside(Option<Publication>),
 }
 
+impl Way {
+    /// Returns the publisher and the number of the message among those of its publisher, as far as they are known.
+    pub(crate) const fn identity(&self) -> Option<(Gid, Option<u64>)> {
+        match self {
+            Self::Here(Some(Origin { publisher, number, .. })) => Some((*publisher, Some(*number))),
+            Self::Outside(Some(Publication { publisher, number, .. })) => Some((*publisher, *number)),
+            _ => None,
+        }
+    }
+}
+
 impl Packet {
     /// Returns a message that came through the middleware. The payload is a CDR header of four bytes and the encoded message.
     /// `publication` is `None` if the middleware knows nothing of it.

@@ -6,6 +6,7 @@ use std::io;
 use rospin_engine::{Context, ContextOptions, DeploymentError};
 use rospin_node::{Ros, RosArguments, RosArgumentsError};
 
+use crate::recording::{RecordingError, record_from_env};
 use crate::{console, signals};
 
 /// The environment variable that selects the middleware, as for every ROS 2 program.
@@ -76,6 +77,9 @@ pub enum InitError {
     /// A deployment file cannot be read, or is invalid.
     #[error(transparent)]
     Deployment(#[from] DeploymentError),
+    /// The program cannot be recorded as the environment asks for.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// `RMW_IMPLEMENTATION` has an unknown value.
     #[error(
         "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or in_process"
@@ -113,6 +117,7 @@ pub enum InitError {
 ///
 /// - Reads the [arguments for ROS](RosArguments), which rename nodes and set their parameters.
 /// - Writes log records to the console as rclcpp does, unless the program has a logger already.
+/// - Records what the executors do if `ROSPIN_TRACE` names a file, see [`record_from_env`].
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
 /// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with.
 /// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the process at once.
@@ -124,6 +129,7 @@ pub fn init() -> Result<Ros, InitError> {
     let arguments = RosArguments::from_env()?;
     // The console comes first, because the following steps may log.
     console::install(&arguments);
+    record_from_env()?;
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }
 

@@ -48,6 +48,7 @@
 mod console;
 mod init;
 pub mod prelude;
+mod recording;
 mod signals;
 pub mod testing;
 
@@ -58,8 +59,9 @@ pub use rospin_engine::{
     EntityOptions, EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId,
     GroupKind, GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause,
     ManualClock, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate, RateError,
-    ReentrantGroup, RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick,
-    TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy, trace,
+    RecordError, Recorder, ReentrantGroup, RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError,
+    SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy,
+    trace,
 };
 pub use rospin_msgs as msgs;
 pub use rospin_node::*;
@@ -68,6 +70,7 @@ pub use anyhow::{Error, Result};
 pub use init::{InitError, Middlewares, init, init_with};
 /// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
 pub use log;
+pub use recording::{RecordingError, record_from_env};
 
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
@@ -93,6 +96,8 @@ mod documents {
     struct Testing;
     #[doc = include_str!("../../../book/src/guide/message_filters.md")]
     struct MessageFilters;
+    #[doc = include_str!("../../../book/src/guide/tracing.md")]
+    struct Tracing;
     #[cfg(feature = "tf2")]
     #[doc = include_str!("../../../book/src/guide/tf2.md")]
     struct Tf2;

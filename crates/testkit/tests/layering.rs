@@ -46,6 +46,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-container",
             "rospin-msgs",
             "rospin-tf2",
+            "rospin-trace",
             "rospin-dds",
             "rospin-zenoh",
         ]),

@@ -6,11 +6,12 @@ mod ready;
 mod timers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
-use crate::group::Groups;
-use crate::id::{EntityId, Slots, ThreadIndex};
+use crate::group::{GroupKind, Groups};
+use crate::id::{EntityId, GroupId, Slots, ThreadIndex};
 use crate::policy::{Policy, View};
 use crate::time::Instant;
 use crate::timer::{ClockKind, TimerHeap};
@@ -109,6 +110,29 @@ impl Scheduler {
     /// Sets the trace that gets events from now on; `None` for no trace.
     pub fn set_trace(&mut self, trace: Option<Box<dyn Trace>>) {
         self.trace = trace;
+    }
+
+    /// Takes the trace out, so that another one can stand before it.
+    pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
+        self.trace.take()
+    }
+
+    /// Returns the entities that there are.
+    pub fn entities(&self) -> impl Iterator<Item = EntityId> {
+        self.entities.ids().map(|(index, generation)| EntityId::new(index, generation))
+    }
+
+    /// Returns the kind of a group; `None` if it was removed.
+    #[must_use]
+    pub fn group_kind(&self, group: GroupId) -> Option<GroupKind> {
+        self.groups.kind(group)
+    }
+
+    /// Returns the period of an entity that is a periodic timer.
+    #[must_use]
+    pub fn timer_period(&self, id: EntityId) -> Option<Duration> {
+        let entity = self.entities.get(id.index(), id.generation())?;
+        entity.timer.as_ref().and_then(|timer| timer.spec.period)
     }
 
     /// Returns the policy's name.

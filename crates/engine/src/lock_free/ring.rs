@@ -83,8 +83,9 @@ impl<P: OwningPointer> Shared<P> {
         &self.slots[ticket as usize & (self.slots.len() - 1)]
     }
 
-    /// Claims and returns the oldest message, if `worth_it` returns true for its number (the head).
-    fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<P> {
+    /// Claims and returns the oldest message with its number, if `worth_it` returns true for its number (the head).
+    #[inline]
+    fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<(P, u64)> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
             if !worth_it(head) {
@@ -94,7 +95,7 @@ impl<P: OwningPointer> Shared<P> {
             match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text). It
                 // is of the ring's kind, as `push` demands.
-                Ok(_) => return Some(unsafe { P::from_raw(message, self.kind) }),
+                Ok(_) => return Some((unsafe { P::from_raw(message, self.kind) }, head)),
                 Err(current) => head = current,
             }
         }
@@ -172,6 +173,11 @@ impl<P: OwningPointer> Producer<P> {
         displaced
     }
 
+    /// Returns how many messages were appended so far, which is the number of the next one.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.ring.tail.0.load(Ordering::Relaxed)
+    }
+
     /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
@@ -185,7 +191,7 @@ impl<P: OwningPointer> Producer<P> {
         }
         let displaced = self.ring.claim(|head| tail - head >= *depth);
         self.head_seen = head.0.load(Ordering::Acquire);
-        displaced
+        displaced.map(|(message, _)| message)
     }
 }
 
@@ -202,6 +208,11 @@ impl<P: OwningPointer> Consumer<P> {
 
     /// Takes the oldest message.
     pub(crate) fn pop(&self) -> Option<P> {
+        self.pop_numbered().map(|(message, _)| message)
+    }
+
+    /// Takes the oldest message, and returns its number, counted from 0.
+    pub(crate) fn pop_numbered(&self) -> Option<(P, u64)> {
         self.ring.claim(|head| self.has(head))
     }
 

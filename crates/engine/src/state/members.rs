@@ -105,6 +105,9 @@ impl State {
         let slot = EntitySlot { id, slots, losses, closing: false, signals, membership, timer };
         slot.note_due(&self.scheduler);
         put(&mut self.entities, id.index(), slot);
+        if executor.scribe.recorder.is_on() {
+            self.define_entity(executor, id);
+        }
         self.release_pending(id, pending, executor.now());
     }
 

@@ -5,11 +5,13 @@
 
 mod leftovers;
 mod members;
+mod recorded;
 mod time;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use rospin_core::recording::Event;
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
 
@@ -134,6 +136,8 @@ pub(crate) struct State {
     /// The parked thread that wakes when a timer is due, and that due time.
     pub(crate) watch: Option<(ThreadIndex, Instant)>,
     ros: RosView,
+    /// True if a tap of the recorder stands before the scheduler's trace.
+    tapped: bool,
 }
 
 impl State {
@@ -151,6 +155,7 @@ impl State {
             parked: 0,
             watch: None,
             ros: RosView::new(),
+            tapped: false,
         }
     }
 
@@ -355,6 +360,11 @@ impl State {
                 }
             }
         }
+        executor.scribe.note(|| Event::Incident {
+            executor: executor.number,
+            entity: activation.entity.to_bits(),
+            kind: incident.kind.index(),
+        });
         self.leftovers.incidents.push(incident);
         is_removed
     }

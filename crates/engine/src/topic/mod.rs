@@ -64,6 +64,8 @@ struct TopicState {
 /// The topic's end of a subscription's queue.
 struct Queue {
     id: u64,
+    /// The number of the queue in recordings.
+    number: u64,
     demands: Guarantees,
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rospin_core::Instant;
+use rospin_core::recording::Event;
 use smallvec::SmallVec;
 
 use super::room::{INLINE, Room};
@@ -16,6 +17,7 @@ use crate::guarantees::Guarantees;
 use crate::lock_free::mute::published;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
+use crate::recorder::Scribe;
 use crate::sync::atomic::Ordering;
 
 /// The error of [`Publisher::try_publish`] if no subscription got the message. It returns the message.
@@ -123,6 +125,7 @@ pub struct Publisher<T: Send + Sync + 'static> {
 struct AnyPublisher {
     topic: Arc<Topic>,
     clock: Clock,
+    scribe: Scribe,
     history: Option<u64>,
     promises: Guarantees,
 }
@@ -222,7 +225,8 @@ impl AnyPublisher {
         drop(state);
         drop(room);
         topic.wake_waiters();
-        Ok(Self { topic, clock: context.clock().clone(), history, promises })
+        let (clock, scribe) = (context.clock().clone(), context.scribe().clone());
+        Ok(Self { topic, clock, scribe, history, promises })
     }
 
     fn kept(&self) -> Vec<AnyMessage> {
@@ -269,7 +273,12 @@ impl AnyPublisher {
         if let Some(id) = self.history {
             displaced.extend(state.remember(id, message.clone()));
         }
-        let delivery = state.push(message, stamp, self.promises, displaced);
+        let (scribe, promises) = (&self.scribe, self.promises);
+        let delivery = if scribe.recorder.is_on() {
+            state.push_recorded(message, (stamp, scribe), promises, displaced)
+        } else {
+            state.push::<false>(message, (stamp, scribe), promises, displaced)
+        };
         published();
         let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
         // Alarms are raised without the lock, since waking is a system call.
@@ -278,12 +287,25 @@ impl AnyPublisher {
 }
 
 impl TopicState {
-    /// Appends the message to every queue that demands no more than its publisher promises.
-    #[inline]
-    fn push(
+    /// Appends the message as [`push`](Self::push) does, and records it.
+    #[cold]
+    #[inline(never)]
+    fn push_recorded(
         &mut self,
         message: AnyMessage,
-        stamp: Instant,
+        stamp: (Instant, &Scribe),
+        promises: Guarantees,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> Delivery {
+        self.push::<true>(message, stamp, promises, displaced)
+    }
+
+    /// Appends the message to every queue that demands no more than its publisher promises.
+    #[inline]
+    fn push<const IS_RECORDED: bool>(
+        &mut self,
+        message: AnyMessage,
+        (stamp, scribe): (Instant, &Scribe),
         promises: Guarantees,
         displaced: &mut SmallVec<[AnyMessage; INLINE]>,
     ) -> Delivery {
@@ -294,7 +316,12 @@ impl TopicState {
             return Delivery::default();
         };
         let mut push = |queue: &mut Queue, message| {
-            if let Some(oldest) = queue.producer.push(message, stamp.as_nanos()) {
+            let oldest = queue.producer.push(message, stamp.as_nanos());
+            if IS_RECORDED {
+                let ticket = queue.producer.pushed() - 1;
+                scribe.note_at(stamp, Event::Queued { queue: queue.number, ticket, displaced: oldest.is_some() });
+            }
+            if let Some(oldest) = oldest {
                 queue.losses.add(LossCause::QueueFull, 1);
                 displaced.push(oldest);
             }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use rospin_core::Instant;
+use rospin_core::recording::Event;
 
 use super::{Alarm, AnyMessage, MessageType, Queue, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
+use crate::recorder::{Scribe, fresh_number};
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::sync::atomic::Ordering;
 
@@ -28,6 +30,9 @@ pub(crate) struct AnySource {
     id: u64,
     consumer: Consumer<AnyMessage>,
     losses: Arc<LossCounters>,
+    /// The number of the queue in recordings.
+    number: u64,
+    scribe: Scribe,
 }
 
 impl<T: Send + Sync + 'static> TopicSource<T> {
@@ -68,6 +73,7 @@ impl AnySource {
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
         let demands = options.demands;
+        let number = fresh_number();
         let (mut producer, consumer) = ring(options.depth, message_type);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, options.transient_local.then_some(demands));
@@ -83,13 +89,15 @@ impl AnySource {
                 drop(producer.push(message.clone(), now));
             }
         }
-        let queue = Queue { id, demands, producer, alarm: None, losses: Arc::clone(&losses) };
+        let queue = Queue { id, number, demands, producer, alarm: None, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);
         drop(room);
         topic.wake_waiters();
-        Ok(Self { topic, id, consumer, losses })
+        let scribe = context.scribe().clone();
+        scribe.recorder.add_queue(number, losses.number, &topic.name, options.depth);
+        Ok(Self { topic, id, consumer, losses, number, scribe })
     }
 
     /// Returns a function that ends the subscription at once, although its callback may still be running.
@@ -104,8 +112,17 @@ impl AnySource {
     }
 
     /// Takes the oldest message.
+    #[inline]
     fn pop(&self) -> Option<AnyMessage> {
-        self.consumer.pop()
+        if self.scribe.recorder.is_on() { self.pop_recorded() } else { self.consumer.pop() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_recorded(&self) -> Option<AnyMessage> {
+        let (message, ticket) = self.consumer.pop_numbered()?;
+        self.scribe.note(|| Event::Taken { queue: self.number, ticket });
+        Some(message)
     }
 
     /// Returns true if there is nothing to take at this moment.
@@ -135,6 +152,7 @@ impl AnySource {
             queue.losses = Arc::clone(&losses);
         }
         drop(state);
+        self.scribe.recorder.move_queue(self.number, losses.number);
         self.losses = losses;
     }
 
@@ -201,6 +219,7 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
 impl Drop for AnySource {
     fn drop(&mut self) {
         self.topic.unsubscribe(self.id);
+        self.scribe.recorder.remove_queue(self.number);
         let lost = std::iter::from_fn(|| self.consumer.pop()).count();
         self.losses.add(LossCause::EntityDropped, lost as u64);
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rospin_engine::{
     Clock, Closer, Context, Guarantees, Instant, Notifier, Pending, Published, Publisher, PublisherOptions, Queue,
-    Source, SubscriptionOptions, TakeError,
+    Recorder, Source, SubscriptionOptions, TakeError,
 };
 
 use super::encoded::CountedQueue;
@@ -56,6 +56,15 @@ pub(super) struct HerePublisher<M: Send + Sync + 'static> {
     /// The number of the last message.
     last: AtomicU64,
     clock: Clock,
+    recorder: Recorder,
+    /// The number of the publisher in the recorder.
+    recorded: u64,
+}
+
+impl<M: Send + Sync + 'static> Drop for HerePublisher<M> {
+    fn drop(&mut self) {
+        self.recorder.remove_publisher(self.recorded);
+    }
 }
 
 impl<M: Send + Sync + 'static> HerePublisher<M> {
@@ -70,7 +79,10 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         let options = |topic| publisher_options(topics, topic, promises, qos);
         let plain = context.create_publisher(options(address.engine_name())).map_err(refused)?;
         let with_origins = create_publisher(context, options(name_with_origins(address)))?;
-        Ok(Self { plain, with_origins, is_latched, gid, last: AtomicU64::new(0), clock: context.clock().clone() })
+        let recorder = context.recorder().clone();
+        let recorded = recorder.add_publisher(gid.to_bytes(), address.name());
+        let (last, clock) = (AtomicU64::new(0), context.clock().clone());
+        Ok(Self { plain, with_origins, is_latched, gid, last, clock, recorder, recorded })
     }
 
     /// Returns true if it keeps messages for late subscriptions.
@@ -86,7 +98,9 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
 
     /// Returns the number of the next message. Middlewares that number messages count in the same way.
     pub(super) fn next_number(&self) -> u64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        self.recorder.sent(|| self.clock.now(), self.gid.to_bytes(), number);
+        number
     }
 
     /// Returns the time on the steady clock.

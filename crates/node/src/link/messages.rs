@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Source, TakeError};
+use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Recorder, Source, TakeError};
 
 use super::contain;
 use super::encoded::{Encoded, EncodedQueue};
@@ -32,6 +32,7 @@ pub(crate) struct Messages<D: Decode> {
     here: HereQueue<D::Message>,
     encoded: EncodedQueue,
     clock: Clock,
+    recorder: Recorder,
     /// The time of creation on the steady clock. Messages that publishers had kept for this subscription arrived then.
     created: Instant,
 }
@@ -59,7 +60,19 @@ impl<D: Decode> Messages<D> {
         let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
         let Encoded { end, reader, queue, matches } =
             Encoded::subscribe(topics, subscribe, (address, qos), clock.clone(), events)?;
-        Ok((Self { decode, end, _outside: reader, here, encoded: queue, clock, created }, matches))
+        Ok((
+            Self {
+                decode,
+                end,
+                _outside: reader,
+                here,
+                encoded: queue,
+                clock,
+                recorder: context.recorder().clone(),
+                created,
+            },
+            matches,
+        ))
     }
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
@@ -84,6 +97,9 @@ impl<D: Decode> Messages<D> {
             packet = self.encoded.pop(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
+        if let Some((publisher, number)) = packet.way().identity() {
+            self.recorder.received(|| self.clock.now(), publisher.to_bytes(), number.unwrap_or(0));
+        }
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;
         Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival }))
     }

@@ -1,0 +1,288 @@
+//! What a recording says, as rows of tables and pictures. The report in the terminal and the one in HTML show the same.
+
+use std::collections::BTreeMap;
+
+use rospin_report::page::columns;
+use rospin_report::text_table::Side;
+use rospin_report::timeline::{self, Bar, Row, Timeline};
+use rospin_trace::Model;
+use rospin_trace::blame::{Blame, Reason, Share};
+use rospin_trace::chains::{Chain, chains};
+use rospin_trace::figures::Figures;
+
+/// The largest number of rows of a table of chains.
+const CHAINS: usize = 30;
+/// The largest number of callbacks that are told for each reason.
+const SHARES: usize = 3;
+
+/// A table with a title and a sentence.
+pub(super) struct Table {
+    pub(super) title: &'static str,
+    pub(super) sentence: &'static str,
+    pub(super) header: Vec<(&'static str, Side)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// An activation that went badly, with a picture of it.
+pub(super) struct Worst {
+    pub(super) text: String,
+    pub(super) timeline: Timeline,
+}
+
+/// Everything that a report says.
+pub(super) struct Facts {
+    pub(super) summary: Vec<String>,
+    pub(super) tables: Vec<Table>,
+    pub(super) worst: Vec<Worst>,
+}
+
+/// Returns nanoseconds as milliseconds.
+fn ms(ns: u64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+fn mean(figures: &Figures) -> String {
+    format!("{:.3}", figures.mean_ns / 1e6)
+}
+
+/// Returns what the model says, with the `worst` activations that went worst, of one callback if it is named.
+pub(super) fn facts(model: &Model, faults: &[String], worst: usize, callback: Option<usize>) -> Facts {
+    let blame = Blame::new(model);
+    let labels: Vec<String> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();
+    let all = chains(model);
+    let mut tables = vec![callbacks(model, &labels), waits(model, &blame, &labels)];
+    tables.extend(chain_table(model, &all, &labels));
+    tables.extend(losses(model, &labels));
+    Facts { summary: summary(model, faults), tables, worst: worst_of(model, &blame, &labels, worst, callback) }
+}
+
+fn summary(model: &Model, faults: &[String]) -> Vec<String> {
+    let seconds = (model.span.1 - model.span.0) as f64 / 1e9;
+    let missing = match model.dropped {
+        0 => "none is missing".to_owned(),
+        dropped => format!("{dropped} more are missing, because buffers were full: record with a larger --buffer"),
+    };
+    let mut lines =
+        vec![format!("{} events of {} processes in {seconds:.3} s; {missing}.", model.events, model.processes.len(),)];
+    let late = model.activations.iter().filter(|activation| activation.is_late()).count();
+    let lost: u64 = model.losses.iter().map(|loss| loss.count).sum();
+    let overruns: u64 = model.callbacks.iter().map(|callback| callback.overruns).sum();
+    lines.push(format!(
+        "{} activations: {late} missed their deadline. {lost} items lost, {overruns} due times of timers skipped, {} incidents.",
+        model.activations.len(),
+        model.incidents.len(),
+    ));
+    lines.extend(faults.iter().map(|fault| format!("Damaged: {fault}")));
+    lines
+}
+
+fn callbacks(model: &Model, labels: &[String]) -> Table {
+    let has_stalls = model.activations.iter().any(|activation| activation.stalled_ns().is_some());
+    let mut header = columns([
+        "callback",
+        "kind",
+        "count",
+        "execution mean",
+        "p99",
+        "max",
+        "waiting mean",
+        "p99",
+        "max",
+        "response min",
+        "mean",
+        "p99",
+        "max",
+        "jitter",
+        "late",
+    ]);
+    header.extend(has_stalls.then_some(("not scheduled", Side::Right)));
+    header[1].1 = Side::Left;
+    let mut rows = Vec::new();
+    for (number, callback) in model.callbacks.iter().enumerate() {
+        let ended =
+            || callback.activations.iter().map(|place| &model.activations[*place]).filter(|of| of.end_ns.is_some());
+        let (Some(execution), Some(waiting), Some(response)) = (
+            Figures::of(ended().map(|of| of.execution_ns())),
+            Figures::of(ended().map(|of| of.waiting_ns())),
+            Figures::of(ended().filter_map(|of| of.response_ns())),
+        ) else {
+            continue;
+        };
+        let mut row = vec![labels[number].clone(), callback.kind.to_string(), execution.count.to_string()];
+        for figures in [&execution, &waiting] {
+            row.extend([mean(figures), ms(figures.p99_ns), ms(figures.max_ns)]);
+        }
+        row.extend([ms(response.min_ns), mean(&response), ms(response.p99_ns), ms(response.max_ns)]);
+        row.push(ms(response.jitter_ns()));
+        row.push(ended().filter(|of| of.is_late()).count().to_string());
+        row.extend(has_stalls.then(|| ms(ended().filter_map(|of| of.stalled_ns()).sum())));
+        rows.push(row);
+    }
+    Table {
+        title: "Callbacks",
+        sentence: "Times in milliseconds. Waiting is from release to start, response from release to end, jitter the longest less \
+                   the shortest response.",
+        header,
+        rows,
+    }
+}
+
+fn waits(model: &Model, blame: &Blame<'_>, labels: &[String]) -> Table {
+    let mut rows = Vec::new();
+    for (number, callback) in model.callbacks.iter().enumerate() {
+        let mut total: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
+        for share in callback.activations.iter().flat_map(|place| blame.of(*place)) {
+            *total.entry((share.reason, share.callback)).or_default() += share.ns;
+        }
+        let sum: u64 = total.values().sum();
+        if sum == 0 {
+            continue;
+        }
+        let mut shares: Vec<Share> =
+            total.into_iter().map(|((reason, callback), ns)| Share { reason, callback, ns }).collect();
+        shares.sort_by_key(|share| std::cmp::Reverse(share.ns));
+        rows.push((sum, vec![labels[number].clone(), ms(sum), told(&shares, sum, labels)]));
+    }
+    rows.sort_by_key(|(sum, _)| std::cmp::Reverse(*sum));
+    let mut header = columns(["callback", "waited", "for"]);
+    header[2].1 = Side::Left;
+    Table {
+        title: "What activations waited for",
+        sentence: "Milliseconds in total, and the callbacks that ran meanwhile.",
+        header,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+/// Returns the reasons in words, the largest first, each with the callbacks that ran longest meanwhile.
+fn told(shares: &[Share], sum: u64, labels: &[String]) -> String {
+    let percent = |ns: u64| format!("{:.0} %", 100.0 * ns as f64 / sum.max(1) as f64);
+    let mut reasons: BTreeMap<Reason, (u64, Vec<String>)> = BTreeMap::new();
+    for share in shares {
+        let (ns, who) = reasons.entry(share.reason).or_default();
+        *ns += share.ns;
+        if let Some(callback) = share.callback.filter(|_| who.len() < SHARES) {
+            who.push(format!("{} {}", labels[callback], percent(share.ns)));
+        }
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
+    let told = reasons.iter().map(|(reason, (ns, who))| {
+        let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
+        format!("{} {}{who}", percent(*ns), reason.as_str())
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn chain_table(model: &Model, chains: &[Chain], labels: &[String]) -> Option<Table> {
+    let mut by_count: Vec<&Chain> = chains.iter().collect();
+    by_count.sort_by_key(|chain| std::cmp::Reverse(chain.runs.len()));
+    let row = |chain: &&Chain| {
+        let latency = Figures::of(chain.latencies_ns(model))?;
+        let names: Vec<&str> = chain.callbacks.iter().map(|callback| labels[*callback].as_str()).collect();
+        Some(vec![
+            names.join(" > "),
+            latency.count.to_string(),
+            ms(latency.min_ns),
+            mean(&latency),
+            ms(latency.p99_ns),
+            ms(latency.max_ns),
+            ms(latency.jitter_ns()),
+        ])
+    };
+    let rows: Vec<_> = by_count.iter().filter_map(row).take(CHAINS).collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "Chains",
+        sentence: "Messages followed from callback to callback: milliseconds from the first release to the last end.",
+        header: columns(["chain", "count", "latency min", "mean", "p99", "max", "jitter"]),
+        rows,
+    })
+}
+
+fn losses(model: &Model, labels: &[String]) -> Option<Table> {
+    let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for loss in &model.losses {
+        let of = loss.callback.map_or_else(|| loss.topic.clone(), |callback| labels[callback].clone());
+        *counts.entry((of, loss.cause)).or_default() += loss.count;
+    }
+    for (number, callback) in model.callbacks.iter().enumerate().filter(|(_, callback)| callback.overruns > 0) {
+        counts.insert((labels[number].clone(), "timer overrun"), callback.overruns);
+    }
+    let mut header = columns(["of", "cause", "count"]);
+    header[1].1 = Side::Left;
+    let rows: Vec<_> =
+        counts.into_iter().map(|((of, cause), count)| vec![of, cause.to_owned(), count.to_string()]).collect();
+    (!rows.is_empty()).then_some(Table { title: "Losses", sentence: "Items that no callback got.", header, rows })
+}
+
+fn worst_of(model: &Model, blame: &Blame<'_>, labels: &[String], count: usize, only: Option<usize>) -> Vec<Worst> {
+    let mut places: Vec<usize> = (0..model.activations.len())
+        .filter(|place| model.activations[*place].end_ns.is_some())
+        .filter(|place| only.is_none_or(|only| model.activations[*place].callback == only))
+        .collect();
+    // Late ones first, by how late they are; then by how long they waited.
+    places.sort_by_key(|place| {
+        let of = &model.activations[*place];
+        let lateness = of.end_ns.zip(of.deadline_ns).map_or(0, |(end, deadline)| end.saturating_sub(deadline));
+        std::cmp::Reverse((lateness, of.waiting_ns()))
+    });
+    places.into_iter().take(count).map(|place| worst(model, blame, labels, place)).collect()
+}
+
+fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> Worst {
+    let of = &model.activations[place];
+    let callback = &model.callbacks[of.callback];
+    let mut text = format!(
+        "{} at {:.3} s: response {} ms, of which it waited {} ms",
+        labels[of.callback],
+        of.release_ns.saturating_sub(model.span.0) as f64 / 1e9,
+        ms(of.response_ns().unwrap_or(0)),
+        ms(of.waiting_ns()),
+    );
+    if let (true, Some(end), Some(deadline)) = (of.is_late(), of.end_ns, of.deadline_ns) {
+        text += &format!("; {} ms after its deadline", ms(end - deadline));
+    }
+    let shares = blame.of(place);
+    if of.waiting_ns() > 0 && !shares.is_empty() {
+        text += &format!(". It waited for {}", told(&shares, of.waiting_ns(), labels));
+    }
+    Worst { text: text + ".", timeline: picture(model, blame, labels, (place, callback.executor)) }
+}
+
+/// Returns the activation in the first row, and below it the threads of its executor at that time.
+fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor): (usize, usize)) -> Timeline {
+    let of = &model.activations[place];
+    let (release, end) = (of.release_ns, of.end_ns.unwrap_or_else(|| of.start_ns()));
+    let margin = (end - release.min(end)) / 10 + 1;
+    let (from, to) = (release.saturating_sub(margin), end + margin);
+    let bar = |release: u64, start: u64, end: u64, name: Option<String>| Bar {
+        activation: timeline::Activation {
+            callback: 0,
+            thread: None,
+            release_ns: release.saturating_sub(from),
+            start_ns: start.saturating_sub(from),
+            end_ns: end.min(to).saturating_sub(from),
+        },
+        name,
+    };
+    let own = of.segments.iter().map(|segment| bar(segment.release_ns, segment.start_ns, segment.end_ns, None));
+    let mut rows = vec![Row {
+        label: labels[of.callback].clone(),
+        kind: Some(model.callbacks[of.callback].kind),
+        bars: own.collect(),
+    }];
+    let mut threads: BTreeMap<usize, Vec<Bar>> = BTreeMap::new();
+    for (start, end, other) in blame.overlapping(executor, from, to) {
+        let running = &model.activations[other];
+        let segment = running.segments.iter().find(|segment| segment.start_ns == start);
+        let Some(thread) = segment.map(|segment| segment.thread) else { continue };
+        let start = start.max(from);
+        threads.entry(thread).or_default().push(bar(start, start, end, Some(labels[running.callback].clone())));
+    }
+    rows.extend(threads.into_iter().map(|(thread, bars)| Row {
+        label: model.threads[thread].name.clone(),
+        kind: None,
+        bars,
+    }));
+    Timeline { end_ns: to - from, rows }
+}

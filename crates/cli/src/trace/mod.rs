@@ -1,0 +1,154 @@
+//! `rospin trace`: records programs, says what their recordings mean, and converts them.
+
+mod convert;
+mod facts;
+mod html;
+mod record;
+mod report;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use rospin_report::Failure;
+use rospin_trace::{Model, Recording};
+
+pub(crate) use record::record_from_env;
+
+pub(crate) const NAME: &str = "trace";
+
+/// Records what the executors of a program do, and says which callbacks waited, for whom, and what was lost
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A recording is an MCAP file: Foxglove opens it as it is. A program that calls rospin::init, or Recorder::start, can be recorded;
+in its environment, ROSPIN_TRACE names the file. Nothing is compiled anew.
+
+Examples:
+  rospin trace record my_robot
+  rospin trace record --flight 10 my_robot       the last ten seconds before each missed deadline or loss
+  rospin trace report trace-1
+  rospin trace report trace-1 --html report.html
+  rospin trace convert trace-1 --to perfetto     for https://ui.perfetto.dev")]
+struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Runs a program and records it
+    Record(record::Options),
+    /// Says what happened: times by callback and chain, what activations waited for, losses, and the worst activations
+    Report(report::Options),
+    /// Writes a recording in another format
+    Convert(convert::Options),
+}
+
+/// Recordings that a command reads.
+#[derive(Args, Debug)]
+struct Files {
+    /// Recordings, or folders of them: those of programs that ran at the same time are put together
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Returns the recordings, and what is damaged of them, a line for each place.
+    fn open(&self) -> Result<(Vec<Recording>, Vec<String>), Failure> {
+        let mut recordings = Vec::new();
+        for file in &self.files {
+            recordings.extend(Recording::open(file).map_err(Failure::input)?);
+        }
+        let faults = |recording: &Recording| {
+            let name = recording.path.display().to_string();
+            recording.faults.iter().map(move |fault| format!("{name}: {fault}")).collect::<Vec<_>>()
+        };
+        let faults = recordings.iter().flat_map(faults).collect();
+        Ok((recordings, faults))
+    }
+
+    /// Returns what happened, and what is damaged.
+    fn model(&self) -> Result<(Model, Vec<String>), Failure> {
+        let (recordings, faults) = self.open()?;
+        Ok((Model::new(&recordings), faults))
+    }
+}
+
+/// Returns the subcommand with all options.
+pub(crate) fn command() -> Command {
+    Options::augment_args(Command::new(NAME)).disable_help_subcommand(true).arg_required_else_help(true)
+}
+
+/// Runs the command. `out` is stdout.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
+        Action::Record(options) => record::run(&options, out),
+        Action::Report(options) => report::run(&options, out),
+        Action::Convert(options) => convert::run(&options, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../trace/tests/golden.mcap");
+
+    fn trace(arguments: &[&str]) -> Result<String, String> {
+        let matches = command().no_binary_name(true).try_get_matches_from(arguments).map_err(|e| e.to_string())?;
+        let mut out = Vec::new();
+        run(&matches, &mut out).map_err(|failure| failure.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    fn temporary(name: &str) -> String {
+        let path = std::env::temp_dir().join(format!("rospin-cli-{}-{name}", std::process::id()));
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_report_has_callbacks_chains_losses_and_pictures() {
+        let page = temporary("trace.html");
+        let said = trace(&["report", GOLDEN, "--html", &page, "--worst", "2"]).unwrap();
+        for text in
+            ["3 items lost", "lidar > tracker > planner", "queue full", "2.000 ms after its deadline", "▐planner"]
+        {
+            assert!(said.contains(text), "{text} is missing in {said}");
+        }
+        let html = std::fs::read_to_string(&page).unwrap();
+        rospin_report::page::assert_self_contained(&html);
+        assert!(html.matches("<svg").count() == 2 && html.contains("lidar &gt; tracker &gt; planner"), "{html}");
+        let only = trace(&["report", GOLDEN, "--callback", "lidar", "--worst", "1"]).unwrap();
+        assert!(only.contains("1. lidar at"), "{only}");
+        std::fs::remove_file(page).unwrap();
+    }
+
+    #[test]
+    fn results_of_conversions_are_not_written_over() {
+        let file = temporary("trace.json");
+        assert_eq!(trace(&["convert", GOLDEN, "--to", "json", "-o", &file]).unwrap(), format!("Written: {file}\n"));
+        let error = trace(&["convert", GOLDEN, "--to", "json", "-o", &file]).unwrap_err();
+        assert!(error.contains(&file) && error.contains("name a file that is not there"), "{error}");
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn mistakes_name_the_place_and_the_fix() {
+        for (arguments, said) in [
+            (&["report", "/nowhere.mcap"][..], "/nowhere.mcap: cannot be read"),
+            (
+                &["report", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
+                "`rospin trace record COMMAND` writes one",
+            ),
+            (&["report", concat!(env!("CARGO_MANIFEST_DIR"), "/src")], "no files that end in .mcap"),
+            (&["report", GOLDEN, "--callback", "lydar"], "it has lidar, tracker, planner"),
+            (&["convert", GOLDEN, "--to", "word"], "perfetto, mcap, json, text"),
+            (&["record", "-o", &temporary("no-program"), "/no/program"], "`/no/program` cannot be run"),
+            (&["record", "-o", &temporary("no-events"), "true"], "must call rospin::init"),
+            (&["record", "-o", "/proc", "true"], "name a folder that is not there"),
+        ] {
+            let error = trace(arguments).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

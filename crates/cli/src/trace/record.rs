@@ -1,0 +1,137 @@
+//! `rospin trace record`: runs a program with the environment that has it recorded.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use rospin_engine::Recorder;
+use rospin_report::{Failure, number};
+use rospin_trace::{Settings, settings};
+
+// No doc comment: clap would show it as the description of the command.
+#[derive(Args, Debug)]
+pub(super) struct Options {
+    /// Writes the recordings into this folder, which must not be there: a file for each process
+    #[arg(long, short, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+
+    /// Keeps only the last seconds, and writes them when a deadline is missed, an item is lost or a callback panics
+    #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.1, 86_400.0))]
+    flight: Option<Duration>,
+
+    /// Records the threads' processor time, too: two more system calls for each callback tell how long the kernel did not let
+    /// it run
+    #[arg(long)]
+    cpu: bool,
+
+    /// Sets the number of events that the buffer of each thread holds, 48 bytes each [default: 32768]
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(16..))]
+    buffer: Option<u32>,
+
+    /// Program to record, with its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Reasons for which a program could not be recorded.
+#[derive(Debug, thiserror::Error)]
+enum RecordFailure {
+    #[error("--output {}: {reason}; name a folder that is not there", path.display())]
+    Folder { path: PathBuf, reason: io::Error },
+    #[error("`{}` cannot be run: {reason}", program.display())]
+    Start { program: PathBuf, reason: io::Error },
+    #[error("the program ended with {0}; its recording is in {1}")]
+    Ended(std::process::ExitStatus, String),
+    #[error(
+        "the program recorded nothing: it must call rospin::init, or Recorder::start, and run a callback; with --flight, \
+         something must have gone wrong"
+    )]
+    Nothing,
+}
+
+pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let folder = match &options.output {
+        Some(folder) => fs::create_dir(folder).map(|()| folder.clone()),
+        None => fresh_folder(),
+    };
+    let named = || options.output.clone().unwrap_or_else(|| PathBuf::from("trace-1"));
+    let folder = folder.map_err(|reason| Failure::input(RecordFailure::Folder { path: named(), reason }))?;
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let program = PathBuf::from(&options.command[0]);
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().replace('%', "_");
+    let mut command = Command::new(&program);
+    command.args(&options.command[1..]).env(settings::FILE, whole.join(format!("{name}-%p.mcap")));
+    for (variable, value) in [
+        (settings::FLIGHT, options.flight.map(|window| window.as_secs_f64().to_string())),
+        (settings::CPU, options.cpu.then(|| "1".to_owned())),
+        (settings::BUFFER, options.buffer.map(|events| events.to_string())),
+    ] {
+        match value {
+            Some(value) => command.env(variable, value),
+            None => command.env_remove(variable),
+        };
+    }
+    // Ctrl-C ends the program, which the terminal tells it itself. This command waits for it.
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, is_interrupted).map_err(Failure::run)?;
+    let ended = command.status();
+    let ended = ended.map_err(|reason| {
+        // Nobody has written into the folder.
+        let _ = fs::remove_dir(&folder);
+        Failure::input(RecordFailure::Start { program, reason })
+    })?;
+    let files = recordings(&folder).map_err(Failure::run)?;
+    if files.is_empty() {
+        let _ = fs::remove_dir(&folder);
+        let nothing =
+            if ended.success() { RecordFailure::Nothing } else { RecordFailure::Ended(ended, "no file".into()) };
+        return Err(Failure::run(nothing));
+    }
+    for (file, bytes) in &files {
+        writeln!(out, "Recording: {} ({:.1} MiB)", file.display(), *bytes as f64 / 1_048_576.0)?;
+    }
+    writeln!(out, "rospin trace report {}", folder.display())?;
+    if ended.success() {
+        return Ok(());
+    }
+    Err(Failure::run(RecordFailure::Ended(ended, folder.display().to_string())))
+}
+
+/// Creates the folder `trace-1`, or `trace-2` if that is there, and so on.
+fn fresh_folder() -> io::Result<PathBuf> {
+    let mut number = 1;
+    loop {
+        let folder = PathBuf::from(format!("trace-{number}"));
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return created.map(|()| folder),
+        }
+    }
+}
+
+/// Returns the recordings in a folder, with their sizes.
+fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        files.push((entry.path(), entry.metadata()?.len()));
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Records this process if its environment asks for it. `rospin lab` runs executors.
+pub(crate) fn record_from_env() -> Result<(), Failure> {
+    let Some(settings) = Settings::from_env().map_err(Failure::input)? else { return Ok(()) };
+    let recorder = Recorder::of_process();
+    recorder.set_cpu_times(settings.cpu_times);
+    settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
+    let sink = settings.sink(Recorder::steady_ns()).map_err(Failure::input)?;
+    recorder.start(sink).map_err(Failure::run)
+}

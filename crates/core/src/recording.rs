@@ -1,0 +1,408 @@
+//! Recordings: what an engine records of its executors, as data. Engines write it, and `rospin-trace` stores and reads it.
+//!
+//! An [`Event`] has a fixed size when it is [encoded](Event::encode), so that lock-free buffers can hold it. Events name things by
+//! numbers. [`Definition`]s say which names, topics and settings these numbers stand for.
+
+use std::time::Duration;
+
+use crate::entity::EntityKind;
+use crate::time::Instant;
+
+/// An event as six words: its time, its kind with small fields, and four fields whose meaning depends on the kind.
+pub type Words = [u64; 6];
+
+/// The names of the causes of losses, by the number in [`Event::Lost`].
+pub const LOSS_CAUSES: [&str; 7] =
+    ["queue full", "entity dropped", "take failed", "cancelled", "timer overrun", "unmatched", "expired"];
+
+/// The names of the kinds of incidents, by the number in [`Event::Incident`].
+pub const INCIDENTS: [&str; 3] = ["panicked", "take failed", "failed"];
+
+/// Names of the segment of an activation, as recorded events have them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Step {
+    /// The number of the executor.
+    pub executor: u16,
+    /// The bits of the [`EntityId`](crate::EntityId), which is unique within its executor.
+    pub entity: u64,
+    /// The sequence number of the activation, which is unique within its executor.
+    pub sequence: u64,
+    /// The number of the segment, from 0.
+    pub segment: u32,
+}
+
+/// A recorded event. The thread that recorded it is stored beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// An activation, or a further segment of one, became eligible at `release`; its absolute deadline is [`Instant::MAX`] if it
+    /// has none.
+    Released {
+        /// The segment.
+        step: Step,
+        /// Its release.
+        release: Instant,
+        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        deadline: Instant,
+    },
+    /// An activation turned out to have an earlier release than recorded.
+    Antedated {
+        /// The segment.
+        step: Step,
+        /// Its release.
+        release: Instant,
+        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        deadline: Instant,
+    },
+    /// A thread begins to run the segment. `cpu_ns` is the processor time of the thread so far, 0 if that is not recorded.
+    Dispatched {
+        /// The segment.
+        step: Step,
+        /// The thread's number in the executor; 255 stands for all further ones.
+        thread: u8,
+        /// Its release.
+        release: Instant,
+        /// The processor time of the thread so far in nanoseconds, 0 if that is not recorded.
+        cpu_ns: u64,
+    },
+    /// The segment ended, and its activation awaits something.
+    Suspended {
+        /// The segment.
+        step: Step,
+        /// The processor time of the thread so far in nanoseconds, 0 if that is not recorded.
+        cpu_ns: u64,
+    },
+    /// The activation ended.
+    Completed {
+        /// The segment.
+        step: Step,
+        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        deadline: Instant,
+        /// The processor time of the thread so far in nanoseconds, 0 if that is not recorded.
+        cpu_ns: u64,
+    },
+    /// A wait-set policy built a new ready set for that thread of the executor.
+    PollingPoint {
+        /// The number of the executor.
+        executor: u16,
+        /// The thread's number in the executor; 255 stands for all further ones.
+        thread: u8,
+    },
+    /// The activation is in the ready set of the last polling point.
+    Collected {
+        /// The segment.
+        step: Step,
+    },
+    /// A timer skipped this many due times because it was late.
+    Overrun {
+        /// The number of the executor.
+        executor: u16,
+        /// The bits of the entity.
+        entity: u64,
+        /// The number of them.
+        count: u64,
+    },
+    /// The message with the number `ticket` of that queue was appended to it, and perhaps displaced the oldest one.
+    Queued {
+        /// The number of the queue.
+        queue: u64,
+        /// The number of the message in the queue, from 0.
+        ticket: u64,
+        /// True if the oldest message of the queue was displaced.
+        displaced: bool,
+    },
+    /// The message with that number was taken from the queue.
+    Taken {
+        /// The number of the queue.
+        queue: u64,
+        /// The number of the message in the queue, from 0.
+        ticket: u64,
+    },
+    /// A publisher of a node published its message with that number.
+    Sent {
+        /// The id of the publisher.
+        publisher: [u8; 16],
+        /// The number of the message among those of its publisher.
+        number: u64,
+    },
+    /// A subscription took that message. The number is 0 if the middleware does not tell it.
+    Received {
+        /// The id of the publisher.
+        publisher: [u8; 16],
+        /// The number of the message among those of its publisher.
+        number: u64,
+    },
+    /// An entity lost items for the cause with that place in [`LOSS_CAUSES`].
+    Lost {
+        /// The account of the entity.
+        account: u64,
+        /// The place of the cause in [`LOSS_CAUSES`].
+        cause: u8,
+        /// The number of them.
+        count: u64,
+    },
+    /// A callback panicked or failed, or its source did: the place in [`INCIDENTS`].
+    Incident {
+        /// The number of the executor.
+        executor: u16,
+        /// The bits of the entity.
+        entity: u64,
+        /// The place of the kind in [`INCIDENTS`].
+        kind: u8,
+    },
+    /// The buffer of this thread was full, so that this many events are missing before this one.
+    Dropped {
+        /// The number of them.
+        count: u64,
+    },
+}
+
+/// The kinds of events: number, name, and the names of the four last fields, of which unused ones are `unused_…`.
+///
+/// The name of the small field, which stands beside the kind, comes before them.
+pub const KINDS: [(u8, &str, &str, [&str; 4]); 15] = [
+    (1, "released", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
+    (2, "antedated", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
+    (3, "dispatched", "executor_thread", ["entity", "sequence", "release_ns", "cpu_ns"]),
+    (4, "suspended", "unused", ["entity", "sequence", "unused_c", "cpu_ns"]),
+    (5, "completed", "unused", ["entity", "sequence", "deadline_ns", "cpu_ns"]),
+    (6, "polling_point", "executor_thread", ["unused_a", "unused_b", "unused_c", "unused_d"]),
+    (7, "collected", "unused", ["entity", "sequence", "unused_c", "unused_d"]),
+    (8, "overrun", "unused", ["entity", "count", "unused_c", "unused_d"]),
+    (9, "queued", "displaced", ["queue", "ticket", "unused_c", "unused_d"]),
+    (10, "taken", "unused", ["queue", "ticket", "unused_c", "unused_d"]),
+    (11, "sent", "unused", ["publisher_low", "publisher_high", "number", "unused_d"]),
+    (12, "received", "unused", ["publisher_low", "publisher_high", "number", "unused_d"]),
+    (13, "lost", "cause", ["account", "count", "unused_c", "unused_d"]),
+    (14, "incident", "incident", ["entity", "unused_b", "unused_c", "unused_d"]),
+    (15, "dropped", "unused", ["count", "unused_b", "unused_c", "unused_d"]),
+];
+
+impl Event {
+    /// Returns the event, which happened at `at`, as words. Neither blocks nor allocates.
+    #[must_use]
+    pub fn encode(&self, at: Instant) -> Words {
+        let of = |kind: u64, small: u8, executor: u16, segment: u32| {
+            kind | u64::from(small) << 8 | u64::from(executor) << 16 | u64::from(segment) << 32
+        };
+        let step_of = |kind, small, step: &Step| of(kind, small, step.executor, step.segment);
+        let (head, fields) = match self {
+            Self::Released { step, release, deadline } => {
+                (step_of(1, 0, step), [step.entity, step.sequence, release.as_nanos(), deadline.as_nanos()])
+            }
+            Self::Antedated { step, release, deadline } => {
+                (step_of(2, 0, step), [step.entity, step.sequence, release.as_nanos(), deadline.as_nanos()])
+            }
+            Self::Dispatched { step, thread, release, cpu_ns } => {
+                (step_of(3, *thread, step), [step.entity, step.sequence, release.as_nanos(), *cpu_ns])
+            }
+            Self::Suspended { step, cpu_ns } => (step_of(4, 0, step), [step.entity, step.sequence, 0, *cpu_ns]),
+            Self::Completed { step, deadline, cpu_ns } => {
+                (step_of(5, 0, step), [step.entity, step.sequence, deadline.as_nanos(), *cpu_ns])
+            }
+            Self::PollingPoint { executor, thread } => (of(6, *thread, *executor, 0), [0; 4]),
+            Self::Collected { step } => (step_of(7, 0, step), [step.entity, step.sequence, 0, 0]),
+            Self::Overrun { executor, entity, count } => (of(8, 0, *executor, 0), [*entity, *count, 0, 0]),
+            Self::Queued { queue, ticket, displaced } => (of(9, u8::from(*displaced), 0, 0), [*queue, *ticket, 0, 0]),
+            Self::Taken { queue, ticket } => (of(10, 0, 0, 0), [*queue, *ticket, 0, 0]),
+            Self::Sent { publisher, number } => {
+                let [low, high] = halves(*publisher);
+                (of(11, 0, 0, 0), [low, high, *number, 0])
+            }
+            Self::Received { publisher, number } => {
+                let [low, high] = halves(*publisher);
+                (of(12, 0, 0, 0), [low, high, *number, 0])
+            }
+            Self::Lost { account, cause, count } => (of(13, *cause, 0, 0), [*account, *count, 0, 0]),
+            Self::Incident { executor, entity, kind } => (of(14, *kind, *executor, 0), [*entity, 0, 0, 0]),
+            Self::Dropped { count } => (of(15, 0, 0, 0), [*count, 0, 0, 0]),
+        };
+        let [a, b, c, d] = fields;
+        [at.as_nanos(), head, a, b, c, d]
+    }
+
+    /// Returns the event and its time, or `None` if the words are of a kind that this version does not know.
+    #[must_use]
+    pub fn decode(words: &Words) -> Option<(Instant, Self)> {
+        let [at, head, a, b, c, d] = *words;
+        let (small, executor, segment) = ((head >> 8) as u8, (head >> 16) as u16, (head >> 32) as u32);
+        let step = Step { executor, entity: a, sequence: b, segment };
+        let [release, late] = [c, d].map(Instant::from_nanos);
+        let event = match head as u8 {
+            1 => Self::Released { step, release, deadline: late },
+            2 => Self::Antedated { step, release, deadline: late },
+            3 => Self::Dispatched { step, thread: small, release, cpu_ns: d },
+            4 => Self::Suspended { step, cpu_ns: d },
+            5 => Self::Completed { step, deadline: release, cpu_ns: d },
+            6 => Self::PollingPoint { executor, thread: small },
+            7 => Self::Collected { step },
+            8 => Self::Overrun { executor, entity: a, count: b },
+            9 => Self::Queued { queue: a, ticket: b, displaced: small != 0 },
+            10 => Self::Taken { queue: a, ticket: b },
+            11 => Self::Sent { publisher: whole(a, b), number: c },
+            12 => Self::Received { publisher: whole(a, b), number: c },
+            13 => Self::Lost { account: a, cause: small, count: b },
+            14 => Self::Incident { executor, entity: a, kind: small },
+            15 => Self::Dropped { count: a },
+            _ => return None,
+        };
+        Some((Instant::from_nanos(at), event))
+    }
+}
+
+fn halves(bytes: [u8; 16]) -> [u64; 2] {
+    let whole = u128::from_le_bytes(bytes);
+    [whole as u64, (whole >> 64) as u64]
+}
+
+fn whole(low: u64, high: u64) -> [u8; 16] {
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+}
+
+/// The meaning of numbers in events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Definition {
+    /// An executor.
+    Executor {
+        /// Its number in events.
+        executor: u16,
+        /// Its name.
+        name: String,
+        /// The name of its policy.
+        policy: String,
+        /// The number of its threads.
+        threads: u16,
+    },
+    /// A thread that recorded events.
+    Thread {
+        /// Its number in the recording.
+        thread: u32,
+        /// Its number in the kernel.
+        kernel_id: u32,
+        /// Its name in the kernel.
+        name: String,
+    },
+    /// An entity.
+    Entity {
+        /// The number of its executor.
+        executor: u16,
+        /// Its bits within the executor, as [`Step`] has them.
+        entity: u64,
+        /// The number of its losses in [`Event::Lost`].
+        account: u64,
+        /// Its name.
+        name: String,
+        /// The name of its group.
+        group: String,
+        /// True if the group runs one of its callbacks at a time.
+        excludes: bool,
+        /// Its kind.
+        kind: EntityKind,
+        /// Its priority.
+        priority: u32,
+        /// The time from its release until it should have completed.
+        deadline: Option<Duration>,
+        /// The period of a timer.
+        period: Option<Duration>,
+    },
+    /// The queue of a subscription.
+    Queue {
+        /// Its number in events.
+        queue: u64,
+        /// The account of the entity that takes from it, or of nobody in particular.
+        account: u64,
+        /// The topic's name.
+        topic: String,
+        /// The number of messages that it holds.
+        depth: u64,
+    },
+    /// A publisher of a node.
+    Publisher {
+        /// Its id, which is the same in every process.
+        publisher: [u8; 16],
+        /// The topic's name.
+        topic: String,
+    },
+}
+
+/// The receiver of a recording: a file, or a memory of the last seconds. One ordinary thread calls it, which may block.
+pub trait Sink: Send {
+    /// Takes note of a definition. It precedes the events that use it, except at the start of a recording, when both come at
+    /// once. A later definition of the same number replaces an earlier one.
+    fn define(&mut self, definition: &Definition);
+
+    /// Stores events of one thread, in the order in which it recorded them.
+    fn record(&mut self, thread: u32, events: &[Words]);
+
+    /// Makes all that was recorded so far readable by others. Recording may go on after it.
+    fn flush(&mut self);
+
+    /// Ends a round: no events come for some milliseconds.
+    fn end_round(&mut self) {}
+
+    /// Writes the last seconds, for this reason, if the sink keeps them in memory. Others ignore it.
+    fn trigger(&mut self, _reason: &str) {}
+}
+
+impl Sink for Box<dyn Sink> {
+    fn define(&mut self, definition: &Definition) {
+        (**self).define(definition);
+    }
+
+    fn record(&mut self, thread: u32, events: &[Words]) {
+        (**self).record(thread, events);
+    }
+
+    fn flush(&mut self) {
+        (**self).flush();
+    }
+
+    fn end_round(&mut self) {
+        (**self).end_round();
+    }
+
+    fn trigger(&mut self, reason: &str) {
+        (**self).trigger(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_survive_their_encoding() {
+        let step = Step { executor: 7, entity: u64::MAX - 1, sequence: 3, segment: u32::MAX };
+        let (release, deadline) = (Instant::from_nanos(5), Instant::MAX);
+        let publisher = std::array::from_fn(|byte| byte as u8);
+        let events = [
+            Event::Released { step, release, deadline },
+            Event::Antedated { step, release, deadline },
+            Event::Dispatched { step, thread: 255, release, cpu_ns: 9 },
+            Event::Suspended { step, cpu_ns: 9 },
+            Event::Completed { step, deadline, cpu_ns: 9 },
+            Event::PollingPoint { executor: 7, thread: 2 },
+            Event::Collected { step },
+            Event::Overrun { executor: 7, entity: 4, count: 2 },
+            Event::Queued { queue: 4, ticket: 2, displaced: true },
+            Event::Taken { queue: 4, ticket: 2 },
+            Event::Sent { publisher, number: 8 },
+            Event::Received { publisher, number: 8 },
+            Event::Lost { account: 4, cause: 6, count: 2 },
+            Event::Incident { executor: 7, entity: 4, kind: 1 },
+            Event::Dropped { count: 11 },
+        ];
+        let at = Instant::from_nanos(1234);
+        for (number, event) in events.iter().enumerate() {
+            let words = event.encode(at);
+            assert_eq!(Event::decode(&words), Some((at, *event)));
+            assert_eq!(usize::from(words[1] as u8), number + 1);
+            let (kind, name, ..) = KINDS[number];
+            assert_eq!(usize::from(kind), number + 1);
+            assert!(format!("{event:?}").to_lowercase().starts_with(&name.replace('_', "")), "{name} {event:?}");
+        }
+        assert_eq!(Event::decode(&[0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Event::decode(&[0, 16, 0, 0, 0, 0]), None);
+    }
+}

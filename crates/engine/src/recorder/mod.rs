@@ -1,0 +1,307 @@
+//! Recording of what executors do: an event for each release, dispatch, publication, loss and so on, in a lock-free log for each
+//! thread. One ordinary thread moves the events from the logs to a [`Sink`].
+//!
+//! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
+//! while its recorder is on. Publishing and taking look at one flag, without ordering.
+
+mod drain;
+mod logs;
+mod scribe;
+mod tap;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+// The standard library's lock in the model checkers, too: no step of a model happens under it. It is taken where entities and
+// threads come and go, never on the dispatch path.
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rospin_core::Instant;
+use rospin_core::recording::{Definition, Event, Sink};
+
+use crate::clock::Clock;
+use crate::os::Process;
+use drain::{Command, Drainer};
+use logs::ThreadLog;
+pub(crate) use scribe::Scribe;
+pub(crate) use tap::Tap;
+
+/// The number of events that a thread's log holds unless [`Recorder::set_capacity`] sets another one: 1.5 MiB.
+const CAPACITY: usize = 1 << 15;
+/// The longest time that a caller waits for the recording thread.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The recorder of the process, which every context has unless its options name another one.
+static OF_PROCESS: LazyLock<Recorder> = LazyLock::new(Recorder::new);
+
+/// Recorder of what the executors of one or more contexts do. Cheap to clone; clones are the same recorder. It is off at first.
+///
+/// Each context has the recorder [of the process](Self::of_process) unless
+/// [its options](crate::ContextOptions::recorder) say otherwise.
+#[derive(Clone)]
+pub struct Recorder(Arc<Inner>);
+
+/// An executor, which is told when its recorder is switched.
+pub(crate) trait Recorded: Send + Sync {
+    /// Puts a tap before the trace of the scheduler or takes it away, and defines everything that the executor has.
+    fn recorder_switched(&self);
+}
+
+struct Inner {
+    number: u64,
+    is_on: AtomicBool,
+    has_cpu_times: AtomicBool,
+    capacity: AtomicUsize,
+    executors: AtomicU16,
+    registry: Mutex<Registry>,
+}
+
+#[derive(Default)]
+struct Registry {
+    executors: Vec<Weak<dyn Recorded>>,
+    /// Queues and publishers that are there.
+    standing: BTreeMap<(bool, u64), Definition>,
+    /// Definitions for the recording thread.
+    definitions: Vec<Definition>,
+    /// Logs of new threads, and after a recording those of all threads.
+    logs: Vec<ThreadLog>,
+    recording: Option<Recording>,
+}
+
+/// A recording that is under way.
+struct Recording {
+    commands: Sender<Command>,
+    thread: JoinHandle<Vec<ThreadLog>>,
+    process: Process,
+}
+
+/// Reasons for which a recording could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The recorder is on already.
+    #[error("the recorder is on already; stop it before it records into something else")]
+    AlreadyOn,
+    /// The recording thread could not be started.
+    #[error("the recording thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Returns a number that this process has not used before.
+pub(crate) fn fresh_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Returns a number for a thread that this process has not used before.
+fn fresh_thread() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+impl Recorder {
+    /// Creates a recorder of its own, for tests and for contexts that are recorded apart from others.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(Inner {
+            number: fresh_number(),
+            is_on: AtomicBool::new(false),
+            has_cpu_times: AtomicBool::new(false),
+            capacity: AtomicUsize::new(CAPACITY),
+            executors: AtomicU16::new(0),
+            registry: Mutex::default(),
+        }))
+    }
+
+    /// Returns the recorder of the process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        OF_PROCESS.clone()
+    }
+
+    /// Returns the time on the steady clock, by which events are timed, in nanoseconds.
+    #[must_use]
+    pub fn steady_ns() -> u64 {
+        Clock::kernel().now().as_nanos()
+    }
+
+    /// Returns true while events are recorded. Neither blocks nor locks.
+    #[inline]
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number of events that the log of each further thread holds, which take 48 bytes each.
+    pub fn set_capacity(&self, events: usize) {
+        self.0.capacity.store(events, Ordering::Relaxed);
+    }
+
+    /// Sets whether the threads' processor time is recorded at the start and the end of each callback. That takes two system
+    /// calls per callback, and tells how long the kernel did not let the thread run.
+    pub fn set_cpu_times(&self, yes: bool) {
+        self.0.has_cpu_times.store(yes, Ordering::Relaxed);
+    }
+
+    /// Starts to record into `sink`. Executors that spin are recorded from their next callback on.
+    ///
+    /// Locks, allocates, and starts an ordinary thread. May be called from any thread.
+    ///
+    /// # Errors
+    /// If the recorder is on, or the thread cannot be started.
+    pub fn start(&self, sink: impl Sink + 'static) -> Result<(), RecordError> {
+        let mut registry = self.lock();
+        if registry.recording.is_some() {
+            return Err(RecordError::AlreadyOn);
+        }
+        let (commands, asked) = channel();
+        let logs = std::mem::take(&mut registry.logs);
+        registry.definitions = registry.standing.values().cloned().collect();
+        let drainer = Drainer::new(self.clone(), Box::new(sink), asked, logs);
+        let thread = std::thread::Builder::new().name("rospin-record".to_owned());
+        let thread = thread.spawn(move || drainer.run()).map_err(RecordError::Thread)?;
+        registry.recording = Some(Recording { commands, thread, process: Process::this() });
+        self.0.is_on.store(true, Ordering::SeqCst);
+        drop(registry);
+        self.tell_executors();
+        Ok(())
+    }
+
+    /// Stops to record, and waits until the sink has all events. Does nothing if the recorder is off.
+    pub fn stop(&self) {
+        self.0.is_on.store(false, Ordering::SeqCst);
+        let Some(Recording { commands, thread, process }) = self.lock().recording.take() else { return };
+        self.tell_executors();
+        if process.is_another() {
+            return;
+        }
+        let _ = commands.send(Command::Stop);
+        if let Ok(logs) = thread.join() {
+            self.lock().logs.extend(logs);
+        }
+    }
+
+    /// Waits until the sink has all events that were recorded before this call, and has made them readable. Returns false if
+    /// that takes more than five seconds, or the recorder is off.
+    pub fn flush(&self) -> bool {
+        let (done, finished) = channel();
+        self.command(Command::Flush(done)) && finished.recv_timeout(PATIENCE).is_ok()
+    }
+
+    /// Has a sink that keeps the last seconds in memory write them; other sinks ignore it. Does not wait for that.
+    pub fn trigger(&self, reason: impl Into<String>) {
+        self.command(Command::Trigger(reason.into()));
+    }
+
+    fn command(&self, command: Command) -> bool {
+        let registry = self.lock();
+        let recording = registry.recording.as_ref().filter(|recording| !recording.process.is_another());
+        recording.is_some_and(|recording| recording.commands.send(command).is_ok())
+    }
+
+    // ---- what there is ----
+
+    /// Returns the number of a new executor.
+    pub(crate) fn number_executor(&self) -> u16 {
+        self.0.executors.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Tells the executor from now on when the recorder is switched.
+    pub(crate) fn enter(&self, executor: Weak<dyn Recorded>) {
+        let mut registry = self.lock();
+        registry.executors.retain(|executor| executor.strong_count() > 0);
+        registry.executors.push(executor);
+    }
+
+    /// Passes a definition on if the recorder is on. `define` is not called otherwise.
+    pub(crate) fn define(&self, define: impl FnOnce() -> Definition) {
+        if self.is_on() {
+            self.lock().definitions.push(define());
+        }
+    }
+
+    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove).
+    fn stand(&self, key: (bool, u64), definition: Definition) {
+        let mut registry = self.lock();
+        if self.is_on() {
+            registry.definitions.push(definition.clone());
+        }
+        registry.standing.insert(key, definition);
+    }
+
+    /// Defines a queue, until it is removed.
+    pub(crate) fn add_queue(&self, queue: u64, account: u64, topic: &str, depth: usize) {
+        let definition = Definition::Queue { queue, account, topic: topic.to_owned(), depth: depth as u64 };
+        self.stand((false, queue), definition);
+    }
+
+    /// Notes that another entity takes from the queue.
+    pub(crate) fn move_queue(&self, queue: u64, to: u64) {
+        let mut registry = self.lock();
+        if let Some(Definition::Queue { account, .. }) = registry.standing.get_mut(&(false, queue)) {
+            *account = to;
+        }
+        if let Some(definition) = registry.standing.get(&(false, queue)).filter(|_| self.is_on()).cloned() {
+            registry.definitions.push(definition);
+        }
+    }
+
+    /// Forgets a queue.
+    pub(crate) fn remove_queue(&self, queue: u64) {
+        self.lock().standing.remove(&(false, queue));
+    }
+
+    /// Defines a publisher of a node: the id that events have, and its topic. Returns a number by which it is
+    /// [removed](Self::remove_publisher).
+    pub fn add_publisher(&self, publisher: [u8; 16], topic: &str) -> u64 {
+        let number = fresh_number();
+        self.stand((true, number), Definition::Publisher { publisher, topic: topic.to_owned() });
+        number
+    }
+
+    /// Records that a publisher of a node publishes its message with that number at `at`, if the recorder is on.
+    #[inline]
+    pub fn sent(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
+        if self.is_on() {
+            self.write(&Event::Sent { publisher, number }.encode(at()));
+        }
+    }
+
+    /// Records that the calling thread takes that message for a subscription of a node at `at`, if the recorder is on. The number is
+    /// 0 if the middleware does not tell it.
+    #[inline]
+    pub fn received(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
+        if self.is_on() {
+            self.write(&Event::Received { publisher, number }.encode(at()));
+        }
+    }
+
+    /// Forgets a publisher of a node.
+    pub fn remove_publisher(&self, number: u64) {
+        self.lock().standing.remove(&(true, number));
+    }
+
+    fn tell_executors(&self) {
+        let executors = self.lock().executors.clone();
+        executors.iter().filter_map(Weak::upgrade).for_each(|executor| executor.recorder_switched());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.0.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("is_on", &self.is_on()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! The reasons for which an activation waited.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Callback, Model};
+
+/// Reasons for which an activation waited, for a part of the time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reason {
+    /// A callback of the same group ran, or another activation of the same callback.
+    Group,
+    /// A callback with a higher priority ran.
+    Priority,
+    /// A callback that is not more urgent ran.
+    Running,
+    /// No callback ran on some thread of the executor: the thread slept, woke up, or was not scheduled by the kernel.
+    Idle,
+}
+
+impl Reason {
+    /// Returns the reason in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Group => "its group",
+            Self::Priority => "a higher priority",
+            Self::Running => "a running callback",
+            Self::Idle => "its thread to wake up",
+        }
+    }
+}
+
+/// A part of a wait: the reason, the callback that ran, and the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// The reason.
+    pub reason: Reason,
+    /// The callback that ran meanwhile.
+    pub callback: Option<usize>,
+    /// The nanoseconds.
+    pub ns: u64,
+}
+
+/// All segments by executor, in the order of their starts, so that waits can be explained.
+pub struct Blame<'a> {
+    model: &'a Model,
+    /// By executor: start, end, activation.
+    segments: Vec<Vec<(u64, u64, usize)>>,
+    /// By executor: the longest segment.
+    longest: Vec<u64>,
+}
+
+impl<'a> Blame<'a> {
+    /// Prepares the explanations.
+    #[must_use]
+    pub fn new(model: &'a Model) -> Self {
+        let mut segments = vec![Vec::new(); model.executors.len()];
+        for (place, activation) in model.activations.iter().enumerate() {
+            let executor = model.callbacks[activation.callback].executor;
+            segments[executor].extend(activation.segments.iter().map(|of| (of.start_ns, of.end_ns, place)));
+        }
+        let mut longest = Vec::new();
+        for segments in &mut segments {
+            segments.sort_unstable();
+            longest.push(segments.iter().map(|(start, end, _)| end - start).max().unwrap_or(0));
+        }
+        Self { model, segments, longest }
+    }
+
+    /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end and activation.
+    pub fn overlapping(&self, executor: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
+        let segments = &self.segments[executor];
+        let earliest = from.saturating_sub(self.longest[executor]);
+        let begin = segments.partition_point(|(start, ..)| *start < earliest);
+        let in_time = segments[begin..].iter().take_while(move |(start, ..)| *start < to);
+        in_time.copied().filter(move |(_, end, _)| *end > from)
+    }
+
+    /// Returns what the activation waited for: the largest share first. Where an executor has several threads, callbacks count
+    /// for the time that they ran beside each other, divided by the number of threads.
+    #[must_use]
+    pub fn of(&self, activation: usize) -> Vec<Share> {
+        let model = self.model;
+        let waiting = &model.activations[activation];
+        let callback = &model.callbacks[waiting.callback];
+        let threads = u64::from(model.executors[callback.executor].threads.max(1));
+        let mut shares: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
+        for segment in &waiting.segments {
+            let (from, to) = (segment.release_ns, segment.start_ns);
+            let wait = to.saturating_sub(from);
+            let mut blamed = 0;
+            // A callback of the group excludes this one on every thread, so its time counts in full.
+            let mut running = Vec::new();
+            for (start, end, other) in self.overlapping(callback.executor, from, to) {
+                if other == activation {
+                    continue;
+                }
+                let ns = end.min(to) - start.max(from);
+                let by = model.activations[other].callback;
+                if excludes(callback, &model.callbacks[by]) {
+                    *shares.entry((Reason::Group, Some(by))).or_default() += ns;
+                    blamed += ns;
+                } else {
+                    running.push((by, ns));
+                }
+            }
+            for (by, ns) in running {
+                let ns = (ns / threads).min(wait.saturating_sub(blamed));
+                let is_higher = model.callbacks[by].priority > callback.priority;
+                let reason = if is_higher { Reason::Priority } else { Reason::Running };
+                *shares.entry((reason, Some(by))).or_default() += ns;
+                blamed += ns;
+            }
+            *shares.entry((Reason::Idle, None)).or_default() += wait.saturating_sub(blamed);
+        }
+        let shares = shares.into_iter().filter(|(_, ns)| *ns > 0);
+        let mut shares: Vec<Share> = shares.map(|((reason, callback), ns)| Share { reason, callback, ns }).collect();
+        shares.sort_by_key(|share| std::cmp::Reverse(share.ns));
+        shares
+    }
+}
+
+/// Returns true if the callbacks are in the same group, and it runs one of them at a time.
+fn excludes(one: &Callback, other: &Callback) -> bool {
+    one.excludes && one.process == other.process && one.executor == other.executor && one.group == other.group
+}

@@ -1,0 +1,64 @@
+//! MCAP with a channel for each callback, whose messages are its activations: for plots over time.
+
+use std::fs::File;
+use std::io;
+
+use serde_json::json;
+
+use crate::container::Container;
+use crate::model::Model;
+
+const SCHEMA: &str = r#"{
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "rospin.Activation",
+  "description": "A run of a callback",
+  "type": "object",
+  "properties": {
+    "release_ns": {"type": "integer"}, "waiting_ms": {"type": "number"}, "execution_ms": {"type": "number"},
+    "response_ms": {"type": "number"}, "stalled_ms": {"type": "number"}, "is_late": {"type": "boolean"},
+    "thread": {"type": "string"}
+  }
+}"#;
+
+/// Channels before those of callbacks: losses.
+const LOSSES: u16 = 1;
+
+pub(super) fn write(model: &Model, file: File) -> io::Result<()> {
+    let mut container = Container::new(file)?;
+    let lost = r#"{"type": "object", "title": "rospin.Loss", "properties": {"of": {"type": "string"}, "cause": {"type": "string"}, "count": {"type": "integer"}}}"#;
+    container.channel(LOSSES, ("rospin.Loss", "jsonschema", lost), ("/losses", "json"))?;
+    for number in 0..model.callbacks.len() {
+        let topic = format!("/callbacks/{}", model.label(number).trim_start_matches('/'));
+        container.channel(channel(number)?, ("rospin.Activation", "jsonschema", SCHEMA), (&topic, "json"))?;
+    }
+    let ms = |ns: u64| ns as f64 / 1e6;
+    for activation in &model.activations {
+        let (Some(end), Some(response)) = (activation.end_ns, activation.response_ns()) else { continue };
+        let process = &model.processes[model.callbacks[activation.callback].process];
+        let thread = activation.segments.last().map(|segment| &model.threads[segment.thread].name);
+        let message = json!({
+            "release_ns": activation.release_ns,
+            "waiting_ms": ms(activation.waiting_ns()),
+            "execution_ms": ms(activation.execution_ns()),
+            "response_ms": ms(response),
+            "stalled_ms": activation.stalled_ns().map(ms),
+            "is_late": activation.is_late(),
+            "thread": thread,
+        });
+        let time = end.saturating_add_signed(process.system_offset_ns);
+        container.message(channel(activation.callback)?, time, message.to_string().as_bytes())?;
+    }
+    for loss in &model.losses {
+        let of = loss.callback.map_or_else(|| loss.topic.clone(), |callback| model.label(callback));
+        let message = json!({ "of": of, "cause": loss.cause, "count": loss.count });
+        let time = loss.at_ns.saturating_add_signed(model.processes[loss.process].system_offset_ns);
+        container.message(LOSSES, time, message.to_string().as_bytes())?;
+    }
+    container.flush()
+}
+
+/// Returns the channel of a callback.
+fn channel(callback: usize) -> io::Result<u16> {
+    let number = u16::try_from(callback).ok().and_then(|number| number.checked_add(LOSSES + 1));
+    number.ok_or_else(|| io::Error::other("more than 65533 callbacks, which is more than MCAP has channels"))
+}

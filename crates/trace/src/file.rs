@@ -1,0 +1,359 @@
+//! Sinks of recordings: a file that grows, and a memory of the last seconds that is written on demand.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rospin_core::recording::{Definition, Event, KINDS, LOSS_CAUSES, Sink, Words};
+
+use crate::container::{Container, Store};
+use crate::names::{self, Name};
+
+/// The version of the format: the numbers and fields of events.
+pub const VERSION: u32 = 1;
+/// The channel of names. Events of a kind have the channel with the number of the kind, plus this one.
+pub(crate) const NAMES: u16 = 1;
+/// The longest time until events are in the file.
+const CHUNK_AGE: Duration = Duration::from_secs(1);
+/// The time that is recorded after the reason for which the last seconds are written.
+const AFTERMATH: Duration = Duration::from_millis(100);
+
+/// The bytes of an event in the file: the header of CDR, the words, and the thread.
+pub(crate) const EVENT_BYTES: usize = 4 + 6 * 8 + 4;
+
+/// Writer of a recording.
+pub(crate) struct TraceWriter<S: Store> {
+    container: Container<S>,
+    offset_ns: i64,
+}
+
+/// The process that is recorded.
+#[derive(Clone, Debug)]
+pub struct ProcessName {
+    /// The name of the program.
+    pub name: String,
+    /// The number of the process in the kernel.
+    pub process: u32,
+    /// The name of the machine.
+    pub host: String,
+    /// The nanoseconds from the steady clock to the system clock.
+    pub system_offset_ns: i64,
+}
+
+impl ProcessName {
+    /// Returns the name of this process. `steady_ns` is the time on the steady clock now.
+    #[must_use]
+    pub fn of_this(steady_ns: u64) -> Self {
+        let program = std::env::args_os().next().map(PathBuf::from);
+        let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+        let system = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let system_offset_ns = i64::try_from(system).unwrap_or(0).saturating_sub_unsigned(steady_ns);
+        Self { name: name.unwrap_or_default(), process: std::process::id(), host, system_offset_ns }
+    }
+}
+
+/// Returns the definition of a message of that kind of event, in the language of ROS.
+fn schema(small: &str, fields: [&str; 4]) -> String {
+    let [a, b, c, d] = fields;
+    format!(
+        "uint64 time_ns\nuint8 kind\nuint8 {small}\nuint16 executor\nuint32 segment\nuint64 {a}\nuint64 {b}\nuint64 {c}\n\
+         uint64 {d}\nuint32 thread\n"
+    )
+}
+
+/// Returns the name of a message type for events of that name: `Released`.
+fn type_name(kind: &str) -> String {
+    let words = kind.split('_').map(|word| word[..1].to_uppercase() + &word[1..]);
+    format!("rospin_trace/msg/{}", words.collect::<String>())
+}
+
+impl<S: Store> TraceWriter<S> {
+    /// Begins a recording of the process.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn new(store: S, process: &ProcessName) -> io::Result<Self> {
+        let mut container = Container::new(store)?;
+        container.metadata("rospin", &[("version", VERSION.to_string()), ("program", process.name.clone())])?;
+        container.channel(NAMES, ("rospin.Name", "jsonschema", names::SCHEMA), ("/rospin/names", "json"))?;
+        for (kind, name, small, fields) in KINDS {
+            let (schema, name_of_type) = (schema(small, fields), type_name(name));
+            let topic = format!("/rospin/{name}");
+            container.channel(NAMES + u16::from(kind), (&name_of_type, "ros2msg", &schema), (&topic, "cdr"))?;
+        }
+        let mut writer = Self { container, offset_ns: process.system_offset_ns };
+        let ProcessName { name, process, host, system_offset_ns } = process.clone();
+        let time = writer.offset_ns.max(0).unsigned_abs();
+        writer.name(&Name::Process { name, process, host, system_offset_ns }, time)?;
+        Ok(writer)
+    }
+
+    fn name(&mut self, name: &Name, time: u64) -> io::Result<()> {
+        self.container.message(NAMES, time, &name.to_json())
+    }
+
+    /// Writes a definition.
+    pub(crate) fn define(&mut self, definition: &Definition) -> io::Result<()> {
+        let time = self.offset_ns.max(0).unsigned_abs();
+        Name::of(definition).map_or(Ok(()), |name| self.name(&name, time))
+    }
+
+    /// Writes events of a thread.
+    pub(crate) fn events(&mut self, thread: u32, events: &[Words]) -> io::Result<()> {
+        let mut message = [0; EVENT_BYTES];
+        // CDR in little-endian order. All fields are at multiples of their sizes.
+        message[1] = 1;
+        message[EVENT_BYTES - 4..].copy_from_slice(&thread.to_le_bytes());
+        for words in events {
+            for (place, word) in message[4..].chunks_exact_mut(8).zip(words) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+            let kind = u16::from(words[1] as u8);
+            self.container.message(NAMES + kind, words[0].saturating_add_signed(self.offset_ns), &message)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_chunk(&mut self) -> io::Result<()> {
+        self.container.end_chunk()
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.container.flush()
+    }
+}
+
+/// A recording in a file. Errors of writing end it, and are told once on stderr.
+pub struct FileSink {
+    path: PathBuf,
+    process: ProcessName,
+    /// The names that come before the first event, with which the file is created.
+    early: Vec<Definition>,
+    writer: Option<TraceWriter<File>>,
+    /// True if the file could not be created or written.
+    is_over: bool,
+    chunk_begun: Instant,
+}
+
+impl FileSink {
+    /// Creates the file, which must not be there.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written.
+    pub fn create(path: &Path, process: &ProcessName) -> io::Result<Self> {
+        let mut sink = Self::new(path, process);
+        sink.writer = Some(begin(path, process)?);
+        Ok(sink)
+    }
+
+    /// Returns a sink that creates the file when there is a first event, so that processes that run no callback leave no file.
+    /// Where the file is there already, the number of the process is added to its name.
+    #[must_use]
+    pub fn new(path: &Path, process: &ProcessName) -> Self {
+        let (path, process) = (path.to_owned(), process.clone());
+        Self { path, process, early: Vec::new(), writer: None, is_over: false, chunk_begun: Instant::now() }
+    }
+
+    /// Creates the file unless it is there.
+    fn open(&mut self) {
+        if self.writer.is_some() || self.is_over {
+            return;
+        }
+        let begun = match begin(&self.path, &self.process) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.path = beside(&self.path, self.process.process);
+                begin(&self.path, &self.process)
+            }
+            begun => begun,
+        };
+        match begun {
+            Ok(writer) => {
+                self.writer = Some(writer);
+                for definition in std::mem::take(&mut self.early) {
+                    self.define(&definition);
+                }
+            }
+            Err(error) => {
+                self.is_over = true;
+                complain(&self.path, &error);
+            }
+        }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut TraceWriter<File>) -> io::Result<()>) {
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = write(writer) {
+            complain(&self.path, &error);
+            self.writer = None;
+            self.is_over = true;
+        }
+    }
+}
+
+fn begin(path: &Path, process: &ProcessName) -> io::Result<TraceWriter<File>> {
+    TraceWriter::new(OpenOptions::new().write(true).create_new(true).open(path)?, process)
+}
+
+/// Returns the path with the number of the process before its ending.
+fn beside(path: &Path, process: u32) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{process}{ending}"))
+}
+
+#[expect(clippy::print_stderr, reason = "a recording has no other way to tell that it ended")]
+fn complain(path: &Path, error: &io::Error) {
+    eprintln!("rospin: the recording ends, because {} cannot be written: {error}", path.display());
+}
+
+impl Sink for FileSink {
+    fn define(&mut self, definition: &Definition) {
+        if self.writer.is_none() && !self.is_over {
+            self.early.push(definition.clone());
+        }
+        self.write(|writer| writer.define(definition));
+    }
+
+    fn record(&mut self, thread: u32, events: &[Words]) {
+        self.open();
+        self.write(|writer| writer.events(thread, events));
+    }
+
+    fn flush(&mut self) {
+        self.write(TraceWriter::flush);
+    }
+
+    fn end_round(&mut self) {
+        if self.chunk_begun.elapsed() >= CHUNK_AGE {
+            self.chunk_begun = Instant::now();
+            self.write(TraceWriter::end_chunk);
+        }
+    }
+}
+
+/// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
+/// a callback panics or fails, or the program asks for it.
+pub struct FlightSink {
+    path: PathBuf,
+    process: ProcessName,
+    window: Duration,
+    definitions: Vec<Definition>,
+    batches: VecDeque<(Instant, u32, Vec<Words>)>,
+    /// The time at which the last seconds are written.
+    due: Option<(Instant, String)>,
+    /// No file is written before that time.
+    quiet_until: Option<Instant>,
+    files_left: u32,
+    files: u32,
+}
+
+impl FlightSink {
+    /// Creates a flight recorder, which writes `path` with a number before its ending: at most `files` files.
+    #[must_use]
+    pub fn new(path: &Path, process: &ProcessName, window: Duration, files: u32) -> Self {
+        Self {
+            path: path.to_owned(),
+            process: process.clone(),
+            window,
+            definitions: Vec::new(),
+            batches: VecDeque::new(),
+            due: None,
+            quiet_until: None,
+            files_left: files,
+            files: 0,
+        }
+    }
+
+    fn watch(&mut self, events: &[Words]) {
+        if self.due.is_some() || self.quiet_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        let reason = events.iter().filter_map(Event::decode).find_map(|(at, event)| match event {
+            Event::Completed { deadline, .. } if at > deadline => Some("a deadline was missed".to_owned()),
+            Event::Lost { cause, .. } => {
+                Some(format!("an item was lost: {}", LOSS_CAUSES.get(usize::from(cause)).unwrap_or(&"unknown")))
+            }
+            Event::Overrun { .. } => Some("a timer skipped a due time".to_owned()),
+            Event::Incident { .. } => Some("a callback panicked or failed".to_owned()),
+            _ => None,
+        });
+        if let Some(reason) = reason {
+            self.trigger(&reason);
+        }
+    }
+
+    fn write(&mut self, reason: &str) -> io::Result<()> {
+        let name = |number: u32| {
+            let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+            self.path.with_file_name(format!("{stem}-{number}.mcap"))
+        };
+        let mut path = name(self.files + 1);
+        while path.exists() {
+            self.files += 1;
+            path = name(self.files + 1);
+        }
+        self.files += 1;
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let mut writer = TraceWriter::new(file, &self.process)?;
+        self.definitions.iter().try_for_each(|definition| writer.define(definition))?;
+        self.batches.iter().try_for_each(|(_, thread, events)| writer.events(*thread, events))?;
+        writer.flush()?;
+        tell(&path, reason);
+        Ok(())
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the user waits for the file")]
+fn tell(path: &Path, reason: &str) {
+    eprintln!("rospin: {reason}; the last seconds are in {}", path.display());
+}
+
+impl Sink for FlightSink {
+    fn define(&mut self, definition: &Definition) {
+        // Names of entities that came and went would grow without a limit.
+        const DEFINITIONS: usize = 100_000;
+        if self.definitions.len() < DEFINITIONS {
+            self.definitions.push(definition.clone());
+        }
+    }
+
+    fn record(&mut self, thread: u32, events: &[Words]) {
+        self.batches.push_back((Instant::now(), thread, events.to_vec()));
+        self.watch(events);
+    }
+
+    fn flush(&mut self) {
+        if let Some((_, reason)) = self.due.take() {
+            self.write_out(&reason);
+        }
+    }
+
+    fn trigger(&mut self, reason: &str) {
+        if self.files_left > 0 && self.due.is_none() {
+            self.due = Some((Instant::now() + AFTERMATH, reason.to_owned()));
+        }
+    }
+
+    fn end_round(&mut self) {
+        let now = Instant::now();
+        if self.due.as_ref().is_some_and(|(due, _)| *due <= now) {
+            self.flush();
+        }
+        while self.batches.front().is_some_and(|(at, ..)| now.duration_since(*at) > self.window + AFTERMATH) {
+            self.batches.pop_front();
+        }
+    }
+}
+
+impl FlightSink {
+    fn write_out(&mut self, reason: &str) {
+        self.files_left -= 1;
+        self.quiet_until = Some(Instant::now() + self.window);
+        if let Err(error) = self.write(reason) {
+            complain(&self.path, &error);
+        }
+    }
+}

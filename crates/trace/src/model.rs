@@ -1,0 +1,614 @@
+//! The model of what happened: callbacks with their activations, the messages between them, and losses.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rospin_core::EntityKind;
+use rospin_core::recording::{Event, LOSS_CAUSES, Step};
+
+use serde::{Serialize, Serializer};
+
+use crate::names::{Name, hexadecimal, kind_named};
+use crate::read::{Recorded, Recording};
+
+/// What happened in one or more processes. All times are nanoseconds on the steady clock of the machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Default)]
+#[non_exhaustive]
+pub struct Model {
+    /// The processes.
+    pub processes: Vec<Process>,
+    /// Executors of all processes.
+    pub executors: Vec<Executor>,
+    /// Threads of all processes.
+    pub threads: Vec<Thread>,
+    /// Callbacks of all processes.
+    pub callbacks: Vec<Callback>,
+    /// Activations, in the order of their starts.
+    pub activations: Vec<Activation>,
+    /// Messages, in the order of their publication.
+    pub messages: Vec<Message>,
+    /// Queues of messages in their processes.
+    pub queues: Vec<Queue>,
+    /// Losses of all entities.
+    pub losses: Vec<Loss>,
+    /// Incidents: panics and errors.
+    pub incidents: Vec<Incident>,
+    /// The number of events that threads could not record because their buffers were full.
+    pub dropped: u64,
+    /// The number of events.
+    pub events: u64,
+    /// The times of the first and the last event.
+    pub span: (u64, u64),
+}
+
+fn as_text<S: Serializer>(kind: &EntityKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.as_str())
+}
+
+/// A queue of messages in its process.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Queue {
+    /// The place of its process.
+    pub process: usize,
+    /// The topic.
+    pub topic: String,
+    /// The number of messages that it holds.
+    pub depth: u64,
+    /// The callback that takes from it, if it is known.
+    pub callback: Option<usize>,
+    /// The times at which the number of messages changed, with the new number. It counts from the beginning of the recording.
+    pub levels: Vec<(u64, u64)>,
+}
+
+/// A process.
+#[derive(Clone, PartialEq, Debug, Serialize, Default)]
+#[expect(missing_docs, reason = "the fields are those of `Name::Process`")]
+pub struct Process {
+    pub name: String,
+    pub process: u32,
+    pub host: String,
+    pub system_offset_ns: i64,
+}
+
+/// An executor.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Executor {
+    /// The place of its process.
+    pub process: usize,
+    /// Its number in the events of its process.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// The name of its policy.
+    pub policy: String,
+    /// The number of its threads.
+    pub threads: u16,
+}
+
+/// A thread.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Thread {
+    /// The place of its process.
+    pub process: usize,
+    /// Its number in the events of its process.
+    pub number: u32,
+    /// Its number in the kernel.
+    pub kernel_id: u32,
+    /// Its name in the kernel.
+    pub name: String,
+}
+
+/// A callback: an entity, with what is known of it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Callback {
+    /// The place of its process.
+    pub process: usize,
+    /// The place of its executor.
+    pub executor: usize,
+    /// The bits of its entity within the executor.
+    pub entity: u64,
+    /// The number by which its losses are recorded.
+    pub account: u64,
+    /// Its name.
+    pub name: String,
+    /// The name of its group.
+    pub group: String,
+    /// True if one callback of the group runs at a time.
+    pub excludes: bool,
+    /// Its kind.
+    #[serde(serialize_with = "as_text")]
+    pub kind: EntityKind,
+    /// Its priority.
+    pub priority: u32,
+    /// The time from release to end that it should not exceed.
+    pub deadline_ns: Option<u64>,
+    /// The period of a timer.
+    pub period_ns: Option<u64>,
+    /// The topics from which it takes messages.
+    pub topics: Vec<String>,
+    /// The places of its activations, in order.
+    pub activations: Vec<usize>,
+    /// The number of due times that a timer skipped.
+    pub overruns: u64,
+}
+
+/// A run of a callback.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Activation {
+    /// The place of its callback.
+    pub callback: usize,
+    /// Its sequence number within its executor.
+    pub sequence: u64,
+    /// Its release.
+    pub release_ns: u64,
+    /// Its absolute deadline.
+    pub deadline_ns: Option<u64>,
+    /// Its segments: one, unless its callback is asynchronous and awaited something.
+    pub segments: Vec<Segment>,
+    /// Its end; `None` if the recording does not have it.
+    pub end_ns: Option<u64>,
+    /// Messages that it took.
+    pub inputs: Vec<usize>,
+    /// Messages that it published.
+    pub outputs: Vec<usize>,
+}
+
+/// A time during which a thread ran an activation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Segment {
+    /// The place of the thread.
+    pub thread: usize,
+    /// The time at which the segment became eligible.
+    pub release_ns: u64,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end; its start if the recording does not have it.
+    pub end_ns: u64,
+    /// The processor time that the thread used, if it was recorded.
+    pub cpu_ns: Option<u64>,
+}
+
+impl Activation {
+    /// Returns its first start.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.segments.first().map_or(self.release_ns, |segment| segment.start_ns)
+    }
+
+    /// Returns the time for which threads ran it.
+    #[must_use]
+    pub fn execution_ns(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.end_ns - segment.start_ns).sum()
+    }
+
+    /// Returns the time for which it was eligible and no thread ran it: before its start, and after each await.
+    #[must_use]
+    pub fn waiting_ns(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.start_ns.saturating_sub(segment.release_ns)).sum()
+    }
+
+    /// Returns the time from its release to its end, if it ended.
+    #[must_use]
+    pub fn response_ns(&self) -> Option<u64> {
+        self.end_ns.map(|end| end.saturating_sub(self.release_ns))
+    }
+
+    /// Returns the time for which threads ran it and the kernel did not let them, if processor times were recorded.
+    #[must_use]
+    pub fn stalled_ns(&self) -> Option<u64> {
+        let stalls = self
+            .segments
+            .iter()
+            .map(|segment| segment.cpu_ns.map(|cpu| (segment.end_ns - segment.start_ns).saturating_sub(cpu)));
+        stalls.sum()
+    }
+
+    /// Returns true if it ended after its deadline.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.end_ns.zip(self.deadline_ns).is_some_and(|(end, deadline)| end > deadline)
+    }
+}
+
+/// A message that was published: in its process's own queue, or through a middleware.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Message {
+    /// The topic, if it is known.
+    pub topic: String,
+    /// The time of its publication.
+    pub published_ns: u64,
+    /// The activation that published it; `None` for code outside of callbacks.
+    pub from: Option<usize>,
+    /// The thread that published it.
+    pub thread: usize,
+    /// The activation that took it, and when.
+    pub taken: Option<(usize, u64)>,
+}
+
+/// Items that an entity lost.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Loss {
+    /// The place of the callback, if it is known.
+    pub callback: Option<usize>,
+    /// The process.
+    pub process: usize,
+    /// The topic of the queue of an entity without a callback.
+    pub topic: String,
+    /// The time.
+    pub at_ns: u64,
+    /// The cause.
+    pub cause: &'static str,
+    /// The number of items.
+    pub count: u64,
+}
+
+/// A panic or an error.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Incident {
+    /// The place of the callback, if it is known.
+    pub callback: Option<usize>,
+    /// The time.
+    pub at_ns: u64,
+    /// The place of the kind in [`INCIDENTS`](rospin_core::recording::INCIDENTS).
+    pub kind: u8,
+}
+
+impl Model {
+    /// Returns what happened in the processes that were recorded.
+    #[must_use]
+    pub fn new(recordings: &[Recording]) -> Self {
+        let mut build = Build::default();
+        for recording in recordings {
+            build.recording(recording);
+        }
+        build.finish()
+    }
+
+    /// Returns a name of the callback that no other one has: with its executor or process where the name alone is not enough.
+    #[must_use]
+    pub fn label(&self, callback: usize) -> String {
+        let of = &self.callbacks[callback];
+        let same = |other: &&Callback| other.name == of.name;
+        if self.callbacks.iter().filter(same).count() == 1 {
+            return of.name.clone();
+        }
+        let executor = &self.executors[of.executor];
+        if self.processes.len() == 1 {
+            return format!("{} ({})", of.name, executor.name);
+        }
+        let process = &self.processes[of.process];
+        format!("{} ({}, {} {})", of.name, executor.name, process.name, process.process)
+    }
+}
+
+/// Numbers of one process, by which its events name things.
+#[derive(Default)]
+struct Numbers {
+    process: usize,
+    executors: HashMap<u16, usize>,
+    threads: HashMap<u32, usize>,
+    entities: HashMap<(u16, u64), usize>,
+    accounts: HashMap<u64, usize>,
+    /// Queues: the account of their entity, and their place in the model.
+    queues: HashMap<u64, (u64, usize)>,
+    /// Releases and deadlines that were recorded and not dispatched yet.
+    released: HashMap<Step, (u64, u64)>,
+    /// Activations that have not ended, with the processor time at the start of their segment.
+    open: HashMap<(u16, u64, u64), (usize, u64)>,
+    /// The activation that each thread runs.
+    current: HashMap<u32, usize>,
+    queued: HashMap<(u64, u64), usize>,
+    /// Takes of messages whose publication comes later in the order of events.
+    taken: Vec<((u64, u64), usize, u64)>,
+}
+
+/// Messages through a middleware: by publisher and number.
+type Key = ([u8; 16], u64);
+
+#[derive(Default)]
+struct Build {
+    model: Model,
+    sent: HashMap<Key, usize>,
+    /// Takes of such messages: the key, the activation, and the time.
+    received: Vec<(Key, usize, u64)>,
+    publishers: BTreeMap<String, String>,
+    span: Option<(u64, u64)>,
+}
+
+impl Build {
+    fn recording(&mut self, recording: &Recording) {
+        let mut numbers = Numbers { process: self.model.processes.len(), ..Numbers::default() };
+        self.model.processes.push(Process::default());
+        // All names first: events may come before the names that they use.
+        recording.names.iter().for_each(|name| self.name(&mut numbers, name));
+        for recorded in &recording.events {
+            self.event(&mut numbers, recorded);
+        }
+        for (key, activation, at) in std::mem::take(&mut numbers.taken) {
+            if let Some(message) = numbers.queued.get(&key) {
+                self.link(*message, activation, at);
+            }
+        }
+        for (account, queue) in numbers.queues.values() {
+            self.model.queues[*queue].callback = numbers.accounts.get(account).copied();
+        }
+    }
+
+    fn name(&mut self, numbers: &mut Numbers, name: &Name) {
+        let process = numbers.process;
+        match name.clone() {
+            Name::Process { name, process: number, host, system_offset_ns } => {
+                self.model.processes[process] = Process { name, process: number, host, system_offset_ns };
+            }
+            Name::Executor { executor: number, name, policy, threads } => {
+                let executor = self.executor(numbers, number);
+                self.model.executors[executor] = Executor { process, number, name, policy, threads };
+            }
+            Name::Thread { thread: number, kernel_id, name } => {
+                let thread = self.thread(numbers, number);
+                self.model.threads[thread] = Thread { process, number, kernel_id, name };
+            }
+            Name::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind,
+                priority,
+                deadline_ns,
+                period_ns,
+            } => {
+                let callback = self.callback(numbers, executor, entity);
+                numbers.accounts.insert(account, callback);
+                let of = &mut self.model.callbacks[callback];
+                (of.account, of.name, of.group, of.kind) = (account, name, group, kind_named(&kind));
+                of.excludes = excludes;
+                (of.priority, of.deadline_ns, of.period_ns) = (priority, deadline_ns, period_ns);
+            }
+            Name::Queue { queue, account, topic, depth } => {
+                let queues = &mut self.model.queues;
+                let (of, _) = numbers.queues.entry(queue).or_insert_with(|| {
+                    queues.push(Queue { process, topic, depth, callback: None, levels: Vec::new() });
+                    (account, queues.len() - 1)
+                });
+                *of = account;
+            }
+            Name::Publisher { publisher, topic } => _ = self.publishers.insert(publisher, topic),
+        }
+    }
+
+    // ---- things by their numbers; what was never named gets its number as its name ----
+
+    fn executor(&mut self, numbers: &mut Numbers, number: u16) -> usize {
+        let executors = &mut self.model.executors;
+        *numbers.executors.entry(number).or_insert_with(|| {
+            let (name, process) = (format!("executor {number}"), numbers.process);
+            executors.push(Executor { process, number, name, policy: String::new(), threads: 1 });
+            executors.len() - 1
+        })
+    }
+
+    fn thread(&mut self, numbers: &mut Numbers, number: u32) -> usize {
+        let threads = &mut self.model.threads;
+        *numbers.threads.entry(number).or_insert_with(|| {
+            threads.push(Thread { process: numbers.process, number, kernel_id: 0, name: format!("thread {number}") });
+            threads.len() - 1
+        })
+    }
+
+    fn callback(&mut self, numbers: &mut Numbers, executor: u16, entity: u64) -> usize {
+        if let Some(callback) = numbers.entities.get(&(executor, entity)) {
+            return *callback;
+        }
+        let place = self.model.callbacks.len();
+        numbers.entities.insert((executor, entity), place);
+        let (process, executor) = (numbers.process, self.executor(numbers, executor));
+        self.model.callbacks.push(Callback {
+            process,
+            executor,
+            entity,
+            account: 0,
+            name: format!("entity {}", entity as u32),
+            group: String::new(),
+            excludes: true,
+            kind: EntityKind::Waitable,
+            priority: 0,
+            deadline_ns: None,
+            period_ns: None,
+            topics: Vec::new(),
+            activations: Vec::new(),
+            overruns: 0,
+        });
+        place
+    }
+
+    // ---- events ----
+
+    fn event(&mut self, numbers: &mut Numbers, recorded: &Recorded) {
+        let Recorded { thread, at, event } = *recorded;
+        let at = at.as_nanos();
+        self.model.events += 1;
+        self.span = Some(self.span.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        let running = numbers.current.get(&thread).copied();
+        match event {
+            Event::Released { step, release, deadline } | Event::Antedated { step, release, deadline } => {
+                numbers.released.insert(step, (release.as_nanos(), deadline.as_nanos()));
+            }
+            Event::Dispatched { step, release, cpu_ns, .. } => {
+                let activation = self.dispatch(numbers, (step, thread), (at, release.as_nanos(), cpu_ns));
+                numbers.current.insert(thread, activation);
+            }
+            Event::Suspended { step, cpu_ns } => self.end_segment(numbers, (&step, thread), (at, cpu_ns), None),
+            Event::Completed { step, deadline, cpu_ns } => {
+                self.end_segment(numbers, (&step, thread), (at, cpu_ns), Some(deadline.as_nanos()));
+            }
+            Event::Overrun { executor, entity, count } => {
+                let callback = self.callback(numbers, executor, entity);
+                self.model.callbacks[callback].overruns += count;
+            }
+            Event::Queued { queue, ticket, displaced } => {
+                let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
+                let message = self.publish(numbers, topic, (thread, at), running);
+                numbers.queued.insert((queue, ticket), message);
+            }
+            Event::Taken { queue, ticket } => {
+                self.change_level(numbers, queue, at, -1);
+                if let Some(activation) = running {
+                    self.note_topic(numbers, queue, activation);
+                    numbers.taken.push(((queue, ticket), activation, at));
+                }
+            }
+            Event::Sent { publisher, number } => {
+                let topic = self.publishers.get(&hexadecimal(&publisher)).cloned().unwrap_or_default();
+                let message = self.publish(numbers, topic, (thread, at), running);
+                self.sent.insert((publisher, number), message);
+            }
+            Event::Received { publisher, number } => {
+                if let Some(activation) = running {
+                    self.received.push(((publisher, number), activation, at));
+                }
+            }
+            Event::Lost { account, cause, count } => {
+                let queue = numbers.queues.values().find(|(of, _)| *of == account);
+                let topic = queue.map_or_else(String::new, |(_, queue)| self.model.queues[*queue].topic.clone());
+                self.model.losses.push(Loss {
+                    callback: numbers.accounts.get(&account).copied(),
+                    process: numbers.process,
+                    topic,
+                    at_ns: at,
+                    cause: LOSS_CAUSES.get(usize::from(cause)).copied().unwrap_or("unknown"),
+                    count,
+                });
+            }
+            Event::Incident { executor, entity, kind } => {
+                let of_running = running.map(|activation| self.model.activations[activation].callback);
+                let mut named = || self.callback(numbers, executor, entity);
+                let callback = if entity == u64::MAX { of_running } else { Some(named()) };
+                self.model.incidents.push(Incident { callback, at_ns: at, kind });
+            }
+            Event::Dropped { count } => self.model.dropped += count,
+            _ => {}
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        numbers: &mut Numbers,
+        (step, thread): (Step, u32),
+        (at, release, cpu): (u64, u64, u64),
+    ) -> usize {
+        let callback = self.callback(numbers, step.executor, step.entity);
+        let thread = self.thread(numbers, thread);
+        let (release_ns, deadline) = numbers.released.remove(&step).unwrap_or((release, u64::MAX));
+        let segment = Segment { thread, release_ns, start_ns: at, end_ns: at, cpu_ns: None };
+        let key = (step.executor, step.entity, step.sequence);
+        if let Some((activation, cpu_at_start)) = numbers.open.get_mut(&key) {
+            *cpu_at_start = cpu;
+            self.model.activations[*activation].segments.push(segment);
+            return *activation;
+        }
+        let place = self.model.activations.len();
+        numbers.open.insert(key, (place, cpu));
+        self.model.activations.push(Activation {
+            callback,
+            sequence: step.sequence,
+            release_ns,
+            deadline_ns: Some(deadline).filter(|deadline| *deadline != u64::MAX),
+            segments: vec![segment],
+            end_ns: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        });
+        self.model.callbacks[callback].activations.push(place);
+        place
+    }
+
+    /// Ends the segment that runs, and the activation if `deadline` is that of its end.
+    fn end_segment(
+        &mut self,
+        numbers: &mut Numbers,
+        (step, thread): (&Step, u32),
+        (at, cpu): (u64, u64),
+        deadline: Option<u64>,
+    ) {
+        let key = (step.executor, step.entity, step.sequence);
+        let Some((place, cpu_at_start)) = numbers.open.get(&key).copied() else { return };
+        let activation = &mut self.model.activations[place];
+        if let Some(segment) = activation.segments.last_mut() {
+            segment.end_ns = at.max(segment.start_ns);
+            segment.cpu_ns = (cpu_at_start > 0 && cpu >= cpu_at_start).then(|| cpu - cpu_at_start);
+        }
+        if let Some(deadline) = deadline {
+            activation.end_ns = Some(at);
+            activation.deadline_ns = Some(deadline).filter(|deadline| *deadline != u64::MAX);
+            numbers.open.remove(&key);
+        }
+        if numbers.current.get(&thread) == Some(&place) {
+            numbers.current.remove(&thread);
+        }
+    }
+
+    fn publish(
+        &mut self,
+        numbers: &mut Numbers,
+        topic: String,
+        (thread, published_ns): (u32, u64),
+        from: Option<usize>,
+    ) -> usize {
+        let thread = self.thread(numbers, thread);
+        let place = self.model.messages.len();
+        self.model.messages.push(Message { topic, published_ns, from, thread, taken: None });
+        if let Some(from) = from {
+            self.model.activations[from].outputs.push(place);
+        }
+        place
+    }
+
+    /// Notes that the number of messages in a queue changed. Returns the topic.
+    fn change_level(&mut self, numbers: &Numbers, queue: u64, at: u64, by: i64) -> String {
+        let Some((_, queue)) = numbers.queues.get(&queue) else { return String::new() };
+        let queue = &mut self.model.queues[*queue];
+        // Messages that were there before the recording began are taken without having been counted.
+        let level = queue.levels.last().map_or(0, |(_, level)| *level).saturating_add_signed(by);
+        queue.levels.push((at, level));
+        queue.topic.clone()
+    }
+
+    fn note_topic(&mut self, numbers: &Numbers, queue: u64, activation: usize) {
+        let Some((_, queue)) = numbers.queues.get(&queue) else { return };
+        let topic = &self.model.queues[*queue].topic;
+        let topics = &mut self.model.callbacks[self.model.activations[activation].callback].topics;
+        if !topics.contains(topic) {
+            topics.push(topic.clone());
+        }
+    }
+
+    fn link(&mut self, message: usize, activation: usize, at: u64) {
+        let Message { taken, .. } = &mut self.model.messages[message];
+        if taken.is_none() {
+            *taken = Some((activation, at));
+            self.model.activations[activation].inputs.push(message);
+            return;
+        }
+        // A message through a middleware has several subscriptions: each has its own entry.
+        let mut copy = self.model.messages[message].clone();
+        copy.taken = Some((activation, at));
+        let place = self.model.messages.len();
+        if let Some(from) = copy.from {
+            self.model.activations[from].outputs.push(place);
+        }
+        self.model.messages.push(copy);
+        self.model.activations[activation].inputs.push(place);
+    }
+
+    fn finish(mut self) -> Model {
+        for (key, activation, at) in std::mem::take(&mut self.received) {
+            if let Some(message) = self.sent.get(&key) {
+                self.link(*message, activation, at);
+            }
+        }
+        self.model.span = self.span.unwrap_or_default();
+        self.model
+    }
+}

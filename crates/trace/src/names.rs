@@ -1,0 +1,129 @@
+//! Definitions as JSON: what the numbers in events stand for, in the channel of names.
+
+use std::time::Duration;
+
+use rospin_core::EntityKind;
+use rospin_core::recording::Definition;
+use serde::{Deserialize, Serialize};
+
+/// A message of the channel of names.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "define", rename_all = "snake_case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are those of `Definition`")]
+pub enum Name {
+    /// The process that was recorded, and its clocks.
+    Process {
+        /// The name of the program.
+        name: String,
+        /// The number of the process in the kernel.
+        process: u32,
+        /// The name of the machine.
+        host: String,
+        /// The nanoseconds from the steady clock to the system clock when the recording began.
+        system_offset_ns: i64,
+    },
+    /// An executor.
+    Executor { executor: u16, name: String, policy: String, threads: u16 },
+    /// A thread.
+    Thread { thread: u32, kernel_id: u32, name: String },
+    /// An entity.
+    Entity {
+        executor: u16,
+        entity: u64,
+        account: u64,
+        name: String,
+        group: String,
+        excludes: bool,
+        kind: String,
+        priority: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ns: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        period_ns: Option<u64>,
+    },
+    /// A queue of a subscription.
+    Queue { queue: u64, account: u64, topic: String, depth: u64 },
+    /// A publisher of a node; its id in hexadecimal digits.
+    Publisher { publisher: String, topic: String },
+}
+
+impl Name {
+    /// Returns the definition as a message; `None` if it is of a kind that this version does not know.
+    #[must_use]
+    pub fn of(definition: &Definition) -> Option<Self> {
+        let ns = |duration: &Option<Duration>| duration.and_then(|duration| u64::try_from(duration.as_nanos()).ok());
+        Some(match definition.clone() {
+            Definition::Executor { executor, name, policy, threads } => {
+                Self::Executor { executor, name, policy, threads }
+            }
+            Definition::Thread { thread, kernel_id, name } => Self::Thread { thread, kernel_id, name },
+            Definition::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind,
+                priority,
+                deadline,
+                period,
+            } => Self::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind: kind.as_str().to_owned(),
+                priority,
+                deadline_ns: ns(&deadline),
+                period_ns: ns(&period),
+            },
+            Definition::Queue { queue, account, topic, depth } => Self::Queue { queue, account, topic, depth },
+            Definition::Publisher { publisher, topic } => Self::Publisher { publisher: hexadecimal(&publisher), topic },
+            _ => return None,
+        })
+    }
+
+    /// Returns the message as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        // Neither a map with other keys than text nor a failing writer is involved.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// Returns the bytes as hexadecimal digits.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the kind with that name. Unknown ones are waitables.
+#[must_use]
+pub fn kind_named(name: &str) -> EntityKind {
+    let kinds = [EntityKind::Timer, EntityKind::Subscription, EntityKind::Service, EntityKind::Client];
+    kinds.into_iter().find(|kind| kind.as_str() == name).unwrap_or(EntityKind::Waitable)
+}
+
+/// JSON schema of the channel of names.
+pub(crate) const SCHEMA: &str = r#"{
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "rospin.Name",
+  "description": "What the numbers in the events of a rospin recording stand for",
+  "type": "object",
+  "required": ["define"],
+  "properties": {
+    "define": {"enum": ["process", "executor", "thread", "entity", "queue", "publisher"]},
+    "name": {"type": "string"}, "process": {"type": "integer"}, "host": {"type": "string"},
+    "system_offset_ns": {"type": "integer"}, "executor": {"type": "integer"}, "policy": {"type": "string"},
+    "threads": {"type": "integer"}, "thread": {"type": "integer"}, "kernel_id": {"type": "integer"},
+    "entity": {"type": "integer"}, "account": {"type": "integer"}, "group": {"type": "string"},
+    "excludes": {"type": "boolean"},
+    "kind": {"enum": ["timer", "subscription", "service", "client", "waitable"]}, "priority": {"type": "integer"},
+    "deadline_ns": {"type": "integer"}, "period_ns": {"type": "integer"}, "queue": {"type": "integer"},
+    "topic": {"type": "string"}, "depth": {"type": "integer"}, "publisher": {"type": "string"}
+  }
+}"#;

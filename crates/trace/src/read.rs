@@ -1,0 +1,320 @@
+//! Reading of recordings. Damaged files are read as far as their chunks are whole, and what is missing is told with its place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use mcap::records::{Record, op};
+use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
+use rospin_core::Instant;
+use rospin_core::recording::{Event, Words};
+
+use crate::file::{EVENT_BYTES, VERSION};
+use crate::names::Name;
+
+/// The largest record that is read: a chunk of a recording has about a MiB.
+const RECORD_LIMIT: usize = 1 << 28;
+/// The largest number of events that are read of one file: about ten GiB of memory.
+const EVENT_LIMIT: usize = 150_000_000;
+/// The largest number of faults that are told of one file.
+const FAULT_LIMIT: usize = 20;
+
+/// What one process recorded.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Recording {
+    /// The file, for messages.
+    pub path: PathBuf,
+    /// What the numbers in events stand for, in the order of the file.
+    pub names: Vec<Name>,
+    /// Events in the order in which they happened.
+    pub events: Vec<Recorded>,
+    /// Places at which the file is damaged.
+    pub faults: Vec<Fault>,
+}
+
+/// An event with its thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recorded {
+    /// The number of the thread that recorded it.
+    pub thread: u32,
+    /// Its time on the steady clock. A release may be noted after it happened, so that this is earlier than the event before.
+    pub at: Instant,
+    /// The event.
+    pub event: Event,
+}
+
+/// A damaged place of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The bytes of the file before the damaged record.
+    pub offset: u64,
+    /// What is wrong there, and what follows from that.
+    pub text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.text)
+    }
+}
+
+/// Reasons for which a file cannot be read as a recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: io::Error,
+    },
+    /// The file is no MCAP file.
+    #[error("{}: is no recording: it does not begin as an MCAP file; `rospin trace record COMMAND` writes one", path.display())]
+    NoMcap {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has no events of rospin.
+    #[error("{}: has no events of rospin{reason}; `rospin trace record COMMAND` writes a recording", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it has instead.
+        reason: String,
+    },
+    /// The file was written by a later version.
+    #[error("{}: has version {version} of the format, and this `rospin` knows {VERSION}; use a later one", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version.
+        version: u32,
+    },
+    /// A folder has no recordings.
+    #[error("{}: the folder has no files that end in .mcap; name a recording", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl Recording {
+    /// Reads the file, or all `.mcap` files of the folder.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is no recording. A recording that is damaged or cut off is no error: see
+    /// [`faults`](Self::faults).
+    pub fn open(path: &Path) -> Result<Vec<Self>, ReadError> {
+        let failed = |reason| ReadError::Io { path: path.to_owned(), reason };
+        if !path.is_dir() {
+            let file = File::open(path).map_err(failed)?;
+            return Ok(vec![Self::read(BufReader::new(file), path)?]);
+        }
+        let mut files: Vec<PathBuf> = std::fs::read_dir(path)
+            .map_err(failed)?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|ending| ending == "mcap"))
+            .collect();
+        files.sort_unstable();
+        if files.is_empty() {
+            return Err(ReadError::Empty { path: path.to_owned() });
+        }
+        files
+            .iter()
+            .flat_map(|file| match Self::open(file) {
+                Ok(recordings) => recordings.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            })
+            .collect()
+    }
+
+    /// Reads a recording. `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read(mut file: impl Read, path: &Path) -> Result<Self, ReadError> {
+        let options = LinearReaderOptions::default()
+            .with_emit_chunks(true)
+            .with_skip_end_magic(true)
+            .with_validate_data_section_crc(true)
+            .with_record_length_limit(RECORD_LIMIT);
+        let mut reader = LinearReader::new_with_options(options);
+        let mut scan = Scan { recording: Self { path: path.to_owned(), ..Self::default() }, ..Scan::default() };
+        // The magic bytes at the beginning of the file.
+        let mut offset = 8;
+        let mut is_finished = false;
+        while let Some(event) = reader.next_event() {
+            match event {
+                Ok(LinearReadEvent::ReadRequest(wanted)) => {
+                    let read = file.read(reader.insert(wanted));
+                    let read = read.map_err(|reason| ReadError::Io { path: path.to_owned(), reason })?;
+                    reader.notify_read(read);
+                }
+                Ok(LinearReadEvent::Record { data, opcode }) => {
+                    is_finished |= opcode == op::FOOTER;
+                    scan.record(opcode, data, offset)?;
+                    offset += 9 + data.len() as u64;
+                }
+                Err(mcap::McapError::BadMagic) if offset == 8 => {
+                    return Err(ReadError::NoMcap { path: path.to_owned() });
+                }
+                Err(_) if scan.is_summary => break,
+                Err(error) => {
+                    scan.fault(offset, format!("{}; what follows is missing", plain(&error)));
+                    is_finished = true;
+                    break;
+                }
+            }
+        }
+        if !is_finished && !scan.is_summary {
+            scan.fault(
+                offset,
+                "the file ends here without its end: the program was killed, or it still runs".to_owned(),
+            );
+        }
+        scan.finish()
+    }
+}
+
+/// Returns the error in words.
+fn plain(error: &mcap::McapError) -> String {
+    match error {
+        mcap::McapError::UnexpectedEof => "the file is cut off within a record".to_owned(),
+        mcap::McapError::BadMagic => "the file is no MCAP file".to_owned(),
+        mcap::McapError::Parse(_) => "a record cannot be parsed".to_owned(),
+        mcap::McapError::UnsupportedCompression(name) => {
+            format!("a chunk is compressed with {name}; decompress the file with `mcap decompress`")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A file that is being read.
+#[derive(Default)]
+struct Scan {
+    recording: Recording,
+    topics: BTreeMap<u16, String>,
+    /// Events with the place in time that they have within their thread.
+    ordered: Vec<(u64, Recorded)>,
+    /// The latest time of each thread.
+    latest: BTreeMap<u32, u64>,
+    unknown: u64,
+    is_summary: bool,
+    is_full: bool,
+}
+
+impl Scan {
+    fn fault(&mut self, offset: u64, text: String) {
+        if self.recording.faults.len() < FAULT_LIMIT {
+            self.recording.faults.push(Fault { offset, text });
+        }
+    }
+
+    fn record(&mut self, opcode: u8, data: &[u8], offset: u64) -> Result<(), ReadError> {
+        if opcode == op::DATA_END {
+            self.is_summary = true;
+        }
+        if self.is_summary {
+            return Ok(());
+        }
+        match mcap::parse_record(opcode, data) {
+            Ok(Record::Chunk { header, data }) => {
+                let messages: Result<Vec<Record<'_>>, _> =
+                    mcap::read::ChunkReader::new(header, &data).and_then(Iterator::collect);
+                match messages {
+                    Ok(records) => records.iter().for_each(|record| self.message(record, offset)),
+                    Err(error) => {
+                        self.fault(offset, format!("{}; the events of this chunk are missing", plain(&error)))
+                    }
+                }
+            }
+            Ok(Record::Metadata(metadata)) if metadata.name == "rospin" => {
+                let version = metadata.metadata.get("version").and_then(|version| version.parse().ok()).unwrap_or(0);
+                if version > VERSION {
+                    return Err(ReadError::Newer { path: self.recording.path.clone(), version });
+                }
+            }
+            Ok(record) => self.message(&record, offset),
+            Err(error) => self.fault(offset, format!("{}; it is left out", plain(&error))),
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, record: &Record<'_>, offset: u64) {
+        match record {
+            Record::Channel(channel) => _ = self.topics.insert(channel.id, channel.topic.clone()),
+            Record::Message { header, data } => {
+                let Some(topic) = self.topics.get(&header.channel_id) else { return };
+                if topic == "/rospin/names" {
+                    match serde_json::from_slice(data) {
+                        Ok(name) => self.recording.names.push(name),
+                        Err(error) => {
+                            self.fault(offset, format!("a name cannot be understood ({error}); it is left out"))
+                        }
+                    }
+                } else if topic.starts_with("/rospin/") {
+                    self.event(data, offset);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, data: &[u8], offset: u64) {
+        let words = || -> Option<(Words, u32)> {
+            let mut words = [0; 6];
+            let (fields, thread) = (data.get(4..EVENT_BYTES - 4)?, data.get(EVENT_BYTES - 4..EVENT_BYTES)?);
+            for (word, bytes) in words.iter_mut().zip(fields.chunks_exact(8)) {
+                *word = u64::from_le_bytes(bytes.try_into().ok()?);
+            }
+            Some((words, u32::from_le_bytes(thread.try_into().ok()?)))
+        };
+        let Some((words, thread)) = words() else {
+            return self
+                .fault(offset, format!("an event has {} bytes instead of {EVENT_BYTES}; it is left out", data.len()));
+        };
+        let Some((at, event)) = Event::decode(&words) else {
+            self.unknown += 1;
+            return;
+        };
+        if self.ordered.len() >= EVENT_LIMIT {
+            if !std::mem::replace(&mut self.is_full, true) {
+                self.fault(offset, format!("the file has more than {EVENT_LIMIT} events; the rest is left out"));
+            }
+            return;
+        }
+        // A release is noted later than it happened, and must not come before what its thread noted earlier.
+        let latest = self.latest.entry(thread).or_default();
+        *latest = at.as_nanos().max(*latest);
+        self.ordered.push((*latest, Recorded { thread, at, event }));
+    }
+
+    fn finish(mut self) -> Result<Recording, ReadError> {
+        if self.unknown > 0 {
+            self.fault(
+                0,
+                format!("{} events are of kinds that this `rospin` does not know; they are left out", self.unknown),
+            );
+        }
+        if self.recording.names.is_empty() && self.ordered.is_empty() {
+            let path = self.recording.path;
+            let mut topics: Vec<String> = self.topics.into_values().take(5).collect();
+            topics.sort_unstable();
+            let reason = match (self.recording.faults.first(), topics.is_empty()) {
+                (Some(fault), _) => format!(" ({fault})"),
+                (None, false) => format!(" (but {}, …)", topics.join(", ")),
+                (None, true) => String::new(),
+            };
+            return Err(ReadError::Foreign { path, reason });
+        }
+        // A stable sort keeps the order of each thread.
+        self.ordered.sort_by_key(|(order, _)| *order);
+        self.recording.events = self.ordered.into_iter().map(|(_, recorded)| recorded).collect();
+        Ok(self.recording)
+    }
+}

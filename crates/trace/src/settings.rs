@@ -1,0 +1,150 @@
+//! Settings of a recording in the environment of a program.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rospin_core::recording::Sink;
+
+use crate::file::{FileSink, FlightSink, ProcessName};
+
+/// The file that is recorded into. `%p` in it stands for the number of the process.
+pub const FILE: &str = "ROSPIN_TRACE";
+/// The number of seconds that a flight recorder keeps. Without it, everything is recorded.
+pub const FLIGHT: &str = "ROSPIN_TRACE_FLIGHT";
+/// The largest number of files that a flight recorder writes: 10 unless it is set.
+pub const FLIGHT_FILES: &str = "ROSPIN_TRACE_FLIGHT_FILES";
+/// `1` if the processor time of threads is recorded.
+pub const CPU: &str = "ROSPIN_TRACE_CPU";
+/// The number of events that the buffer of each thread holds.
+pub const BUFFER: &str = "ROSPIN_TRACE_BUFFER";
+
+/// Settings of a recording.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The file.
+    pub file: PathBuf,
+    /// The time that a flight recorder keeps; `None` to record everything.
+    pub window: Option<Duration>,
+    /// The largest number of files of a flight recorder.
+    pub files: u32,
+    /// True if the processor time of threads is recorded.
+    pub cpu_times: bool,
+    /// The number of events that the buffer of each thread holds; `None` for the engine's default.
+    pub buffer: Option<usize>,
+}
+
+/// Reasons for which a program cannot be recorded as its environment says.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A variable has an invalid value.
+    #[error("{variable} is `{value}`; it must be {must}")]
+    Invalid {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// Values that it may have.
+        must: &'static str,
+    },
+    /// The file has no folder to be created in.
+    #[error("{FILE}: the folder {} is not there; create it", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl Settings {
+    /// Returns the settings in the environment, or `None` if `ROSPIN_TRACE` is not set.
+    ///
+    /// # Errors
+    /// If a variable has an invalid value.
+    pub fn from_env() -> Result<Option<Self>, SettingsError> {
+        Self::from(|variable| std::env::var_os(variable))
+    }
+
+    fn from(read: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>, SettingsError> {
+        let read = |variable| read(variable).filter(|value| !value.is_empty());
+        let Some(file) = read(FILE) else { return Ok(None) };
+        let parse = |variable: &'static str, must: &'static str, least: f64| match read(variable) {
+            None => Ok(None),
+            Some(value) => {
+                let text = value.to_string_lossy().into_owned();
+                let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least);
+                let number = number.filter(|number| *number <= 1e9);
+                number.map(Some).ok_or(SettingsError::Invalid { variable, value: text, must })
+            }
+        };
+        let window = parse(FLIGHT, "a number of seconds from 0.1 to 1000000000", 0.1)?;
+        let files = parse(FLIGHT_FILES, "a number of files from 1 to 1000000000", 1.0)?;
+        let cpu_times = parse(CPU, "0 or 1", 0.0)?;
+        let buffer = parse(BUFFER, "a number of events from 16 to 1000000000", 16.0)?;
+        Ok(Some(Self {
+            file: with_process(&file),
+            window: window.map(Duration::from_secs_f64),
+            files: files.map_or(10, |files| files as u32),
+            cpu_times: cpu_times.is_some_and(|value| value > 0.0),
+            buffer: buffer.map(|events| events as usize),
+        }))
+    }
+
+    /// Returns the sink of the recording. The file is created when there is a first event; where it is there already, the number
+    /// of the process is added to its name, so that nothing is overwritten. `steady_ns` is the time on the steady clock now.
+    ///
+    /// # Errors
+    /// If the folder of the file is not there.
+    pub fn sink(&self, steady_ns: u64) -> Result<Box<dyn Sink>, SettingsError> {
+        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(SettingsError::Folder { folder: folder.to_owned() });
+        }
+        let process = ProcessName::of_this(steady_ns);
+        Ok(match self.window {
+            Some(window) => Box::new(FlightSink::new(&self.file, &process, window, self.files)),
+            None => Box::new(FileSink::new(&self.file, &process)),
+        })
+    }
+}
+
+/// Returns the path with the number of the process for each `%p`.
+fn with_process(path: &OsStr) -> PathBuf {
+    match path.to_str() {
+        Some(path) => PathBuf::from(path.replace("%p", &std::process::id().to_string())),
+        None => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(variables: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+        let read = |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| value.into());
+        Settings::from(read).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_recorded_without_a_file() {
+        assert_eq!(settings(&[(FLIGHT, "nonsense")]), Ok(None));
+        assert_eq!(settings(&[(FILE, "")]), Ok(None));
+    }
+
+    #[test]
+    fn mistakes_name_the_variable_and_the_values_that_it_may_have() {
+        for (variable, value) in [(FLIGHT, "-1"), (FLIGHT, "NaN"), (BUFFER, "1"), (CPU, "yes"), (FLIGHT_FILES, "0")] {
+            let error = settings(&[(FILE, "a.mcap"), (variable, value)]).unwrap_err();
+            assert!(error.starts_with(&format!("{variable} is `{value}`; it must be ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn processes_have_files_of_their_own() {
+        let with = settings(&[(FILE, "/tmp/a-%p.mcap"), (FLIGHT, "2.5"), (CPU, "1")]).unwrap().unwrap();
+        let process = std::process::id();
+        assert_eq!(with.file, PathBuf::from(format!("/tmp/a-{process}.mcap")));
+        assert_eq!((with.window, with.cpu_times, with.buffer), (Some(Duration::from_millis(2500)), true, None));
+    }
+}

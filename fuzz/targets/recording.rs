@@ -1,0 +1,22 @@
+//! Any file is a recording, or is refused. What is read of a damaged one makes a model, and can be converted.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rospin_trace::blame::Blame;
+use rospin_trace::chains::chains;
+use rospin_trace::convert::perfetto;
+use rospin_trace::{Model, Recording, render};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(recording) = Recording::read(bytes, Path::new("fuzzed.mcap")) else { return };
+    assert!(recording.faults.iter().all(|fault| fault.offset <= bytes.len() as u64 + 9));
+    let _ = render(&recording);
+    let model = Model::new(&[recording]);
+    let blame = Blame::new(&model);
+    (0..model.activations.len()).for_each(|activation| _ = blame.of(activation));
+    chains(&model).iter().for_each(|chain| _ = chain.latencies_ns(&model).count());
+    let _ = perfetto::encode(&model);
+});
