@@ -53,6 +53,7 @@
 //!   mutually exclusive groups has a bound as long as its threads and groups leave time. A callback without a bound may starve,
 //!   and the report says so.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
+//! - Requests to a device that is shared by priority, such as a GPU: [`device_bounds`], apart from the rest.
 //! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
 //!   priorities without it, since nothing less urgent runs in a busy window.
 //!
@@ -75,6 +76,7 @@ mod chains;
 mod change;
 mod critical;
 mod curves;
+mod device;
 mod diagnosis;
 mod end_to_end;
 mod error;
@@ -103,6 +105,7 @@ pub use analysis::Analysis;
 pub use assign::{Assignment, OsSetting};
 pub use budget::Monitor;
 pub use change::Change;
+pub use device::{DeviceClient, device_bounds};
 pub use diagnosis::Late;
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
