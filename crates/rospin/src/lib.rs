@@ -32,6 +32,7 @@
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
 //!   that name, keeps coordinate frames over time.
+//! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Their bytes, such as those of an image, are a
 //!   [`Blob`], which is made of a `Vec<u8>` by `into()`.
 //!
@@ -72,6 +73,8 @@ pub use init::{InitError, Middlewares, init, init_with};
 pub use log;
 pub use recording::{RecordingError, record_from_env};
 
+#[cfg(feature = "accelerator")]
+pub use rospin_accelerator as accelerator;
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
 pub use rospin_dds as dds;
@@ -98,6 +101,9 @@ mod documents {
     struct MessageFilters;
     #[doc = include_str!("../../../book/src/guide/tracing.md")]
     struct Tracing;
+    #[cfg(feature = "accelerator")]
+    #[doc = include_str!("../../../book/src/guide/accelerators.md")]
+    struct Accelerators;
     #[cfg(feature = "tf2")]
     #[doc = include_str!("../../../book/src/guide/tf2.md")]
     struct Tf2;

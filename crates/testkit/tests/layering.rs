@@ -33,6 +33,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-node" => {
             Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs", "rospin-dynamic"])
         }
+        "rospin-accelerator" => Some(&["rospin-core", "rospin-engine"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
@@ -45,6 +46,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-node",
             "rospin-container",
             "rospin-msgs",
+            "rospin-accelerator",
             "rospin-tf2",
             "rospin-trace",
             "rospin-dds",

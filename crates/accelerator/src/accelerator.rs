@@ -1,0 +1,131 @@
+//! Accelerators: the state behind its lock, and the calls of the device and of wakers without it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use rospin_core::Instant;
+use rospin_engine::Mutex;
+
+use crate::backend::{Backend, Ended, Listener, SegmentFailure};
+use crate::client::Client;
+use crate::options::{AcceleratorOptions, ClientError, ClientOptions};
+use crate::state::{Actions, State};
+use crate::statistics::Statistics;
+
+/// A device that is shared by chains of several priorities: an executor whose threads are the device's lanes.
+///
+/// Cheap to clone. The device is released when accelerator, clients and completions are all dropped.
+pub struct Accelerator<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+impl<B: Backend> Accelerator<B> {
+    /// Creates an accelerator that owns the device. A device belongs to one accelerator.
+    #[must_use]
+    pub fn new(backend: Arc<B>, options: AcceleratorOptions) -> Self {
+        let state = Mutex::new(State::new(options, backend.lanes()));
+        let shared = Arc::new(Shared { backend, state });
+        let listener: Weak<dyn Listener> = Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn Listener>));
+        shared.backend.connect(listener);
+        Self { shared }
+    }
+
+    /// Creates a client. Allocates.
+    ///
+    /// # Errors
+    /// If depth, budget or period are zero.
+    pub fn create_client(&self, options: ClientOptions) -> Result<Client<B>, ClientError> {
+        if options.depth == 0 {
+            return Err(ClientError::NoDepth { client: options.name });
+        }
+        if options.budget.is_some_and(|budget| budget.capacity.is_zero() || budget.period.is_zero()) {
+            return Err(ClientError::EmptyBudget { client: options.name });
+        }
+        let id = self.shared.state.lock().add_client(options, self.shared.backend.now());
+        Ok(Client::new(Arc::clone(&self.shared), id))
+    }
+
+    /// Returns the counts of all clients' requests, also of clients that were dropped.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.shared.state.lock().statistics()
+    }
+
+    /// Returns the reason for which the device is lost; `None` if it is not.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        self.shared.state.lock().lost().map(str::to_owned)
+    }
+
+    /// Returns the number of requests in memory: those that have not ended, and those with a result that nobody has read.
+    #[must_use]
+    pub fn requests_in_memory(&self) -> usize {
+        self.shared.state.lock().requests_in_memory()
+    }
+}
+
+impl<B: Backend> Clone for Accelerator<B> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What accelerator, clients, completions and the device share.
+pub(crate) struct Shared<B: Backend> {
+    pub(crate) backend: Arc<B>,
+    pub(crate) state: Mutex<State<B::Work>>,
+}
+
+impl<B: Backend> Shared<B> {
+    /// Makes the calls that a change of the state asks for. The caller must not hold the lock.
+    pub(crate) fn perform(&self, mut actions: Actions<B::Work>) {
+        // Each turn after the first one ends a request whose segment could not be started.
+        loop {
+            for launch in std::mem::take(&mut actions.launches) {
+                let (lane, ticket) = (launch.lane, launch.ticket);
+                let submitted = catch_unwind(AssertUnwindSafe(|| self.backend.submit(launch)));
+                let failure = match submitted {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(failure)) => failure,
+                    Err(_) => SegmentFailure("the start of the segment panicked".to_owned()),
+                };
+                let now = self.backend.now();
+                let busy = std::time::Duration::ZERO;
+                let ended = Ended { lane, ticket, at: now, busy, result: Err(failure) };
+                self.state.lock().ended(&ended, now, &mut actions);
+            }
+            if let Some(at) = actions.alarm.take() {
+                self.backend.set_alarm(at);
+            }
+            actions.wakers.drain(..).for_each(std::task::Waker::wake);
+            actions.dropped.clear();
+            if actions.launches.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+impl<B: Backend> Listener for Shared<B> {
+    fn ended(&self, ended: Ended) {
+        let mut actions = Actions::new();
+        {
+            let mut state = self.state.lock();
+            let now = self.backend.now();
+            state.ended(&ended, now, &mut actions);
+        }
+        self.perform(actions);
+    }
+
+    fn alarm(&self, now: Instant) {
+        let mut actions = Actions::new();
+        self.state.lock().alarm(now, &mut actions);
+        self.perform(actions);
+    }
+
+    fn lost(&self, reason: &str) {
+        let mut actions = Actions::new();
+        self.state.lock().lose(reason, &mut actions);
+        self.perform(actions);
+    }
+}

@@ -1,0 +1,83 @@
+//! The seam between accelerators and devices.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use rospin_core::{Instant, Priority};
+
+/// A device. It runs segments on lanes, and reports their ends.
+///
+/// A lane runs one segment at a time, such as a CUDA stream. The accelerator gives a lane its next segment only after the
+/// [`Listener`] was told of the end of the one before.
+pub trait Backend: Send + Sync + 'static {
+    /// The work of a segment: the kernels, and the copies before and after them.
+    type Work: Send + 'static;
+
+    /// Returns the number of lanes, at least 1. It stays the same.
+    fn lanes(&self) -> usize;
+
+    /// Returns the time on the clock in which this device reports ends.
+    fn now(&self) -> Instant;
+
+    /// Stores the listener that is told of ends, alarms, and the loss of the device. Called once, before everything else.
+    fn connect(&self, listener: Weak<dyn Listener>);
+
+    /// Starts a segment on a lane that is idle. Returns without waiting for it.
+    ///
+    /// It must not call the listener on the calling thread. Other threads may report the end before this method has returned.
+    ///
+    /// # Errors
+    /// If the segment could not be started. Then the listener is not told of its end.
+    fn submit(&self, launch: Launch<Self::Work>) -> Result<(), SegmentFailure>;
+
+    /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. A new alarm replaces the one before. May call the
+    /// listener without need, but not on the calling thread.
+    fn set_alarm(&self, at: Instant);
+}
+
+/// A segment on its way to the device.
+#[derive(Debug)]
+pub struct Launch<W> {
+    /// The number of the lane, from 0.
+    pub lane: usize,
+    /// The number by which the end of this segment is reported.
+    pub ticket: u64,
+    /// The client's priority, for devices whose lanes have priorities.
+    pub priority: Priority,
+    /// The work.
+    pub work: W,
+}
+
+/// The end of a segment.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The number of the lane.
+    pub lane: usize,
+    /// The ticket of the [`Launch`]. An end with another ticket than that of the segment on the lane is ignored.
+    pub ticket: u64,
+    /// The time of the end.
+    pub at: Instant,
+    /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. It counts against
+    /// the client's bound and budget.
+    pub busy: Duration,
+    /// The result.
+    pub result: Result<(), SegmentFailure>,
+}
+
+/// The failure of a segment: the device's own words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SegmentFailure(pub String);
+
+/// Receiver of a device's reports: the accelerator. Any thread may call it, except within [`Backend::submit`] and
+/// [`Backend::set_alarm`]. The caller must hold none of the locks that these two take.
+pub trait Listener: Send + Sync {
+    /// Notes the end of a segment, and starts the next one.
+    fn ended(&self, ended: Ended);
+
+    /// Looks for segments that should have ended, and for budgets that are full again.
+    fn alarm(&self, now: Instant);
+
+    /// Notes that the device is lost. Every request ends with an error, and no more are accepted.
+    fn lost(&self, reason: &str);
+}

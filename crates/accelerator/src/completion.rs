@@ -1,0 +1,73 @@
+//! The future of a request.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::accelerator::Shared;
+use crate::backend::Backend;
+use crate::request::{Outcome, RequestError};
+use crate::state::Actions;
+
+/// Future of a request's result. Dropping it cancels the request: segments that have not started do not run.
+///
+/// Any executor may poll it. The back end's thread wakes the task when the last segment has ended.
+#[must_use = "dropping it cancels the request"]
+pub struct Completion<B: Backend> {
+    shared: Arc<Shared<B>>,
+    /// The request's slot; `None` once the result was taken.
+    place: Option<u32>,
+}
+
+impl<B: Backend> Completion<B> {
+    pub(crate) const fn new(shared: Arc<Shared<B>>, place: u32) -> Self {
+        Self { shared, place: Some(place) }
+    }
+
+    /// Takes the result, if there is one and it was not taken before. Does not wait.
+    pub fn try_take(&mut self) -> Option<Result<Outcome, RequestError>> {
+        let (result, unused) = self.shared.state.lock().poll(self.place?, None);
+        drop(unused);
+        if result.is_some() {
+            self.abandon();
+        }
+        result
+    }
+
+    /// Cancels the request if it is not over, and frees its slot.
+    fn abandon(&mut self) {
+        if let Some(place) = self.place.take() {
+            let mut actions = Actions::new();
+            let waker = self.shared.state.lock().abandon(place, &mut actions);
+            drop(waker);
+            self.shared.perform(actions);
+        }
+    }
+}
+
+impl<B: Backend> Future for Completion<B> {
+    type Output = Result<Outcome, RequestError>;
+
+    /// # Panics
+    /// If the result was taken before.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let place = self.place.expect("a completion is polled after its result was taken");
+        // Wakers are other code, which is called without the lock.
+        let waker = context.waker().clone();
+        let (result, unused) = self.shared.state.lock().poll(place, Some(waker));
+        drop(unused);
+        match result {
+            Some(result) => {
+                self.abandon();
+                Poll::Ready(result)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<B: Backend> Drop for Completion<B> {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

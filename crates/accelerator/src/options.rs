@@ -1,0 +1,177 @@
+//! Options of accelerators and of their clients.
+
+use std::time::Duration;
+
+use rospin_core::policy::{Edf, Fifo, FixedPriority};
+use rospin_core::{Policy, Priority};
+
+use crate::budget::Budget;
+
+/// The order in which requests get the device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Discipline {
+    /// Highest priority of the client first.
+    #[default]
+    Priority,
+    /// Earliest absolute deadline first. Clients without a deadline come last.
+    Edf,
+    /// First come, first served.
+    Fifo,
+}
+
+impl Discipline {
+    pub(crate) fn policy(self) -> Box<dyn Policy> {
+        match self {
+            Self::Priority => Box::new(FixedPriority::new()),
+            Self::Edf => Box::new(Edf::new()),
+            Self::Fifo => Box::new(Fifo::new()),
+        }
+    }
+}
+
+/// Options of an [`Accelerator`](crate::Accelerator).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcceleratorOptions {
+    pub(crate) discipline: Discipline,
+    pub(crate) patience: Duration,
+    pub(crate) give_up: Option<Duration>,
+}
+
+impl AcceleratorOptions {
+    /// Creates options: by priority, with a patience of 100 ms, and without giving up.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { discipline: Discipline::Priority, patience: Duration::from_millis(100), give_up: None }
+    }
+
+    /// Sets the order in which requests get the device.
+    #[must_use]
+    pub const fn discipline(mut self, discipline: Discipline) -> Self {
+        self.discipline = discipline;
+        self
+    }
+
+    /// Sets the time past its bound for which a segment may run before its request ends with
+    /// [`Overrun`](crate::RequestError::Overrun). The segment keeps its lane until the device ends it.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets the time past its bound after which the device counts as lost: it does not end the segment.
+    #[must_use]
+    pub const fn give_up(mut self, after: Duration) -> Self {
+        self.give_up = Some(after);
+        self
+    }
+}
+
+impl Default for AcceleratorOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Reaction to a segment that took longer than its bound.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum OnOverrun {
+    /// It is counted.
+    #[default]
+    Count,
+    /// It is counted, and its request ends with an error. The request's other segments do not run.
+    Fail,
+    /// It is counted, and the client is expelled: all of its requests end with an error, and no more are accepted.
+    Expel,
+}
+
+/// Options of a [`Client`](crate::Client).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClientOptions {
+    pub(crate) name: String,
+    pub(crate) priority: Priority,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) depth: usize,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) longest_segment: Option<Duration>,
+    pub(crate) on_overrun: OnOverrun,
+}
+
+impl ClientOptions {
+    /// Creates options: priority 0, no deadline, no budget, and at most 8 requests at a time.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            priority: Priority(0),
+            deadline: None,
+            depth: 8,
+            budget: None,
+            longest_segment: None,
+            on_overrun: OnOverrun::Count,
+        }
+    }
+
+    /// Sets the priority of the chain that asks. The larger number runs first.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets the time from a request to its end that the chain allows, for [`Discipline::Edf`].
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the number of requests that the client may have at a time, at least 1: waiting, running, or ended with a result
+    /// that nobody has read.
+    #[must_use]
+    pub const fn depth(mut self, requests: usize) -> Self {
+        self.depth = requests;
+        self
+    }
+
+    /// Sets the device time that the client may use in each period.
+    #[must_use]
+    pub const fn budget(mut self, capacity: Duration, period: Duration) -> Self {
+        self.budget = Some(Budget { capacity, period });
+        self
+    }
+
+    /// Sets the longest bound that a segment of the client may have. Requests with a longer one, or without one, are refused.
+    #[must_use]
+    pub const fn longest_segment(mut self, length: Duration) -> Self {
+        self.longest_segment = Some(length);
+        self
+    }
+
+    /// Sets the reaction to a segment that took longer than its bound.
+    #[must_use]
+    pub const fn on_overrun(mut self, reaction: OnOverrun) -> Self {
+        self.on_overrun = reaction;
+        self
+    }
+}
+
+/// Errors of creating a client.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The depth is 0, so that the client could never send a request.
+    #[error("client `{client}` has a depth of 0; it must be at least 1")]
+    NoDepth {
+        /// The client's name.
+        client: String,
+    },
+    /// The budget's capacity or period is zero.
+    #[error("client `{client}` has a budget of zero or with a period of zero; both must be positive")]
+    EmptyBudget {
+        /// The client's name.
+        client: String,
+    },
+}

@@ -1,0 +1,177 @@
+//! Requests: from their acceptance to the moment at which nobody needs them any more.
+
+use std::task::Waker;
+use std::time::Duration;
+use std::vec::IntoIter;
+
+use rospin_core::{EntityId, Instant};
+
+use super::{Actions, State};
+use crate::request::{Outcome, Request, RequestError, Segment, SubmitError};
+
+/// A request. Its slot is free once neither its future nor its client's queue has it.
+pub(crate) struct Slot<W> {
+    pub(super) client: EntityId,
+    pub(super) requested: Instant,
+    pub(super) started: Option<Instant>,
+    pub(super) busy: Duration,
+    /// The segments that have not started.
+    pub(super) segments: IntoIter<Segment<W>>,
+    pub(super) result: Option<Result<Outcome, RequestError>>,
+    /// True once there was a result, whether or not it was read.
+    pub(super) is_over: bool,
+    pub(super) waker: Option<Waker>,
+    pub(super) has_future: bool,
+    pub(super) is_queued: bool,
+}
+
+impl<W> State<W> {
+    /// Accepts a request. Returns its slot, which belongs to the caller until [`abandon`](Self::abandon).
+    pub(crate) fn submit(
+        &mut self,
+        now: Instant,
+        id: EntityId,
+        request: Request<W>,
+        actions: &mut Actions<W>,
+    ) -> Result<u32, SubmitError> {
+        if let Err(refused) = self.check(id, &request) {
+            self.counts(id).refused += 1;
+            actions.dropped.push(request.segments.into_iter());
+            return Err(refused);
+        }
+        let slot = Slot {
+            client: id,
+            requested: now,
+            started: None,
+            busy: Duration::ZERO,
+            segments: request.segments.into_iter(),
+            result: None,
+            is_over: false,
+            waker: None,
+            has_future: true,
+            is_queued: true,
+        };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.requests[place as usize] = slot;
+                place
+            }
+            None => {
+                self.requests.push(slot);
+                // The number fits: four billion requests would not fit into memory.
+                (self.requests.len() - 1) as u32
+            }
+        };
+        if let Some(client) = self.client_mut(id) {
+            client.statistics.accepted += 1;
+            client.held += 1;
+            client.queue.push_back(place);
+            if client.queue.len() == 1 && !client.is_throttled {
+                self.scheduler.release(now, id);
+            }
+        }
+        self.start(now, actions);
+        Ok(place)
+    }
+
+    fn check(&self, id: EntityId, request: &Request<W>) -> Result<(), SubmitError> {
+        let client = self.client(id).expect("a client is not used after its drop");
+        let name = || client.options.name.clone();
+        if let Some(reason) = &self.lost {
+            return Err(SubmitError::DeviceLost { reason: reason.clone() });
+        }
+        if client.is_expelled {
+            return Err(SubmitError::Expelled { client: name() });
+        }
+        if request.segments.is_empty() {
+            return Err(SubmitError::Empty { client: name() });
+        }
+        if client.held >= client.options.depth {
+            return Err(SubmitError::Full { client: name(), depth: client.options.depth });
+        }
+        if let Some(longest) = client.options.longest_segment {
+            let mut bounds = request.segments.iter().map(|segment| segment.bound);
+            if let Some(bound) = bounds.find(|bound| bound.is_none_or(|bound| bound > longest)) {
+                return Err(SubmitError::TooLong { client: name(), bound, longest });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the result of a request, or stores the waker that is to be woken when there is one. Returns the waker that is not
+    /// needed any more, which the caller drops without the lock.
+    pub(crate) fn poll(
+        &mut self,
+        place: u32,
+        waker: Option<Waker>,
+    ) -> (Option<Result<Outcome, RequestError>>, Option<Waker>) {
+        let slot = &mut self.requests[place as usize];
+        match slot.result.take() {
+            Some(result) => (Some(result), waker),
+            None => (None, std::mem::replace(&mut slot.waker, waker)),
+        }
+    }
+
+    /// Notes that the future of a request is dropped. A request that waits is cancelled. A segment that runs goes on to its end.
+    pub(crate) fn abandon(&mut self, place: u32, actions: &mut Actions<W>) -> Option<Waker> {
+        let slot = &mut self.requests[place as usize];
+        slot.has_future = false;
+        slot.result = None;
+        let waker = slot.waker.take();
+        let (id, is_over) = (slot.client, slot.is_over);
+        if !is_over {
+            slot.is_over = true;
+            self.counts(id).cancelled += 1;
+            if let Some(client) = self.client_mut(id) {
+                let waiting = usize::from(client.is_running);
+                let at = client.queue.iter().skip(waiting).position(|queued| *queued == place);
+                if let Some(at) = at {
+                    client.queue.remove(at + waiting);
+                    self.leave_queue(place);
+                }
+            }
+        }
+        self.free_if_over(place, actions);
+        waker
+    }
+
+    /// Ends a request, unless it is over.
+    pub(super) fn finish(&mut self, place: u32, result: Result<Outcome, RequestError>, actions: &mut Actions<W>) {
+        let slot = &mut self.requests[place as usize];
+        if slot.is_over {
+            return;
+        }
+        slot.is_over = true;
+        let id = slot.client;
+        let has_completed = result.is_ok();
+        slot.result = Some(result);
+        actions.wakers.extend(slot.waker.take());
+        let counts = self.counts(id);
+        if has_completed {
+            counts.completed += 1;
+        } else {
+            counts.failed += 1;
+        }
+    }
+
+    /// Notes that no queue has the request any more.
+    pub(super) fn leave_queue(&mut self, place: u32) {
+        self.requests[place as usize].is_queued = false;
+    }
+
+    /// Frees the slot of a request that nobody has.
+    pub(super) fn free_if_over(&mut self, place: u32, actions: &mut Actions<W>) {
+        let slot = &mut self.requests[place as usize];
+        if slot.is_queued || slot.has_future {
+            return;
+        }
+        if slot.segments.len() > 0 {
+            actions.dropped.push(std::mem::take(&mut slot.segments));
+        }
+        let id = slot.client;
+        self.free.push(place);
+        if let Some(client) = self.client_mut(id) {
+            client.held -= 1;
+        }
+    }
+}
