@@ -1,5 +1,6 @@
 //! Table of experiments. To add one: a new file or folder that implements [`Experiment`], and one line in [`EXPERIMENTS`].
 
+use crate::accelerator::AcceleratorExperiment;
 use crate::callback_order::CallbackOrder;
 use crate::experiment::Experiment;
 use crate::inversion::Inversion;
@@ -19,6 +20,7 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &Latency,
     &Timers,
     &Inversion,
+    &AcceleratorExperiment,
     &ThroughputExperiment,
     &Wire,
     &Robot,

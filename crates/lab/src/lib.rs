@@ -3,6 +3,7 @@
 //! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and only the crate of the command
 //! depends on this one.
 
+mod accelerator;
 mod callback_order;
 mod children;
 mod command;

@@ -1,0 +1,41 @@
+//! The result as JSON: all figures, with units, machine and settings.
+
+use serde_json::json;
+
+use super::comparison::Comparison;
+use super::{verdict, workload};
+
+/// Returns the whole JSON file as text, ending in a line break.
+pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let Comparison { machine, load, durations, shortfalls, pipelines, rows } = comparison;
+    let document = json!({
+        "experiment": "accelerator",
+        "rospin_version": env!("CARGO_PKG_VERSION"),
+        "machine": machine,
+        "settings": {
+            "device": "model",
+            "load": load,
+            "durations_s": durations.iter().map(|(time, duration)| (time.name(), duration.as_secs_f64())).collect::<std::collections::BTreeMap<_, _>>(),
+            "shortfalls": shortfalls,
+            "pipelines": pipelines.iter().map(|one| json!({
+                "name": one.name,
+                "criticality": one.criticality,
+                "period_us": one.period.as_secs_f64() * 1e6,
+                "deadline_us": one.deadline.as_secs_f64() * 1e6,
+                "segments": one.segments,
+                "segment_us": one.segment().as_secs_f64() * 1e6,
+            })).collect::<Vec<_>>(),
+        },
+        "units": { "_us": "microseconds, from the frame to its end", "utilisation": "share of the device's time" },
+        "critical_bound_us": workload::critical_bound(pipelines).map(|bound| bound.as_secs_f64() * 1e6),
+        "promises": verdict::promises(comparison).iter().map(|p| json!({ "text": p.text, "kept": p.kept })).collect::<Vec<_>>(),
+        "rows": rows.iter().map(|row| json!({
+            "contender": row.contender.name(),
+            "time": row.time,
+            "pipelines": row.pipelines,
+            "segments_per_second": row.segments_per_second,
+            "utilisation": row.utilisation,
+        })).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

@@ -1,0 +1,97 @@
+//! Frames on their way to the device, directly or through an accelerator.
+
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use futures::channel::oneshot;
+use rospin_accelerator::model::ModelWork;
+use rospin_accelerator::{
+    Accelerator, AcceleratorOptions, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener,
+};
+
+use super::contender::Contender;
+use super::workload::Pipeline;
+
+/// The device, as the pipelines of a contender reach it.
+pub(crate) struct Launcher<B: Backend<Work = ModelWork>> {
+    contender: Contender,
+    device: Arc<B>,
+    /// The clients by pipeline; empty for contenders that launch directly.
+    clients: Vec<Client<B>>,
+    /// Kept, because the device has a weak reference to it.
+    _listener: Option<Arc<dyn Listener>>,
+}
+
+/// Listener for programs that do not need one: the functions at the ends of their works tell them.
+struct Nobody;
+
+impl Listener for Nobody {
+    fn ended(&self, _: Ended) {}
+    fn alarm(&self, _: Instant) {}
+    fn lost(&self, _: &str) {}
+}
+
+impl<B: Backend<Work = ModelWork>> Launcher<B> {
+    pub(crate) fn new(contender: Contender, device: Arc<B>, pipelines: &[Pipeline]) -> Self {
+        let (mut clients, mut kept) = (Vec::new(), None);
+        if contender == Contender::Rospin {
+            let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
+            clients.extend(pipelines.iter().map(|pipeline| {
+                let options = ClientOptions::new(&pipeline.name).priority(contender.priority(pipeline)).depth(10_000);
+                gpu.create_client(options).expect("the depth is positive, and there is no budget")
+            }));
+        } else {
+            let listener: Arc<dyn Listener> = Arc::new(Nobody);
+            let weak: Weak<dyn Listener> = Arc::downgrade(&listener);
+            device.connect(weak);
+            kept = Some(listener);
+        }
+        Self { contender, device, clients, _listener: kept }
+    }
+
+    /// Launches a frame of the pipeline. The future's result is the time of its end on the device's clock; `None` if it failed.
+    pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<B> {
+        if let Some(client) = self.clients.get(number) {
+            return client.request(pipeline.request().collect()).map_or(Frame::Failed, Frame::Request);
+        }
+        let (send, receive) = oneshot::channel();
+        let device = Arc::downgrade(&self.device);
+        let mut at_end = Some(move || {
+            // The receiver is gone if the run is over.
+            let _ = device.upgrade().map(|device| send.send(device.now()));
+        });
+        for (nth, work) in pipeline.works().enumerate() {
+            let work = match at_end.take_if(|_| nth + 1 == pipeline.segments) {
+                Some(at_end) => work.then(at_end),
+                None => work,
+            };
+            let (lane, priority) = (self.contender.lane(number), self.contender.priority(pipeline));
+            if self.device.submit(Launch { lane, ticket: 0, priority, work }).is_err() {
+                return Frame::Failed;
+            }
+        }
+        Frame::Direct(receive)
+    }
+}
+
+/// A frame on the device.
+pub(crate) enum Frame<B: Backend> {
+    Direct(oneshot::Receiver<Instant>),
+    Request(Completion<B>),
+    Failed,
+}
+
+impl<B: Backend> Future for Frame<B> {
+    type Output = Option<Instant>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Direct(receive) => Pin::new(receive).poll(context).map(Result::ok),
+            Self::Request(completion) => {
+                Pin::new(completion).poll(context).map(|result| result.ok().map(|outcome| outcome.finished))
+            }
+            Self::Failed => Poll::Ready(None),
+        }
+    }
+}

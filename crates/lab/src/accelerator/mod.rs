@@ -1,0 +1,123 @@
+//! `rospin lab accelerator`: camera pipelines of three criticalities share one device.
+//!
+//! The device is the model device of rospin's accelerator, in virtual or in real time. `workload` is the pipelines, `contender` the
+//! ways in which they reach the device, `launch` their common interface, and `virtual_time` and `real_time` run them. `table`, `verdict`,
+//! `json` and `report` show the results.
+
+mod comparison;
+mod contender;
+mod figures;
+mod json;
+mod launch;
+mod options;
+mod real_time;
+mod report;
+mod table;
+mod verdict;
+mod virtual_time;
+mod workload;
+
+use std::io::Write;
+
+use clap::{ArgMatches, Command, FromArgMatches};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::output_options;
+use rospin_report::progress::Progress;
+
+use crate::experiment::Experiment;
+
+use self::comparison::{Comparison, Time};
+use self::contender::Contender;
+use self::options::{DEFAULT_REPORT, Options};
+
+/// The experiment `accelerator`.
+pub(crate) struct AcceleratorExperiment;
+
+impl Experiment for AcceleratorExperiment {
+    fn name(&self) -> &'static str {
+        "accelerator"
+    }
+
+    fn about(&self) -> &'static str {
+        "Pipelines of three criticalities share a device: how long the critical one waits for the others"
+    }
+
+    fn command(&self) -> Command {
+        output_options::command::<Options>(self.name(), DEFAULT_REPORT).about(self.about())
+    }
+
+    fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+        let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
+        let comparison = run_all(&options).map_err(Failure::run)?;
+        writeln!(out, "{}", table::render(&comparison))?;
+        for said in verdict::sentences(&comparison) {
+            writeln!(out, "{said}")?;
+        }
+        writeln!(out)?;
+        files.write(out, || json::render(&comparison), || report::render(&comparison))
+    }
+}
+
+fn run_all(options: &Options) -> std::io::Result<Comparison> {
+    let pipelines = workload::pipelines(options.load);
+    let mut rows = Vec::new();
+    for contender in Contender::ALL {
+        rows.push(virtual_time::run(contender, &pipelines, options.virtual_duration));
+    }
+    let mut shortfalls = Vec::new();
+    if !options.virtual_only {
+        let progress = Progress::new(Contender::ALL.len(), options.duration, options.outputs.quiet);
+        for contender in Contender::ALL {
+            progress.begin(contender.name());
+            let (row, missing) = real_time::run(contender, &pipelines, options.duration, &progress)?;
+            rows.push(row);
+            shortfalls = missing;
+            progress.end();
+        }
+    }
+    Ok(Comparison {
+        machine: Machine::read(),
+        load: options.load,
+        durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
+        shortfalls,
+        pipelines,
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_in_virtual_time_keeps_its_promises_and_gives_both_files() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-accelerator", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (report, json) = (folder.join("r.html"), folder.join("r.json"));
+        let files = ["--report", report.to_str().unwrap(), "--json", json.to_str().unwrap()];
+        let command = AcceleratorExperiment.command().no_binary_name(true);
+        let arguments = [&["--virtual-only", "--virtual-duration=20"][..], &files].concat();
+        let mut out = Vec::new();
+        AcceleratorExperiment.run(&command.try_get_matches_from(arguments).unwrap(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("kept: ") && !text.contains("NOT kept"), "{text}");
+        let page = std::fs::read_to_string(&report).unwrap();
+        rospin_report::page::assert_self_contained(&page);
+        let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!(document["rows"].as_array().unwrap().len(), Contender::ALL.len());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_short_run_in_real_time_has_every_row() {
+        let options = ["--quiet", "--duration=0.5", "--virtual-duration=1"];
+        let command = AcceleratorExperiment.command().no_binary_name(true);
+        let options = Options::from_arg_matches(&command.try_get_matches_from(options).unwrap()).unwrap();
+        let comparison = run_all(&options).unwrap();
+        assert_eq!(comparison.rows.len(), 2 * Contender::ALL.len());
+        // Nothing but the number of frames is certain on a busy machine.
+        assert!(comparison.rows.iter().all(|row| row.pipelines.iter().all(|figures| figures.frames > 0)));
+    }
+}

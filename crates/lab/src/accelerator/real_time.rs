@@ -1,0 +1,75 @@
+//! The pipelines in real time: a thread each, and the device's own.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rospin_accelerator::Backend;
+use rospin_accelerator::model::{ModelOptions, RealTimeDevice, RealTimeOptions};
+use rospin_engine::os::{OsScheduling, ThreadOptions};
+use rospin_report::progress::Progress;
+
+use super::comparison::Time;
+use super::contender::Contender;
+use super::figures::{Figures, Row};
+use super::launch::Launcher;
+use super::workload::Pipeline;
+
+/// The time from the start of the threads to the first frame.
+const LEAD: Duration = Duration::from_millis(50);
+/// The priority of the device's thread, above those of the pipelines: it stands for an interrupt.
+const DEVICE_PRIORITY: u8 = 30;
+
+fn options(priority: u8) -> ThreadOptions {
+    ThreadOptions::new().scheduling(OsScheduling::Fifo { priority }).timer_slack(Duration::from_nanos(1))
+}
+
+/// Runs the pipelines. Also returns the settings that a pipeline's thread could not have.
+pub(crate) fn run(
+    contender: Contender,
+    pipelines: &[Pipeline],
+    duration: Duration,
+    progress: &Progress,
+) -> io::Result<(Row, Vec<String>)> {
+    let model = ModelOptions::new().lanes(contender.lanes(pipelines.len()));
+    let device = Arc::new(RealTimeDevice::start(RealTimeOptions::new(model).thread(options(DEVICE_PRIORITY)))?);
+    let launcher = Launcher::new(contender, Arc::clone(&device), pipelines);
+    let start = device.now() + LEAD;
+    let (launcher, device) = (&launcher, &*device);
+    let results: Vec<(Vec<f64>, Vec<String>)> = thread::scope(|scope| {
+        let running: Vec<_> = pipelines
+            .iter()
+            .enumerate()
+            .map(|(number, pipeline)| {
+                scope.spawn(move || {
+                    let priority = 10 + pipeline.criticality.priority().0 as u8;
+                    let report = options(priority).apply();
+                    let mut latencies = Vec::new();
+                    for n in 0..pipeline.frames(duration).max(1) {
+                        let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
+                        let ahead = due - device.now();
+                        if !ahead.is_zero() {
+                            thread::sleep(ahead);
+                        }
+                        let frame = launcher.launch(number, pipeline);
+                        let end = futures::executor::block_on(frame);
+                        // The end is when the thread goes on, as in a callback.
+                        latencies.extend(end.map(|_| (device.now() - due).as_nanos() as f64 / 1e3));
+                    }
+                    (latencies, report.shortfalls.iter().map(ToString::to_string).collect())
+                })
+            })
+            .collect();
+        while !running.iter().all(thread::ScopedJoinHandle::is_finished) {
+            progress.at((device.now() - start).as_secs_f64() / duration.as_secs_f64());
+            thread::sleep(Duration::from_millis(20));
+        }
+        running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let elapsed = device.now() - start;
+    let shortfalls = results.first().map(|(_, shortfalls)| shortfalls.clone()).unwrap_or_default();
+    let all =
+        pipelines.iter().zip(results).map(|(pipeline, (latencies, _))| Figures::new(pipeline, latencies)).collect();
+    Ok((Row::new(Time::Real, contender, pipelines, all, elapsed), shortfalls))
+}

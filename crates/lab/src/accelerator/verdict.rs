@@ -1,0 +1,59 @@
+//! The result in a few sentences.
+
+use super::comparison::{Comparison, Time};
+use super::contender::Contender;
+use super::workload::{self, Criticality};
+
+/// Time that an ordinary machine adds in real time: to wake the device's thread at each end, and the pipeline's at the last one.
+const WAKE_UPS_US: f64 = 500.0;
+
+/// Promise of rospin, and the measured result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Promise {
+    pub(crate) text: String,
+    pub(crate) kept: bool,
+}
+
+/// Returns the sentences below the table, in the terminal and the report.
+pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
+    let mut said: Vec<String> = Time::ALL.iter().filter_map(|time| who_misses(comparison, *time)).collect();
+    said.extend(promises(comparison).into_iter().map(|Promise { text, kept }| {
+        let verdict = if kept { "kept" } else { "NOT kept" };
+        format!("{verdict}: {text}")
+    }));
+    said.extend(comparison.shortfalls.iter().map(|missing| format!("In real time without: {missing}.")));
+    said
+}
+
+fn who_misses(comparison: &Comparison, time: Time) -> Option<String> {
+    let parts = Contender::ALL.map(|contender| {
+        let critical = comparison.row(time, contender)?.of(Criticality::High);
+        let share = critical.misses as f64 / critical.frames.max(1) as f64 * 100.0;
+        Some(format!("{share:.1} % {}", contender.name()))
+    });
+    let parts: Option<Vec<_>> = parts.into_iter().collect();
+    Some(format!("In {} time the critical pipeline misses: {}.", time.name(), parts?.join(", ")))
+}
+
+/// Returns the promises that the run has figures for.
+pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
+    let limit = workload::critical_bound(&comparison.pipelines);
+    let promise = |time: Time| {
+        let critical = comparison.row(time, Contender::Rospin)?.of(Criticality::High);
+        let limit_us = limit?.as_secs_f64() * 1e6;
+        let (value, limit_us, what) = match time {
+            Time::Virtual => (critical.max_us, limit_us, "in virtual time no critical frame takes longer than"),
+            Time::Real => {
+                (critical.p99_us, limit_us + WAKE_UPS_US, "in real time 99 % of the critical frames take at most")
+            }
+        };
+        let text = format!(
+            "behind rospin, {what} one foreign segment and its own work{}: {:.2} ms of {:.2}.",
+            if time == Time::Real { ", and half a millisecond for wake-ups" } else { "" },
+            value / 1e3,
+            limit_us / 1e3,
+        );
+        Some(Promise { text, kept: value <= limit_us })
+    };
+    Time::ALL.into_iter().filter_map(promise).collect()
+}

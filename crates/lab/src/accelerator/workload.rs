@@ -1,0 +1,154 @@
+//! The pipelines: camera frames that need the device, of three criticalities.
+
+use std::time::Duration;
+
+use rospin_accelerator::model::ModelWork;
+use rospin_accelerator::{Priority, Segment};
+use rospin_analysis::{DeviceClient, device_bounds};
+
+/// Kernel of a segment that is not critical: a layer of a net.
+const LAYER: Duration = Duration::from_micros(2_300);
+/// Copy before and after such a segment.
+const LAYER_COPY: Duration = Duration::from_micros(100);
+/// Kernel of a critical segment.
+const SHORT: Duration = Duration::from_micros(800);
+const SHORT_COPY: Duration = Duration::from_micros(100);
+
+/// The criticality of a pipeline, most critical first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Criticality {
+    High,
+    Medium,
+    Low,
+}
+
+impl Criticality {
+    pub(crate) const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+
+    /// Returns the priority on the device.
+    pub(crate) const fn priority(self) -> Priority {
+        match self {
+            Self::High => Priority(3),
+            Self::Medium => Priority(2),
+            Self::Low => Priority(1),
+        }
+    }
+}
+
+/// A pipeline: a camera, and the work of a frame on the device.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) name: String,
+    pub(crate) criticality: Criticality,
+    pub(crate) period: Duration,
+    /// The time of the first frame.
+    pub(crate) phase: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) segments: usize,
+    kernel: Duration,
+    copy: Duration,
+}
+
+impl Pipeline {
+    /// Returns the work of a frame.
+    pub(crate) fn works(&self) -> impl Iterator<Item = ModelWork> {
+        (0..self.segments).map(|_| ModelWork::kernel(self.kernel).copies(self.copy, self.copy))
+    }
+
+    /// Returns the segments of a frame, each with its bound.
+    pub(crate) fn request(&self) -> impl Iterator<Item = Segment<ModelWork>> {
+        let bound = self.segment();
+        self.works().map(move |work| Segment::new(work).bound(bound))
+    }
+
+    /// Returns the device time of a segment.
+    pub(crate) fn segment(&self) -> Duration {
+        self.copy + self.kernel + self.copy
+    }
+
+    /// Returns the device time of a frame.
+    pub(crate) fn work(&self) -> Duration {
+        self.segment() * self.segments as u32
+    }
+
+    /// Returns the number of frames in that time.
+    pub(crate) fn frames(&self, duration: Duration) -> u64 {
+        (duration.saturating_sub(self.phase).as_nanos() / self.period.as_nanos()) as u64
+    }
+}
+
+/// Returns the pipelines that ask for that share of the device's time: one of high criticality, two of medium and four of low, which
+/// fill it up.
+pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
+    let ms = Duration::from_millis;
+    let mut all = vec![Pipeline {
+        name: "brake".to_owned(),
+        criticality: Criticality::High,
+        period: ms(20),
+        phase: Duration::ZERO,
+        deadline: ms(6),
+        segments: 2,
+        kernel: SHORT,
+        copy: SHORT_COPY,
+    }];
+    let heavy = |name: String, criticality, period: Duration, segments, number: u32| Pipeline {
+        name,
+        criticality,
+        period,
+        // The phases are spread, so that frames do not all come at once.
+        phase: period * number / 7,
+        deadline: period,
+        segments,
+        kernel: LAYER,
+        copy: LAYER_COPY,
+    };
+    all.extend((0..2).map(|n| heavy(format!("detect{n}"), Criticality::Medium, ms(33 + 4 * u64::from(n)), 2, n + 1)));
+    let share = |pipeline: &Pipeline| pipeline.work().as_secs_f64() / pipeline.period.as_secs_f64();
+    let each = (load - all.iter().map(share).sum::<f64>()) / 4.0;
+    all.extend((0..4).map(|n| {
+        let mut map = heavy(format!("map{n}"), Criticality::Low, ms(1), 8, n + 3);
+        map.period = map.work().div_f64(each);
+        map.deadline = map.period;
+        map.phase = map.period * n / 7;
+        map
+    }));
+    all
+}
+
+/// Returns the proven bound of the critical pipeline behind rospin's server: one foreign segment and its own work.
+pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
+    let client = |pipeline: &Pipeline| DeviceClient {
+        priority: pipeline.criticality.priority(),
+        period: pipeline.period,
+        jitter: Duration::ZERO,
+        segments: vec![pipeline.segment(); pipeline.segments],
+        budget: None,
+    };
+    let clients: Vec<_> = pipelines.iter().map(client).collect();
+    device_bounds(&clients, Duration::ZERO).first().copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pipelines_ask_for_what_they_should_and_the_critical_bound_is_one_segment_and_its_own() {
+        for load in [0.5, 0.9] {
+            let all = pipelines(load);
+            let sum: f64 = all.iter().map(|one| one.work().as_secs_f64() / one.period.as_secs_f64()).sum();
+            assert!((sum - load).abs() < 1e-6, "{sum}");
+            assert!(all[1..].iter().all(|one| one.deadline == one.period));
+            assert_eq!(critical_bound(&all), Some(all[1].segment() + all[0].work()));
+        }
+    }
+}
