@@ -41,7 +41,7 @@ pub(crate) enum DefaultValue {
     /// The default of the field's type.
     OfType,
     /// An expression.
-    Value(Expr),
+    Value(Box<Expr>),
 }
 
 impl FieldAttributes {
@@ -71,7 +71,7 @@ impl FieldAttributes {
     fn read(&mut self, key: &str, meta: &ParseNestedMeta<'_>) -> Result<()> {
         match key {
             "default" if meta.input.peek(syn::Token![=]) => {
-                self.default = Some(DefaultValue::Value(meta.value()?.parse()?));
+                self.default = Some(DefaultValue::Value(Box::new(meta.value()?.parse()?)));
             }
             "default" => self.default = Some(DefaultValue::OfType),
             "description" => self.description = Some(meta.value()?.parse()?),

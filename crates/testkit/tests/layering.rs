@@ -38,8 +38,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
         "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
-        // rclrs has nodes of its own.
-        "rospin-rclrs" => Some(&["rospin-engine"]),
+        // rclrs and R2R have nodes of their own.
+        "rospin-rclrs" | "rospin-r2r" => Some(&["rospin-engine"]),
         // What programs import: everything but the models and the command.
         "rospin" => Some(&[
             "rospin-engine",
@@ -77,7 +77,7 @@ fn arrows_point_down() {
 /// The adapters in workspaces of their own are not in this workspace's metadata.
 #[test]
 fn the_adapters_outside_the_workspace_point_down_too() {
-    for adapter in ["crates/zenoh", "crates/dds", "integrations/rclrs"] {
+    for adapter in ["crates/zenoh", "crates/dds", "integrations/rclrs", "integrations/r2r"] {
         points_down(adapter);
     }
 }
