@@ -168,9 +168,8 @@ impl Bond {
         };
         let unsure = self.lock().unsure.clone();
         // The library is called outside this lock, because it has locks of its own.
-        let is_sure = |(peer, came): &(Handle, Instant)| {
-            probe.is_heard(*peer) || came.elapsed() > self.vendor(*peer).patience()
-        };
+        let is_sure =
+            |(peer, came): &(Handle, Instant)| probe.is_heard(*peer) || came.elapsed() > self.vendor(*peer).patience();
         let sure: Vec<_> = unsure.into_iter().filter(is_sure).collect();
         let mut state = self.lock();
         for (peer, _) in &sure {
