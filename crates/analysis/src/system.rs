@@ -184,7 +184,8 @@ impl System {
         rates
     }
 
-    /// Returns the loads of the cores: the share of their time that callbacks and receiving take.
+    /// Returns a load for each entry of `cores`: the share of its time that callbacks and receiving take. For an entry of
+    /// several cores, it is the mean of their loads.
     pub(crate) fn utilizations(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: usize| {

@@ -32,11 +32,11 @@ pub const SHIPPED: &[&str] = &[
     "visualization_msgs",
 ];
 
-/// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. Those for
-/// Lyrical are used for all distributions; they have the same fields, except for what [`correct`] changes back.
+/// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. The
+/// definitions for Lyrical are used for all distributions; they have the same fields, except for what [`correct`] changes back.
 const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
 
-/// Packages that have more messages in Kilted than in Jazzy: those that Lyrical has, too.
+/// Packages that have more messages in Kilted than in Jazzy. The additional messages are in Lyrical, too.
 const LARGER_IN_KILTED: [&str; 2] = ["nav_msgs", "rosgraph_msgs"];
 
 /// A distribution of ROS 2, or several that have equal definitions.

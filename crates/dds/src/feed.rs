@@ -100,7 +100,8 @@ impl Feed {
         self.complaints.tell(complaint, complaint);
     }
 
-    /// Enters the nodes that a participant has now, by its own message. A message about another participant is ignored.
+    /// Enters the nodes that a participant has now, by its own message. Messages about another
+    /// participant than their sender, about this one, and about those that discovery does not know are ignored.
     pub(crate) fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
         let prefix = prefix_of(writer);
         if prefix_of(&message.gid) != prefix {

@@ -104,19 +104,19 @@ macro_rules! handle {
 }
 
 handle! {
-    /// A subscription, which receives the messages of a topic.
+    /// Handle of a subscription, which receives the messages of a topic.
     Subscription
 }
 handle! {
-    /// A service, which answers requests.
+    /// Handle of a service, which answers requests.
     Service
 }
 handle! {
-    /// An entity that receives the items of a source or a stream.
+    /// Handle of an entity that receives the items of a source or a stream.
     Entity
 }
 handle! {
-    /// A callback that is told of jumps of ROS time.
+    /// Handle of a callback that is told of jumps of ROS time.
     JumpCallback
 }
 

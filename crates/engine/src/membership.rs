@@ -104,7 +104,8 @@ impl TimerShared {
         self.settings.lock().request.is_some()
     }
 
-    /// Takes out the ticket of the request that the executor has yet to deal with.
+    /// Takes out the ticket of the change by which the executor cancels or restarts the timer, if it has yet to make it. With the
+    /// ticket, the change can be taken back.
     pub(crate) fn take_ticket(&self) -> Option<Ticket> {
         self.settings.lock().ticket.take()
     }

@@ -26,7 +26,7 @@ pub fn command() -> Command {
         .subcommands(EXPERIMENTS.iter().map(|experiment| experiment.command()))
 }
 
-/// Runs the experiment that `matches` of [`command`] name. `out` is stdout.
+/// Runs the experiment that `matches` of [`command()`] name, or lists them all. `out` is stdout.
 ///
 /// # Errors
 /// If the experiment cannot be run with these options, fails, or its results cannot be written.

@@ -18,7 +18,8 @@ use rospin_sim::{Event, Outcome, Run, Simulation, What};
 
 use super::analyzed::Analyzed;
 
-/// Largest number of activations in the simulation of one critical instant, which then takes no more than some milliseconds.
+/// Largest number of activations in the simulation of one critical instant, which then takes no more than some milliseconds. The
+/// simulated time is halved until there are no more.
 const ACTIVATIONS_MAX: f64 = 100_000.0;
 /// Largest number of pictures of callbacks and chains whose deadline is not proven to hold.
 pub(super) const SHOWN_MAX: usize = 3;

@@ -38,7 +38,7 @@ pub(crate) const BOOK: usize = WORD * WORD;
 #[repr(C, align(64))]
 struct Page {
     raised: AtomicU64,
-    /// For each flag the arrival of the first notification since the last drain, or [`NONE`].
+    /// For each flag the earliest arrival since the last drain, or [`NONE`].
     arrivals_ns: [AtomicU64; WORD],
 }
 

@@ -103,12 +103,12 @@ impl Topic {
 }
 
 impl TopicState {
-    /// Adds a queue, in `room` if the list is full.
+    /// Adds a queue. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory there.
     pub(super) fn add_queue(&mut self, queue: Queue, room: &mut Room) {
         push(&mut self.queues, queue, &mut room.queues);
     }
 
-    /// Adds a history, in `room` if the list is full.
+    /// Adds a history. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory there.
     pub(super) fn add_history(&mut self, history: History, room: &mut Room) {
         push(&mut self.histories, history, &mut room.histories);
     }

@@ -25,7 +25,8 @@ const DETECTION: Duration = Duration::from_millis(30);
 /// Time within which the processes have to find each other.
 const MATCH_WITHIN: Duration = Duration::from_secs(10);
 
-/// The deployment file: it makes the two executors real-time and leaves the middleware to the default.
+/// The deployment file: it makes the two executors real-time and has no line for the middleware's threads, which a deployment
+/// then raises above the executors.
 pub(crate) const DEPLOYMENT: &str = "\
 [[executor]]
 name = \"imu\"

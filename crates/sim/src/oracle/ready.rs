@@ -125,7 +125,8 @@ impl<'a> Books<'a> {
         under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count()
     }
 
-    /// Returns the ready activations that wait for a resumed one, because it holds their group.
+    /// Returns the ready activations that wait for a resumed one, because it holds their group: it inherits their urgency.
+    /// Returns none if it holds no group.
     pub(super) fn waiting_for(
         &self,
         executor: usize,

@@ -217,7 +217,7 @@ fn value_of(yaml: Yaml) -> Result<ParameterValue, String> {
     })
 }
 
-/// Returns a list as a value. All elements must have one type.
+/// Returns a list as a value. An empty list is an error, and so are elements of several types.
 fn list_of(list: &[Yaml]) -> Result<ParameterValue, String> {
     let Some(first) = list.first() else {
         return Err("is an empty list, which has no type; leave it out".to_owned());
