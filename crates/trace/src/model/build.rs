@@ -1,0 +1,346 @@
+//! Building of the model: names give the numbers in events their meaning, and events become activations and messages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rospin_core::EntityKind;
+use rospin_core::recording::{Event, LOSS_CAUSES, Step};
+
+use super::{Activation, Callback, Executor, Incident, Loss, Message, Model, Process, Queue, Segment, Thread};
+use crate::names::{Name, hexadecimal, kind_named};
+use crate::read::{Recorded, Recording};
+
+/// Numbers of one process, by which its events name things.
+#[derive(Default)]
+struct Numbers {
+    process: usize,
+    executors: HashMap<u16, usize>,
+    threads: HashMap<u32, usize>,
+    entities: HashMap<(u16, u64), usize>,
+    accounts: HashMap<u64, usize>,
+    /// Queues: the account of their entity, and their place in the model.
+    queues: HashMap<u64, (u64, usize)>,
+    /// Releases and deadlines that were recorded and not dispatched yet.
+    released: HashMap<Step, (u64, u64)>,
+    /// Activations that have not ended, with the processor time at the start of their segment.
+    open: HashMap<(u16, u64, u64), (usize, u64)>,
+    /// The activation that each thread runs.
+    current: HashMap<u32, usize>,
+    queued: HashMap<(u64, u64), usize>,
+    /// Takes of messages whose publication comes later in the order of events.
+    taken: Vec<((u64, u64), usize, u64)>,
+}
+
+/// Messages through a middleware: by publisher and number.
+type Key = ([u8; 16], u64);
+
+/// A model that is being built.
+#[derive(Default)]
+pub(super) struct Build {
+    model: Model,
+    sent: HashMap<Key, usize>,
+    /// Takes of such messages: the key, the activation, and the time.
+    received: Vec<(Key, usize, u64)>,
+    publishers: BTreeMap<String, String>,
+    span: Option<(u64, u64)>,
+}
+
+impl Build {
+    /// Adds what one process recorded.
+    pub(super) fn recording(&mut self, recording: &Recording) {
+        let mut numbers = Numbers { process: self.model.processes.len(), ..Numbers::default() };
+        self.model.processes.push(Process::default());
+        // All names first: events may come before the names that they use.
+        recording.names.iter().for_each(|name| self.name(&mut numbers, name));
+        for recorded in &recording.events {
+            self.event(&mut numbers, recorded);
+        }
+        for (key, activation, at) in std::mem::take(&mut numbers.taken) {
+            if let Some(message) = numbers.queued.get(&key) {
+                self.link(*message, activation, at);
+            }
+        }
+        for (account, queue) in numbers.queues.values() {
+            self.model.queues[*queue].callback = numbers.accounts.get(account).copied();
+        }
+    }
+
+    fn name(&mut self, numbers: &mut Numbers, name: &Name) {
+        let process = numbers.process;
+        match name.clone() {
+            Name::Process { name, process: number, host, system_offset_ns } => {
+                self.model.processes[process] = Process { name, process: number, host, system_offset_ns };
+            }
+            Name::Executor { executor: number, name, policy, threads } => {
+                let executor = self.executor(numbers, number);
+                self.model.executors[executor] = Executor { process, number, name, policy, threads };
+            }
+            Name::Thread { thread: number, kernel_id, name } => {
+                let thread = self.thread(numbers, number);
+                self.model.threads[thread] = Thread { process, number, kernel_id, name };
+            }
+            Name::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind,
+                priority,
+                deadline_ns,
+                period_ns,
+            } => {
+                let callback = self.callback(numbers, executor, entity);
+                numbers.accounts.insert(account, callback);
+                let of = &mut self.model.callbacks[callback];
+                (of.account, of.name, of.group, of.kind) = (account, name, group, kind_named(&kind));
+                of.excludes = excludes;
+                (of.priority, of.deadline_ns, of.period_ns) = (priority, deadline_ns, period_ns);
+            }
+            Name::Queue { queue, account, topic, depth } => {
+                let queues = &mut self.model.queues;
+                let (of, _) = numbers.queues.entry(queue).or_insert_with(|| {
+                    queues.push(Queue { process, topic, depth, callback: None, levels: Vec::new() });
+                    (account, queues.len() - 1)
+                });
+                *of = account;
+            }
+            Name::Publisher { publisher, topic } => _ = self.publishers.insert(publisher, topic),
+        }
+    }
+
+    // ---- things by their numbers; what was never named gets its number as its name ----
+
+    fn executor(&mut self, numbers: &mut Numbers, number: u16) -> usize {
+        let executors = &mut self.model.executors;
+        *numbers.executors.entry(number).or_insert_with(|| {
+            let (name, process) = (format!("executor {number}"), numbers.process);
+            executors.push(Executor { process, number, name, policy: String::new(), threads: 1 });
+            executors.len() - 1
+        })
+    }
+
+    fn thread(&mut self, numbers: &mut Numbers, number: u32) -> usize {
+        let threads = &mut self.model.threads;
+        *numbers.threads.entry(number).or_insert_with(|| {
+            threads.push(Thread { process: numbers.process, number, kernel_id: 0, name: format!("thread {number}") });
+            threads.len() - 1
+        })
+    }
+
+    fn callback(&mut self, numbers: &mut Numbers, executor: u16, entity: u64) -> usize {
+        if let Some(callback) = numbers.entities.get(&(executor, entity)) {
+            return *callback;
+        }
+        let place = self.model.callbacks.len();
+        numbers.entities.insert((executor, entity), place);
+        let (process, executor) = (numbers.process, self.executor(numbers, executor));
+        self.model.callbacks.push(Callback {
+            process,
+            executor,
+            entity,
+            account: 0,
+            name: format!("entity {}", entity as u32),
+            group: String::new(),
+            excludes: true,
+            kind: EntityKind::Waitable,
+            priority: 0,
+            deadline_ns: None,
+            period_ns: None,
+            topics: Vec::new(),
+            activations: Vec::new(),
+            overruns: 0,
+        });
+        place
+    }
+
+    // ---- events ----
+
+    fn event(&mut self, numbers: &mut Numbers, recorded: &Recorded) {
+        let Recorded { thread, at, event } = *recorded;
+        let at = at.as_nanos();
+        self.model.events += 1;
+        self.span = Some(self.span.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        let running = numbers.current.get(&thread).copied();
+        match event {
+            Event::Released { step, release, deadline } | Event::Antedated { step, release, deadline } => {
+                numbers.released.insert(step, (release.as_nanos(), deadline.as_nanos()));
+            }
+            Event::Dispatched { step, release, cpu_ns, .. } => {
+                let activation = self.dispatch(numbers, (step, thread), (at, release.as_nanos(), cpu_ns));
+                numbers.current.insert(thread, activation);
+            }
+            Event::Suspended { step, cpu_ns } => self.end_segment(numbers, (&step, thread), (at, cpu_ns), None),
+            Event::Completed { step, deadline, cpu_ns } => {
+                self.end_segment(numbers, (&step, thread), (at, cpu_ns), Some(deadline.as_nanos()));
+            }
+            Event::Overrun { executor, entity, count } => {
+                let callback = self.callback(numbers, executor, entity);
+                self.model.callbacks[callback].overruns += count;
+            }
+            Event::Queued { queue, ticket, displaced } => {
+                let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
+                let message = self.publish(numbers, topic, (thread, at), running);
+                numbers.queued.insert((queue, ticket), message);
+            }
+            Event::Taken { queue, ticket } => {
+                self.change_level(numbers, queue, at, -1);
+                if let Some(activation) = running {
+                    self.note_topic(numbers, queue, activation);
+                    numbers.taken.push(((queue, ticket), activation, at));
+                }
+            }
+            Event::Sent { publisher, number } => {
+                let topic = self.publishers.get(&hexadecimal(&publisher)).cloned().unwrap_or_default();
+                let message = self.publish(numbers, topic, (thread, at), running);
+                self.sent.insert((publisher, number), message);
+            }
+            Event::Received { publisher, number } => {
+                if let Some(activation) = running {
+                    self.received.push(((publisher, number), activation, at));
+                }
+            }
+            Event::Lost { account, cause, count } => {
+                let queue = numbers.queues.values().find(|(of, _)| *of == account);
+                let topic = queue.map_or_else(String::new, |(_, queue)| self.model.queues[*queue].topic.clone());
+                self.model.losses.push(Loss {
+                    callback: numbers.accounts.get(&account).copied(),
+                    process: numbers.process,
+                    topic,
+                    at_ns: at,
+                    cause: LOSS_CAUSES.get(usize::from(cause)).copied().unwrap_or("unknown"),
+                    count,
+                });
+            }
+            Event::Incident { executor, entity, kind } => {
+                let of_running = running.map(|activation| self.model.activations[activation].callback);
+                let mut named = || self.callback(numbers, executor, entity);
+                let callback = if entity == u64::MAX { of_running } else { Some(named()) };
+                self.model.incidents.push(Incident { callback, at_ns: at, kind });
+            }
+            Event::Dropped { count } => self.model.dropped += count,
+            _ => {}
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        numbers: &mut Numbers,
+        (step, thread): (Step, u32),
+        (at, release, cpu): (u64, u64, u64),
+    ) -> usize {
+        let callback = self.callback(numbers, step.executor, step.entity);
+        let thread = self.thread(numbers, thread);
+        let (release_ns, deadline) = numbers.released.remove(&step).unwrap_or((release, u64::MAX));
+        let segment = Segment { thread, release_ns, start_ns: at, end_ns: at, cpu_ns: None };
+        let key = (step.executor, step.entity, step.sequence);
+        if let Some((activation, cpu_at_start)) = numbers.open.get_mut(&key) {
+            *cpu_at_start = cpu;
+            self.model.activations[*activation].segments.push(segment);
+            return *activation;
+        }
+        let place = self.model.activations.len();
+        numbers.open.insert(key, (place, cpu));
+        self.model.activations.push(Activation {
+            callback,
+            sequence: step.sequence,
+            release_ns,
+            deadline_ns: Some(deadline).filter(|deadline| *deadline != u64::MAX),
+            segments: vec![segment],
+            end_ns: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        });
+        self.model.callbacks[callback].activations.push(place);
+        place
+    }
+
+    /// Ends the segment that runs, and the activation if `deadline` is that of its end.
+    fn end_segment(
+        &mut self,
+        numbers: &mut Numbers,
+        (step, thread): (&Step, u32),
+        (at, cpu): (u64, u64),
+        deadline: Option<u64>,
+    ) {
+        let key = (step.executor, step.entity, step.sequence);
+        let Some((place, cpu_at_start)) = numbers.open.get(&key).copied() else { return };
+        let activation = &mut self.model.activations[place];
+        if let Some(segment) = activation.segments.last_mut() {
+            segment.end_ns = at.max(segment.start_ns);
+            segment.cpu_ns = (cpu_at_start > 0 && cpu >= cpu_at_start).then(|| cpu - cpu_at_start);
+        }
+        if let Some(deadline) = deadline {
+            activation.end_ns = Some(at);
+            activation.deadline_ns = Some(deadline).filter(|deadline| *deadline != u64::MAX);
+            numbers.open.remove(&key);
+        }
+        if numbers.current.get(&thread) == Some(&place) {
+            numbers.current.remove(&thread);
+        }
+    }
+
+    fn publish(
+        &mut self,
+        numbers: &mut Numbers,
+        topic: String,
+        (thread, published_ns): (u32, u64),
+        from: Option<usize>,
+    ) -> usize {
+        let thread = self.thread(numbers, thread);
+        let place = self.model.messages.len();
+        self.model.messages.push(Message { topic, published_ns, from, thread, taken: None });
+        if let Some(from) = from {
+            self.model.activations[from].outputs.push(place);
+        }
+        place
+    }
+
+    /// Notes that the number of messages in a queue changed. Returns the topic.
+    fn change_level(&mut self, numbers: &Numbers, queue: u64, at: u64, by: i64) -> String {
+        let Some((_, queue)) = numbers.queues.get(&queue) else { return String::new() };
+        let queue = &mut self.model.queues[*queue];
+        // Messages that were there before the recording began are taken without having been counted.
+        let level = queue.levels.last().map_or(0, |(_, level)| *level).saturating_add_signed(by);
+        queue.levels.push((at, level));
+        queue.topic.clone()
+    }
+
+    fn note_topic(&mut self, numbers: &Numbers, queue: u64, activation: usize) {
+        let Some((_, queue)) = numbers.queues.get(&queue) else { return };
+        let topic = &self.model.queues[*queue].topic;
+        let topics = &mut self.model.callbacks[self.model.activations[activation].callback].topics;
+        if !topics.contains(topic) {
+            topics.push(topic.clone());
+        }
+    }
+
+    fn link(&mut self, message: usize, activation: usize, at: u64) {
+        let Message { taken, .. } = &mut self.model.messages[message];
+        if taken.is_none() {
+            *taken = Some((activation, at));
+            self.model.activations[activation].inputs.push(message);
+            return;
+        }
+        // A message through a middleware has several subscriptions: each has its own entry.
+        let mut copy = self.model.messages[message].clone();
+        copy.taken = Some((activation, at));
+        let place = self.model.messages.len();
+        if let Some(from) = copy.from {
+            self.model.activations[from].outputs.push(place);
+        }
+        self.model.messages.push(copy);
+        self.model.activations[activation].inputs.push(place);
+    }
+
+    /// Links the messages between processes, and returns the model.
+    pub(super) fn finish(mut self) -> Model {
+        for (key, activation, at) in std::mem::take(&mut self.received) {
+            if let Some(message) = self.sent.get(&key) {
+                self.link(*message, activation, at);
+            }
+        }
+        self.model.span = self.span.unwrap_or_default();
+        self.model
+    }
+}
