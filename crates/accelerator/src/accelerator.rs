@@ -70,7 +70,7 @@ impl<B: Backend> Clone for Accelerator<B> {
     }
 }
 
-/// What accelerator, clients, completions and the device share.
+/// State that an accelerator shares with its clients, their completions and the device.
 pub(crate) struct Shared<B: Backend> {
     pub(crate) backend: Arc<B>,
     pub(crate) state: Mutex<State<B::Work>>,

@@ -82,7 +82,8 @@ impl Plan {
     fn work(&self, t: u128) -> Option<u128> {
         let by_arrivals = (t + self.jitter).checked_div(self.period).map(|periods| (periods + 1) * self.total);
         let by_budget = self.budget.map(|(capacity, period)| capacity * (t.div_ceil(period) + 1) + self.longest);
-        // What a client with a budget has left over from before does not count as an arrival, so only its budget bounds it.
+        // Requests that a client with a budget still has from earlier periods are no arrivals in this window, so only the budget
+        // bounds their time on the device.
         if self.budget.is_some() { by_budget } else { by_arrivals }
     }
 }
@@ -119,7 +120,7 @@ fn bound(plans: &[Plan], number: usize) -> Option<u128> {
     None
 }
 
-/// Returns the first fixed point from `from` on; `None` if there is none within the limit of steps.
+/// Returns the first fixed point of `of` from `from` on. Returns `None` if `of` does, or if [`STEPS`] steps do not reach one.
 fn fixed_point(from: u128, of: impl Fn(u128) -> Option<u128>) -> Option<u128> {
     let mut at = from;
     for _ in 0..STEPS {

@@ -155,8 +155,8 @@ fn check(chains: &[Chain]) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// Returns a path along `links`, both ends included; `None` if there is none. Searches depth first, without recursion, and
-/// visits each entity once.
+/// Returns a path along `links` from `from` to `to`, both included. Returns `None` if `links` do not lead there. Searches depth
+/// first, without recursion, and visits each entity once.
 fn path<'a>(links: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &'a str) -> Option<Vec<&'a str>> {
     let mut came_from: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
     let mut open = vec![from];

@@ -52,7 +52,7 @@ impl<S> Changes<S> {
         self.0.lock().changes.remove(&ticket)
     }
 
-    /// Removes and returns the change that must be made next; `None` if there is none.
+    /// Removes and returns the change that must be made next. Returns `None` if no change waits.
     pub(crate) fn next(&self) -> Option<Change<S>> {
         self.0.lock().changes.pop_first().map(|(_, change)| change)
     }

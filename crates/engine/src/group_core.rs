@@ -18,7 +18,7 @@ use crate::waits::GroupKey;
 /// The part of a group that its handles and entities share. The group lives as long as one of them.
 pub(crate) struct GroupCore {
     pub(crate) name: String,
-    /// What names of its entities begin with: the node and the group.
+    /// The beginning of its entities' names: the node and the group.
     path: String,
     pub(crate) kind: GroupKind,
     pub(crate) id: Arc<OnceLock<GroupId>>,

@@ -31,7 +31,7 @@ impl GroupOptions {
         self
     }
 
-    /// Returns what names of the group's entities begin with, see [`entity_name`](crate::CallbackGroup::entity_name).
+    /// Returns the beginning of the names of the group's entities, see [`entity_name`](crate::CallbackGroup::entity_name).
     pub(crate) fn path(&self) -> String {
         let (node, name) = (self.node.trim_start_matches('/'), &self.name);
         match node.rsplit('/').next() {

@@ -134,7 +134,7 @@ impl Agenda {
         self.entries.first_key_value().map(|((at_ns, _), _)| *at_ns)
     }
 
-    /// Removes and returns the next entry that is due by `now_ns`; `None` if there is none.
+    /// Removes and returns the next entry that is due by `now_ns`. Returns `None` if no entry is.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Due> {
         let entry = self.entries.first_entry()?;
         let at_ns = entry.key().0;

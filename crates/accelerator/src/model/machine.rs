@@ -137,7 +137,8 @@ impl Machine {
         self.ends.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// Moves time on to `until` at most. Stops at the first end of a segment and returns it; `None` if there is none until then.
+    /// Moves time on to the next end of a segment, and returns that end. Moves it to `until` and returns `None` if none ends
+    /// by then.
     pub fn step(&mut self, until: Instant) -> Option<Finished> {
         loop {
             if let Some(finished) = self.finished.pop_front() {

@@ -180,7 +180,7 @@ fn a_client_that_crashes_leaves_nothing_behind() {
         device.run();
         assert_eq!(result(&mut completion).unwrap().response(), ms(3));
     }
-    // Of each crash, one segment was on the device already.
+    // At each of the hundred crashes, the device ran one segment already. The others never ran.
     assert_eq!((count.load(Ordering::Relaxed), gpu.requests_in_memory()), (100, 0));
     assert_eq!(Arc::strong_count(&count), 1, "the work of segments that did not run is dropped");
 }

@@ -1,4 +1,4 @@
-//! What a recording says, as rows of tables and pictures. The report in the terminal and the one in HTML show the same.
+//! Rows of tables and pictures of a recording, which the report in the terminal and the one in HTML have in common.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ impl Scheduler {
     ///
     /// Returns true if it did. Otherwise nothing has changed, and the caller must use those three. That includes cases in which
     /// the answer would take too long to find. The caller has made sure that no timer is due at `now`. Otherwise `now` only
-    /// goes into the trace, and need not be exact if there is none.
+    /// goes into the trace, and need not be exact while nothing is traced.
     pub fn go_on(&mut self, now: Instant, thread: ThreadIndex, activation: &mut Activation, release: Instant) -> bool {
         let id = activation.entity;
         let Some(entity) = self.entities.get(id.index(), id.generation()) else {

@@ -27,7 +27,7 @@ use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 /// `from_raw(into_raw(p), kind)` must be `p` if `p` is of that kind, and `into_raw` must never return null.
 pub(crate) unsafe trait OwningPointer {
     type Target;
-    /// What all pointers of a ring have in common. The ring keeps it once, and not with each of them.
+    /// Data that is the same for all pointers of a ring, such as their type. The ring keeps it once, and not with each of them.
     type Kind: Copy + Send + Sync;
     fn is_of(&self, kind: Self::Kind) -> bool;
     fn into_raw(self) -> *mut Self::Target;
