@@ -49,7 +49,7 @@ fn main() {
     }
 }
 
-/// Returns the first tool that is missing or does not run.
+/// Returns the first tool that is missing or does not run; `None` if all are there.
 fn missing_tool() -> Option<String> {
     let runs = |program: &str| {
         let mut command = Command::new(program);
@@ -92,7 +92,8 @@ fn link_openssl(built: &Path) {
     }
 }
 
-/// It sees the library's own headers, so what the library changes does not compile any more.
+/// Compiles the C code of this crate. It sees the library's own headers, so if the library changes them, it does not compile
+/// any more.
 fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
     let core = source.join("src/core");
     let mut headers = vec![

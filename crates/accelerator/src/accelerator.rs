@@ -1,4 +1,4 @@
-//! Accelerators: the state behind its lock, and the calls of the device and of wakers without it.
+//! Accelerators: the state behind its lock, and the calls to the device and to wakers, which are made without the lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -77,7 +77,8 @@ pub(crate) struct Shared<B: Backend> {
 }
 
 impl<B: Backend> Shared<B> {
-    /// Makes the calls that a change of the state asks for. The caller must not hold the lock.
+    /// Makes the calls that a change of the state asks for: starts segments, sets the alarm, wakes tasks, and drops the work of
+    /// segments that will not run. The caller must not hold the lock.
     pub(crate) fn perform(&self, mut actions: Actions<B::Work>) {
         // Each turn after the first one ends a request whose segment could not be started.
         loop {

@@ -16,10 +16,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the number of lanes, at least 1. It stays the same.
     fn lanes(&self) -> usize;
 
-    /// Returns the time on the clock in which this device reports ends.
+    /// Returns the present time on the device's clock, which the times of its reports are on, too.
     fn now(&self) -> Instant;
 
-    /// Stores the listener that is told of ends, alarms, and the loss of the device. Called once, before everything else.
+    /// Stores the listener that is told of ends, alarms, and the loss of the device. Called once, before segments and alarms.
     fn connect(&self, listener: Weak<dyn Listener>);
 
     /// Starts a segment on a lane that is idle. Returns without waiting for it.
@@ -44,7 +44,7 @@ pub struct Launch<W> {
     pub ticket: u64,
     /// The client's priority, for devices whose lanes have priorities.
     pub priority: Priority,
-    /// The work.
+    /// The work that the device does.
     pub work: W,
 }
 
@@ -60,11 +60,11 @@ pub struct Ended {
     /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. It counts against
     /// the client's bound and budget.
     pub busy: Duration,
-    /// The result.
+    /// The result: an error if the segment failed.
     pub result: Result<(), SegmentFailure>,
 }
 
-/// The failure of a segment: the device's own words.
+/// Error of a segment that failed: the device's message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SegmentFailure(pub String);
@@ -72,12 +72,13 @@ pub struct SegmentFailure(pub String);
 /// Receiver of a device's reports: the accelerator. Any thread may call it, except within [`Backend::submit`] and
 /// [`Backend::set_alarm`]. The caller must hold none of the locks that these two take.
 pub trait Listener: Send + Sync {
-    /// Notes the end of a segment, and starts the next one.
+    /// Reports the end of a segment. The accelerator starts the next one within this call.
     fn ended(&self, ended: Ended);
 
-    /// Looks for segments that should have ended, and for budgets that are full again.
+    /// Reports that the time of an alarm has come: `now` is the present time of the device. The accelerator then handles segments
+    /// that should have ended, and clients that have a budget again.
     fn alarm(&self, now: Instant);
 
-    /// Notes that the device is lost. Every request ends with an error, and no more are accepted.
+    /// Reports that the device is lost. Every request ends with an error, and no more are accepted.
     fn lost(&self, reason: &str);
 }

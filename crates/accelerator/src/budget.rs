@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use rospin_core::Instant;
 
-/// A budget: so much device time in each period.
+/// A limit of a client's device time in each period.
 ///
 /// A client may start a segment while any of its budget is left. A segment that takes longer than what is left overdraws the
 /// budget, and the next periods pay for it. So the client's device time within any interval of length `t` is at most
-/// `capacity * (ceil(t / period) + 1)` and one segment.
+/// `capacity * (ceil(t / period) + 1)`, plus one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// The device time in a period.
+    /// The device time that the client gets in a period.
     pub capacity: Duration,
-    /// The time after which the budget is full again.
+    /// Length of a period. At its begin, the capacity is added to what is left, up to the capacity.
     pub period: Duration,
 }
 
-/// A client's account. Periods begin at the multiples of the budget's period on the device's clock.
+/// Account of a client's budget. Periods begin at the multiples of the budget's period on the device's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     capacity_ns: i128,
     period_ns: u64,
     /// The device time that is left, negative if it is overdrawn.
     left_ns: i128,
-    /// The number of the period up to which `left_ns` is right.
+    /// The number of the latest period whose capacity `left_ns` includes.
     period: u64,
 }
 
@@ -53,7 +53,7 @@ impl Account {
         self.left_ns > 0
     }
 
-    /// Takes device time out of the account.
+    /// Takes the device time that a segment used out of the account, which it may overdraw.
     pub(crate) fn take(&mut self, used: Duration, now: Instant) {
         self.refill(now);
         self.left_ns = self.left_ns.saturating_sub(i128::try_from(used.as_nanos()).unwrap_or(i128::MAX));

@@ -63,19 +63,21 @@ impl<B: Backend> Drop for Client<B> {
     }
 }
 
-/// A client from the accelerator's side.
+/// State of a client, which the accelerator keeps.
 pub(crate) struct ClientState {
     pub(crate) id: EntityId,
     pub(crate) options: ClientOptions,
-    /// The requests that have not ended, in order. The first one may run.
+    /// The slots of requests that wait or run, in order. The first one may have a segment on a lane. It then stays here until that
+    /// segment ends, even if it was cancelled or has ended as an overrun.
     pub(crate) queue: VecDeque<u32>,
     /// True if a segment of the first request is on a lane.
     pub(crate) is_running: bool,
     /// The number of requests in memory: those of the queue, and those with a result that nobody has read.
     pub(crate) held: usize,
     pub(crate) account: Option<Account>,
-    /// True if the budget is used up, so that no request of the client is ready.
+    /// True while the client waits for device time, because its budget is used up.
     pub(crate) is_throttled: bool,
+    /// True if an overrun expelled the client, whose requests are refused.
     pub(crate) is_expelled: bool,
     pub(crate) statistics: Statistics,
 }

@@ -11,11 +11,12 @@ use crate::state::Actions;
 
 /// Future of a request's result. Dropping it cancels the request: segments that have not started do not run.
 ///
-/// Any executor may poll it. The back end's thread wakes the task when the last segment has ended.
+/// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, or by the thread that drops the
+/// client.
 #[must_use = "dropping it cancels the request"]
 pub struct Completion<B: Backend> {
     shared: Arc<Shared<B>>,
-    /// The request's slot; `None` once the result was taken.
+    /// The index of the request's slot; `None` once the result was taken.
     place: Option<u32>,
 }
 
@@ -24,7 +25,7 @@ impl<B: Backend> Completion<B> {
         Self { shared, place: Some(place) }
     }
 
-    /// Takes the result, if there is one and it was not taken before. Does not wait.
+    /// Takes the result; `None` if the request has not ended, or if the result was taken before. Does not wait.
     pub fn try_take(&mut self) -> Option<Result<Outcome, RequestError>> {
         let (result, unused) = self.shared.state.lock().poll(self.place?, None);
         drop(unused);

@@ -21,6 +21,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
+    /// Returns the policy of the scheduling core for this order.
     pub(crate) fn policy(self) -> Box<dyn Policy> {
         match self {
             Self::Priority => Box::new(FixedPriority::new()),
@@ -39,7 +40,8 @@ pub struct AcceleratorOptions {
 }
 
 impl AcceleratorOptions {
-    /// Creates options: by priority, with a patience of 100 ms, and without giving up.
+    /// Creates options: requests in order of priority, a [patience](Self::patience) of 100 ms, and no time to
+    /// [give up](Self::give_up).
     #[must_use]
     pub const fn new() -> Self {
         Self { discipline: Discipline::Priority, patience: Duration::from_millis(100), give_up: None }
@@ -60,7 +62,8 @@ impl AcceleratorOptions {
         self
     }
 
-    /// Sets the time past its bound after which the device counts as lost: it does not end the segment.
+    /// Sets the time past a segment's bound after which the device counts as lost, because it does not end the segment. Unless set,
+    /// an accelerator waits without a limit.
     #[must_use]
     pub const fn give_up(mut self, after: Duration) -> Self {
         self.give_up = Some(after);
@@ -74,16 +77,17 @@ impl Default for AcceleratorOptions {
     }
 }
 
-/// Reaction to a segment that took longer than its bound.
+/// Reaction to a segment that took longer than its bound. Whatever the reaction, the request ends with an error once the
+/// segment has exceeded its bound by the [patience](AcceleratorOptions::patience).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnOverrun {
-    /// It is counted.
+    /// The overrun is counted, and the request goes on.
     #[default]
     Count,
-    /// It is counted, and its request ends with an error. The request's other segments do not run.
+    /// The overrun is counted, and the request ends with an error. Its other segments do not run.
     Fail,
-    /// It is counted, and the client is expelled: all of its requests end with an error, and no more are accepted.
+    /// The overrun is counted, and the client is expelled: all of its requests end with an error, and no more are accepted.
     Expel,
 }
 
@@ -100,7 +104,8 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Creates options: priority 0, no deadline, no budget, and at most 8 requests at a time.
+    /// Creates options of a client of this name, which errors contain: priority 0, no deadline, no budget, no longest segment, at
+    /// most 8 requests at a time, and overruns that are only counted.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -114,14 +119,15 @@ impl ClientOptions {
         }
     }
 
-    /// Sets the priority of the chain that asks. The larger number runs first.
+    /// Sets the client's priority, for [`Discipline::Priority`]: that of its chain. The larger number runs first.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Sets the time from a request to its end that the chain allows, for [`Discipline::Edf`].
+    /// Sets the relative deadline of the client's requests, for [`Discipline::Edf`]: the time from a request to its end that the
+    /// chain allows.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
@@ -136,7 +142,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the device time that the client may use in each period.
+    /// Sets the device time, `capacity`, that the client may use in each `period`: see [`Budget`].
     #[must_use]
     pub const fn budget(mut self, capacity: Duration, period: Duration) -> Self {
         self.budget = Some(Budget { capacity, period });

@@ -17,7 +17,7 @@ use crate::statistics::Statistics;
 
 pub(crate) use requests::Slot;
 
-/// Calls that a change of the state asks for, to be made without the lock.
+/// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them without the lock.
 pub(crate) struct Actions<W> {
     pub(crate) launches: SmallVec<[Launch<W>; 2]>,
     pub(crate) wakers: SmallVec<[Waker; 2]>,
@@ -39,7 +39,7 @@ struct Running {
     ticket: u64,
     started: Instant,
     bound: Option<Duration>,
-    /// True if the watchdog has counted the overrun and ended the request.
+    /// True if an alarm found the segment past its bound and patience: the overrun is counted, and the request has ended.
     is_reported: bool,
 }
 
@@ -57,14 +57,15 @@ pub(crate) struct State<W> {
     requests: Vec<Slot<W>>,
     /// The free slots of `requests`.
     free: Vec<u32>,
+    /// Number of segments that were started, which is the ticket of the last one.
     tickets: u64,
     /// The clients whose budgets are used up.
     throttled: Vec<EntityId>,
-    /// The time of the alarm that the back end was asked for.
+    /// The time of the alarm that the back end was asked for; `None` if none is set.
     armed: Option<Instant>,
-    /// The reason for which the device is lost.
+    /// The reason for which the device is lost; `None` if it is not.
     lost: Option<String>,
-    /// The counts of clients that were dropped.
+    /// The counts of clients that were dropped, all together.
     gone: Statistics,
 }
 
@@ -88,6 +89,7 @@ impl<W> State<W> {
         }
     }
 
+    /// Adds a client, whose options were checked. Returns its id.
     pub(crate) fn add_client(&mut self, options: ClientOptions, now: Instant) -> EntityId {
         let mut spec =
             EntitySpec::new(options.name.clone(), EntityKind::Waitable, self.group).priority(options.priority);
@@ -131,7 +133,7 @@ impl<W> State<W> {
         all
     }
 
-    /// Returns the reason for which the device is lost.
+    /// Returns the reason for which the device is lost; `None` if it is not.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -141,7 +143,8 @@ impl<W> State<W> {
         self.requests.len() - self.free.len()
     }
 
-    /// Gives each idle lane the segment that comes first.
+    /// Gives idle lanes the segments that come first in the order of the policy, and asks for the next alarm. Does nothing if the
+    /// device is lost.
     fn start(&mut self, now: Instant, actions: &mut Actions<W>) {
         if self.lost.is_none() {
             for lane in 0..self.lanes.len() {
@@ -153,7 +156,7 @@ impl<W> State<W> {
         }
     }
 
-    /// Gives the lane the segment that comes first. Returns true if there was one.
+    /// Gives an idle lane the segment that comes first in the order of the policy. Returns false if no segment may start now.
     fn start_on(&mut self, lane: usize, now: Instant, actions: &mut Actions<W>) -> bool {
         // Each turn takes an activation that leads to no segment out of the ready set, and none comes back twice.
         while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {
@@ -211,22 +214,25 @@ impl<W> State<W> {
         }
     }
 
-    /// Returns the time at which the watchdog must look at the segment; `None` if it has no bound, or nothing more can be done.
+    /// Returns the time at which the segment will have exceeded its bound by the patience or, after that, by the time to give up.
+    /// `None` if it has no bound, or no such time is ahead.
     fn overrun_at(&self, running: &Running) -> Option<Instant> {
         let bound = running.started + running.bound?;
         let patience = (!running.is_reported).then_some(self.options.patience);
         Some(bound + patience.into_iter().chain(self.options.give_up).min()?)
     }
 
+    /// Returns the client with this id; `None` if it was dropped.
     fn client(&self, id: EntityId) -> Option<&ClientState> {
         self.clients.get(id.index())?.as_ref().filter(|client| client.id == id)
     }
 
+    /// Returns the client with this id, to change it; `None` if it was dropped.
     fn client_mut(&mut self, id: EntityId) -> Option<&mut ClientState> {
         self.clients.get_mut(id.index())?.as_mut().filter(|client| client.id == id)
     }
 
-    /// Returns the counts that an event of the client belongs to.
+    /// Returns the counts of a client, to add to; those of all dropped clients if the client was dropped.
     fn counts(&mut self, id: EntityId) -> &mut Statistics {
         match self.clients.get_mut(id.index()).and_then(Option::as_mut).filter(|client| client.id == id) {
             Some(client) => &mut client.statistics,

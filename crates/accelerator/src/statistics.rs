@@ -20,13 +20,14 @@ pub struct Statistics {
     pub segments: u64,
     /// Segments that took longer than their bounds.
     pub overruns: u64,
-    /// Pauses because the budget was used up.
+    /// Times that a client had to wait because its budget was used up.
     pub throttled: u64,
     /// Time for which the segments kept the device busy.
     pub busy: Duration,
 }
 
 impl Statistics {
+    /// Adds the counts of another client.
     pub(crate) fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
         self.refused += other.refused;

@@ -11,7 +11,7 @@ use rospin_analysis::{Analysis, Assignment, Report};
 use rospin_scenario::Scenario;
 use rospin_sim::Simulation;
 
-/// By the formula of the paper's `picas_casestudy.m`, in microseconds.
+/// Bounds of the twelve chains by the formula of the paper's `picas_casestudy.m`, in microseconds.
 const PAPER_US: [u64; 12] =
     [18_400, 75_600, 63_100, 45_100, 47_900, 378_000, 248_200, 569_700, 421_000, 712_800, 406_800, 794_400];
 /// The virtual time of a simulation with the releases of the file, and of one that begins at a critical instant.

@@ -53,7 +53,7 @@ impl<'a> Analysis<'a> {
         self
     }
 
-    /// Guarantees processor time to an executor. Other executors on its core then have no influence on its bounds.
+    /// Guarantees processor time to an executor, by its name. Other executors on its core then have no influence on its bounds.
     #[must_use]
     pub fn reservation(mut self, executor: impl Into<String>, reservation: Reservation) -> Self {
         self.reservations.insert(executor.into(), reservation);
@@ -71,8 +71,9 @@ impl<'a> Analysis<'a> {
     /// has no proven bound by then has its reason in [`not_proven`](crate::CallbackBound::not_proven).
     ///
     /// # Errors
-    /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if a
-    /// core's load exceeds 1, or if the analysis knows no sound bound for this kind of system.
+    /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if
+    /// the load of a core or reservation exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
+    /// no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
         let budget = Budget::for_bounds(system.callbacks.len(), self.monitor.as_ref());
@@ -80,7 +81,7 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// Returns the load of the busiest core, as a share of its time. A core with a load above 1 is overloaded.
+    /// Returns the largest load of any core or reservation, as a share of its time. One with a load above 1 is overloaded.
     ///
     /// # Errors
     /// The same errors as those of [`run`](Self::run), except for an overload.
@@ -118,6 +119,7 @@ impl<'a> Analysis<'a> {
         Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone(), monitor: None }
     }
 
+    /// Returns the solution in the words of the report, with what follows from it: misses, chains, loads and assumptions.
     fn report(&self, system: &System, solution: &Solution, budget: &Budget) -> Report {
         let known = Known::of(system, solution, budget);
         let paces = chains::paces(system, solution);

@@ -215,7 +215,7 @@ impl Arrivals {
         if merged.len() == 1 { merged.remove(0) } else { Self::Sum(merged) }
     }
 
-    /// Returns the interval lengths at which more may arrive, up to `limit`: the steps of [`number`](Self::number).
+    /// Returns the interval lengths at which [`number`](Self::number) grows, up to `limit`.
     #[cfg(test)]
     pub(crate) fn steps(&self, limit: u64) -> impl Iterator<Item = u64> + '_ {
         std::iter::successors(self.next_step(0), |step| self.next_step(*step)).take_while(move |step| *step <= limit)

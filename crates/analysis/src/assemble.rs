@@ -43,6 +43,7 @@ impl System {
         Ok(system)
     }
 
+    /// Refuses the first callback that has no execution time, or that nothing releases.
     fn check_times(&self) -> Result<(), AnalysisError> {
         for (callback, never) in self.callbacks.iter().zip(self.never_released()) {
             if callback.cost() == 0 {
@@ -55,6 +56,7 @@ impl System {
         Ok(())
     }
 
+    /// Returns for each callback if nothing ever releases it.
     fn never_released(&self) -> Vec<bool> {
         let mut never = vec![true; self.callbacks.len()];
         for &callback in &self.order {
@@ -73,7 +75,7 @@ impl System {
     }
 }
 
-/// Returns the callbacks in an order in which publishers come before receivers.
+/// Returns the callbacks in an order in which publishers come before receivers. The error is a cycle.
 fn order(callbacks: &[Callback]) -> Result<Vec<usize>, AnalysisError> {
     let mut order = Vec::new();
     let mut placed = vec![false; callbacks.len()];

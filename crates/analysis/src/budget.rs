@@ -66,7 +66,7 @@ impl Monitor {
 /// The reason for a missing bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
-    /// The time exceeds this limit.
+    /// The time exceeds this limit, in nanoseconds.
     Limit(u64),
     /// The budget of work ran out.
     Work,
@@ -91,6 +91,7 @@ impl Budget {
         Self::of(BASE + SHARE * callbacks as u64, monitor)
     }
 
+    /// Returns a budget of `work` units, which `monitor` shows and can stop.
     pub(crate) fn of(work: u64, monitor: Option<&Monitor>) -> Self {
         if let Some(monitor) = monitor {
             monitor.inner.whole.store(work, Ordering::Relaxed);
@@ -125,7 +126,7 @@ impl Budget {
         self.left.get()
     }
 
-    /// Begins a search that may spend `portion` units of work, if as much is left.
+    /// Begins a search that may spend `portion` units of work, or what is left if that is less.
     pub(crate) fn begin(&self, portion: u64) {
         self.portion.set(portion);
         self.stop.set(None);
@@ -141,14 +142,14 @@ impl Budget {
         self.portion.get() == 0 || self.is_spent()
     }
 
-    /// Returns the reason that the last search ended without a bound.
+    /// Returns the reason that the last search ended without a bound; [`Stop::Other`] if none was noted.
     pub(crate) fn stop(&self) -> Stop {
         self.stop.get().unwrap_or(Stop::Other)
     }
 
-    /// Returns the least length, from `start` on, that gives time for the demand in it, up to `limit`; or a longer one that does,
-    /// if the least one takes too many steps to find. `start` is no longer than the least one; a look at the demand costs
-    /// `weight`.
+    /// Returns the least length, from `start` on, that gives time for the demand in it; or a longer one that does, if the least
+    /// one takes too many steps to find. `None` if no length up to `limit` is found. `start` is no longer than the least one; a
+    /// look at the demand costs `weight`.
     pub(crate) fn fixed_point(
         &self,
         supply: &impl SupplyBound,
@@ -186,7 +187,8 @@ impl Budget {
     }
 }
 
-/// Returns a solution between `bad`, which may be none, and `good`, which is one.
+/// Returns a short solution between `bad`, which may be none, and `good`, which is one. A length is a solution if it is at least
+/// `needs` of it: the time that the demand in an interval of that length takes.
 fn shortened(mut bad: u64, mut good: u64, needs: impl Fn(u64) -> u64) -> u64 {
     for _ in 0..HALVINGS {
         let middle = bad + (good - bad) / 2;

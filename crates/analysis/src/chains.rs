@@ -23,7 +23,7 @@ use crate::known::{Known, Solution};
 use crate::report::ChainBound;
 use crate::system::{Pace, System};
 
-/// Returns how many messages may wait at once; `None` for timers, and if nothing is known.
+/// Returns how many messages may wait for a callback at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
     if system.callbacks[callback].kind == EntityKind::Timer {
         return None;
@@ -33,7 +33,7 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
     Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
 }
 
-/// Returns true if a message can be displaced before it is taken.
+/// Returns true if a message for this callback can be displaced before it is taken, or if nothing is known of that.
 pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
@@ -97,9 +97,9 @@ fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join
     Pace::least(sent.chain(plan.joined[input].pace))
 }
 
-/// Returns how long messages are under way to a member of a chain from the one before it, and then wait for others that it joins:
-/// as many as its queue holds may be in front of it, each of which waits for one of each other topic. Returns `None` if messages
-/// of one of those topics are not sure to come.
+/// Returns the longest time from the publication of a message by `from` until `to`, the next member of the chain, can take it: its
+/// way and, if `to` joins topics, its wait for the others. The queue may be full of older messages, and each of them takes one of
+/// each other topic. Returns `None` if messages of one of those topics are not sure to come.
 fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: usize, to: usize) -> Option<u64> {
     let plan = &system.callbacks[to];
     let mut longest = 0;
@@ -117,6 +117,8 @@ fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: u
     Some(longest)
 }
 
+/// Returns the bounds of a chain: the sum of its callbacks' bounds and of the times between them, or the bound of the chain as
+/// a whole where that is smaller.
 pub(crate) fn bound(
     scenario: &Scenario,
     solution: &Solution,

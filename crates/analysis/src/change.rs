@@ -11,7 +11,7 @@ use rospin_scenario::{Bin, Callback, Chain, ExecutionTime, Executor, Priorities,
 pub enum Change {
     /// Another priority of a callback inside its executor.
     Priority {
-        /// The callback.
+        /// Name of the callback.
         callback: String,
         /// Present priority.
         from: u32,
@@ -20,7 +20,7 @@ pub enum Change {
     },
     /// Another OS priority of an executor.
     OsPriority {
-        /// The executor.
+        /// Name of the executor.
         executor: String,
         /// Present priority.
         from: u8,
@@ -29,18 +29,18 @@ pub enum Change {
     },
     /// Another executor for a callback group.
     Group {
-        /// The group.
+        /// Name of the group.
         group: String,
-        /// The new executor of the group; it may not exist yet.
+        /// Name of the group's new executor; it may not exist yet.
         executor: String,
         /// The core of an executor that does not exist yet; `None` if the executor exists.
         core: Option<u16>,
     },
     /// Another core for an executor.
     Core {
-        /// The executor.
+        /// Name of the executor.
         executor: String,
-        /// The new core.
+        /// Number of the new core.
         core: u16,
     },
     /// Two callbacks in place of one. The first part sends the second part a message when it ends, and others can run between
@@ -83,7 +83,7 @@ impl Change {
         !matches!(self, Self::Split { .. })
     }
 
-    /// Returns a copy of the scenario with this change.
+    /// Returns a copy of the scenario with this change. A name that the scenario does not have leaves it as it is.
     #[must_use]
     pub fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
@@ -136,7 +136,7 @@ pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     (!first.is_zero()).then(|| Change::Split { callback: callback.to_owned(), rest, first, second: whole - first })
 }
 
-/// Inserts the second part behind the first one, also in chains. The deadline is that of both parts together.
+/// Replaces the callback by its two parts, also in chains. A new chain of both parts has the deadline of the whole.
 fn divide(scenario: &mut Scenario, callback: &str, rest: &str) {
     let Some(place) = scenario.callbacks.iter().position(|plan| plan.name == callback) else { return };
     let plan = &mut scenario.callbacks[place];
@@ -158,6 +158,7 @@ fn divide(scenario: &mut Scenario, callback: &str, rest: &str) {
     scenario.callbacks.insert(place + 1, second);
 }
 
+/// Returns the execution times of the first and of the second part of a split in the middle.
 fn halves(time: &ExecutionTime) -> (ExecutionTime, ExecutionTime) {
     let part = |second: bool| {
         let of = move |time: &Duration| if second { *time - *time / 2 } else { *time / 2 };

@@ -42,7 +42,8 @@ impl Analysis<'_> {
     }
 }
 
-/// Gives each callback its longest execution time.
+/// Gives each callback its longest execution time, with the overhead and the longest overrun. Then removes the faults, and lets
+/// timers catch up on missed due times.
 fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     let fixed = |time: &ExecutionTime, more: Duration| ExecutionTime::Fixed(Duration::from_nanos(longest(time)) + more);
     for callback in &mut scenario.callbacks {
@@ -79,7 +80,7 @@ fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
     scenario
 }
 
-/// Returns the densest arrivals of a release from `begin` on.
+/// Returns the densest arrivals of a release from `begin` on; those that have to be listed end before `end`.
 fn at_once(release: &Release, begin: Duration, end: Duration) -> Pattern {
     match &release.pattern {
         Pattern::Periodic { period, jitter, .. } if !jitter.is_zero() => {

@@ -16,7 +16,7 @@ pub(crate) struct Curve {
 
 impl Curve {
     /// Returns the curve of bursts of `count` messages that are `spacing` apart, with at least `gap` from one burst's begin to
-    /// the next one's. `None` if a burst is too long for a curve.
+    /// the next one's. `None` if a burst is empty, lasts longer than `gap`, or has more than [`SPANS_MAX`] messages.
     pub(crate) fn bursts(gap: u64, count: u64, spacing: u64) -> Option<Self> {
         let inside = count.checked_sub(1)?.checked_mul(spacing)?;
         if count as usize > SPANS_MAX || inside > gap {
@@ -29,9 +29,9 @@ impl Curve {
         Some(Self { spans, count, period: gap })
     }
 
-    /// Returns the curve of limits, each a number of arrivals and the length of the intervals that have no more of them. Its
-    /// arrivals are the densest that keep to the limits: each comes as soon as all limits allow, and no others come sooner after
-    /// their first one (by induction over the arrivals).
+    /// Returns the curve of limits, each a number of arrivals and the length of the intervals that have no more of them; `None`
+    /// if there is no limit. Its arrivals are the densest that keep to the limits: each comes as soon as all limits allow, and
+    /// no others come sooner after their first one (by induction over the arrivals).
     pub(crate) fn limited(limits: &[(u64, u64)]) -> Option<Self> {
         let rate = |limit: &&(u64, u64)| limit.0 as f64 / limit.1 as f64;
         let (count, period) = *limits.iter().min_by(|one, other| rate(one).total_cmp(&rate(other)))?;
@@ -44,8 +44,9 @@ impl Curve {
         Some(Self { spans, count, period })
     }
 
-    /// Returns the curve of arrivals that are no denser than these times, which are in order: a number of arrivals takes at least
-    /// as long as in the list, and more arrivals than are kept take as long as two such stretches that share an arrival.
+    /// Returns the curve of arrivals that are no denser than these times, which are in order: a number of arrivals takes at
+    /// least as long as in the list, and more arrivals than are kept take as long as two such stretches that share an arrival.
+    /// `None` for fewer than two times, and if all are equal.
     pub(crate) fn measured(times: &[u64]) -> Option<Self> {
         let kept = times.len().min(SPANS_MAX);
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
@@ -73,7 +74,7 @@ impl Curve {
         periods.saturating_mul(self.count).saturating_add(kept)
     }
 
-    /// Returns the first length above this one that has more arrivals.
+    /// Returns the first length above this one that has more arrivals; `None` if it is too large for a number.
     #[inline(never)]
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         let known = self.number(length);

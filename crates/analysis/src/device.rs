@@ -35,9 +35,9 @@ pub struct DeviceClient {
 /// The largest number of steps to a fixed point. A system near full load gets no bound rather than a long wait.
 const STEPS: usize = 100_000;
 
-/// Returns a bound of each client's response times, from the request to its end, on a device with one lane; `None` for clients that
-/// have a budget, and for those whose busy window has no end. `overhead` is the longest time for which the device is idle
-/// between two segments although requests wait.
+/// Returns a bound of each client's response times, from the request to its end, on a device with one lane. It is `None` for
+/// clients that have a budget, no period or no segments, and for those whose busy window has no end. `overhead` is the longest
+/// time for which the device is idle between two segments although requests wait.
 #[must_use]
 pub fn device_bounds(clients: &[DeviceClient], overhead: Duration) -> Vec<Option<Duration>> {
     let plans: Vec<Plan> = clients.iter().map(|client| Plan::new(client, nanos(overhead))).collect();

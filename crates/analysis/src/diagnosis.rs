@@ -1,8 +1,9 @@
-//! Diagnosis of a deadline that is not proven to hold: by how much it is missed, the callbacks that cause it, and changes of
-//! the deployment file that would fix it.
+//! Diagnosis of a deadline that is not proven to hold: by how much it is missed, the callbacks that cause it, and single
+//! changes that would fix it.
 //!
 //! A callback is a cause if the bound is shorter without its execution. Changes of priorities, OS priorities, executors and
-//! cores are tried one by one. A change is reported if the analysis proves that all deadlines hold with it.
+//! cores, which a deployment file can make, are tried one by one, and then splits of callbacks that cause delays. A change is
+//! reported if the analysis proves that all deadlines hold with it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -145,6 +146,7 @@ fn priorities(analysis: &Analysis<'_>, late: &[Late]) -> Vec<(String, Change)> {
     found
 }
 
+/// Returns changes that raise an executor just above another, or above the executors of its own OS priority.
 fn os_priorities(scenario: &Scenario) -> Vec<(String, Change)> {
     let mut found = Vec::new();
     for executor in &scenario.executors {
@@ -159,6 +161,7 @@ fn os_priorities(scenario: &Scenario) -> Vec<(String, Change)> {
     found
 }
 
+/// Returns changes that give an executor each single core that it does not have alone already.
 fn cores(scenario: &Scenario) -> Vec<(String, Change)> {
     let mut found = Vec::new();
     for executor in &scenario.executors {
@@ -187,7 +190,7 @@ fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
     found
 }
 
-/// Returns changes that split callbacks which make others late in two.
+/// Returns changes that split a callback in two, for each of the first [`SPLITS_MAX`] callbacks that make others late.
 fn splits(scenario: &Scenario, late: &[Late]) -> Vec<(String, Change)> {
     let mut found: Vec<(String, Change)> = Vec::new();
     for (cause, _) in late.iter().flat_map(|late| &late.causes) {

@@ -21,8 +21,8 @@ use crate::search::Search;
 use crate::system::System;
 use crate::window::at_least;
 
-/// Returns the longest time from the release of the first callback to the end of the last one; `None` if nothing better than
-/// the bounds of the callbacks is known.
+/// Returns the longest time from the release of the first of these callbacks to the end of the last one; `None` if nothing
+/// better than the bounds of the callbacks is known.
 pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let system = known.system;
     let (&first, &last) = (members.first()?, members.last()?);
@@ -63,10 +63,12 @@ fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     members[1..].iter().all(|member| priority(*member) > priority(first))
 }
 
-/// Callbacks of an executor that are at least as urgent as the least urgent one of a chain, and callbacks that preempt them.
+/// Busy window of a chain: the work of the executor's callbacks that are at least as urgent as the chain's least urgent one, and
+/// of callbacks that preempt them.
 struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
+    /// Longest time that a less urgent callback of the executor may still run after the window has begun.
     blocking: u64,
     /// Execution time of the chain's last callback.
     cost: u64,
@@ -108,14 +110,15 @@ impl<'a> Window<'a> {
         })
     }
 
+    /// Returns the length of the longest such window; `None` if it has no bound.
     fn longest(&self) -> Option<u64> {
         let all = self.work.iter().chain(&self.preempting).map(|(arrivals, cost)| (arrivals, *cost));
         let start = at_least(self.blocking, all);
         self.solve(start, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
     }
 
-    /// Returns the latest end of the last callback, in the chain that begins at `at`. Once the last callback runs, only
-    /// preemption delays it.
+    /// Returns the latest end of the chain's last callback, if the chain begins at the offset `at` of the window. Once the last
+    /// callback runs, only preemption delays it.
     fn end(&self, at: u64) -> Option<u64> {
         let begun =
             |length| self.blocking + self.own + 1 + demand(&self.work, length) + demand(&self.preempting, length);
@@ -131,6 +134,7 @@ impl<'a> Window<'a> {
     }
 }
 
+/// Returns how long work lasts that is released in an interval of this length.
 fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
     work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }

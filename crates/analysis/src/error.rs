@@ -15,13 +15,13 @@ pub enum AnalysisError {
     /// The callback's execution time is zero.
     #[error("`{callback}` has no execution time; give it an `execution`, the longest one that was measured")]
     NoExecutionTime {
-        /// The callback.
+        /// Name of the callback.
         callback: String,
     },
     /// The callback has no period, no known publisher and no releases from outside.
     #[error("nothing releases `{callback}`; add a [[release]] for it, or let a callback publish to it")]
     NeverReleased {
-        /// The callback.
+        /// Name of the callback.
         callback: String,
     },
     /// Messages flow in a cycle: a callback receives what follows from its own messages.
@@ -30,7 +30,7 @@ pub enum AnalysisError {
         /// Names of the cycle's callbacks; the first one is repeated at the end.
         path: Vec<String>,
     },
-    /// The load of the core exceeds 1.
+    /// The load of a core, or of a reservation on it, exceeds 1.
     #[error(
         "core {core} is overloaded: {} of its time is asked for, by {}; shorten a callback, lengthen a period, or \
          move an executor to another core", share(*.utilization), .executors.join(", ")
@@ -38,17 +38,18 @@ pub enum AnalysisError {
     Overloaded {
         /// Number of the core, or of the first core of a multi-threaded executor.
         core: u16,
-        /// Load of the core, as a share of its time, above 1; averaged over the cores of a multi-threaded executor.
+        /// Load of the core or reservation, as a share of its time, above 1; averaged over the cores of a multi-threaded
+        /// executor.
         utilization: f64,
-        /// Executors on the core.
+        /// Names of the executors on the core, or of the one with the reservation.
         executors: Vec<String>,
     },
     /// The analysis knows no sound bound for this callback.
     #[error("`{callback}` cannot be analysed: {reason}; {fix}")]
     NotAnalyzable {
-        /// The callback.
+        /// Name of the callback.
         callback: String,
-        /// The reason.
+        /// Property of the system for which no bound is known.
         reason: String,
         /// Change that makes it analysable.
         fix: String,
@@ -67,7 +68,7 @@ pub enum AnalysisError {
          most the period"
     )]
     Reservation {
-        /// The executor.
+        /// Name of the executor.
         executor: String,
         /// Budget of the reservation.
         budget: Duration,

@@ -50,13 +50,13 @@ fn is_free(known: &Known<'_>, callback: usize) -> bool {
     plan.mates.is_empty() && at_once(known, callback).is_some_and(|count| count <= u64::from(plan.in_flight))
 }
 
-/// Returns how many activations of a callback can be under way at once, waiting or not.
+/// Returns how many activations of a callback can be under way at once, waiting or not; `None` if that has no bound.
 pub(crate) fn at_once(known: &Known<'_>, callback: usize) -> Option<u64> {
     Some(known.arrivals[callback].as_ref()?.number(known.responses[callback]?))
 }
 
 /// Returns the bound by fixed priorities, for any groups of the other callbacks: it considers an interval that begins at the
-/// release.
+/// release. `None` for other policies, and if something that it depends on has no bound.
 fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -86,7 +86,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
     (start - 1).checked_add(plan.cost())
 }
 
-/// Returns the time of one callback, as many times as it may run at once.
+/// Yields `time` once for each activation of the callback that may run at once on `threads` threads.
 fn copies(known: &Known<'_>, callback: usize, time: u64, threads: u64) -> impl Iterator<Item = u64> {
     let most = threads.min(u64::from(known.system.callbacks[callback].in_flight));
     let count = at_once(known, callback).unwrap_or(most).min(most);
@@ -148,8 +148,8 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
     Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough }.longest(end, next)
 }
 
-/// Returns a time that is no later than the first one by which `threads` threads can have done all the work. It comes from a line
-/// that the work is never below.
+/// Returns a time that is no later than the first one by which `threads` threads can have done all the work: `fixed`, which is
+/// there at the beginning, and `work`, as arrivals with the cost of each. It comes from a line that the work is never below.
 fn shared(fixed: u64, threads: u64, work: &mut dyn Iterator<Item = (&crate::arrivals::Arrivals, u64)>) -> u64 {
     // Each thread does an equal share of the work. Costs are rounded down, so that the line stays below the work.
     at_least(fixed / threads, work.map(|(arrivals, cost)| (arrivals, cost / threads)))

@@ -80,7 +80,7 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
 }
 
 /// Returns the callbacks whose ends release this one, if all of them are less urgent ones of its executor and nothing else
-/// releases it.
+/// releases it; otherwise nothing.
 pub(crate) fn releasers(system: &System, callback: usize) -> &[usize] {
     let plan = &system.callbacks[callback];
     let is_below = |publisher: &usize| {

@@ -18,6 +18,7 @@ pub(crate) struct Relation {
 impl Relation {
     /// All activations come before.
     pub(crate) const ALL: Self = Self { before: None, after: false };
+    /// No activations come before, and all come after.
     const NOTHING: Self = Self { before: Some(i64::MIN), after: true };
 
     /// Returns the order of `other` to `callback`, which may see messages up to `delay` late.
@@ -67,6 +68,7 @@ pub(crate) struct Work {
     arrivals: Arrivals,
     response: u64,
     cost: u64,
+    /// Limit of the releases that count, as in [`Relation::before`].
     before: Option<i64>,
 }
 
@@ -83,7 +85,7 @@ impl Work {
         Self { arrivals, response, cost, before: None }
     }
 
-    /// Returns only the activations that come before, by `relation`.
+    /// Returns this work with only those activations that come before, by `relation`.
     pub(crate) fn limited(self, relation: Relation) -> Self {
         Self { before: relation.before, ..self }
     }
@@ -95,7 +97,7 @@ impl Work {
         self.arrivals.number(self.response.saturating_add_signed(until))
     }
 
-    /// Returns how much of it can run in an interval of this length.
+    /// Returns the longest time for which this work can run in an interval of this length.
     ///
     /// For activations that come one at a time: the interval begins with one that runs as late as it may, those after it run
     /// as early as they can (Bertogna and Cirinei, RTSS 2007).
@@ -111,9 +113,9 @@ impl Work {
         }
     }
 
-    /// Returns how much of it can run in an interval of this length, of which the activation under analysis waits for the time
-    /// `waiting`. A callback whose activations do not overlap runs on one thread at a time, so for no longer than `waiting`; the
-    /// result is a nanosecond more, because times are whole nanoseconds.
+    /// Returns the longest time for which this work can run in an interval of this length, of which the activation under analysis
+    /// waits for the time `waiting`. A callback whose activations do not overlap runs on one thread at a time, so for no longer
+    /// than `waiting`; the result is a nanosecond more, because times are whole nanoseconds.
     pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
         let sequential = self.arrivals.number(self.response) <= 1;
         if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }

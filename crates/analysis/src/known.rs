@@ -11,7 +11,7 @@ use crate::search::Search;
 use crate::system::System;
 use crate::window::{Supply, at_least};
 
-/// Work for each callback whose arrivals are gathered before a search begins.
+/// Units of work for each callback whose arrivals are gathered before a search begins.
 pub(crate) const GATHERING: u64 = 10;
 
 /// Arrivals and bounds in one round of the analysis, from which the bounds of the next round are calculated.
@@ -29,9 +29,10 @@ pub(crate) struct Known<'a> {
     pub(crate) thresholds: Vec<u64>,
 }
 
-/// Bound, and the analysis that found it.
+/// Bound of a callback's response time, and the analysis that found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
+    /// Longest time from release to end, in nanoseconds; `None` if no bound was found.
     pub(crate) bound: Option<u64>,
     pub(crate) method: &'static str,
     /// Reason for the missing bound; without a meaning if there is a bound.
@@ -87,7 +88,7 @@ impl<'a> Known<'a> {
         Some(self.arrivals[publisher].as_ref()?.later(jitter))
     }
 
-    /// Returns the releases of a join.
+    /// Returns the releases of a join; `None` if those of an input have no bound.
     fn joined(&self, callback: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[callback];
         let input = |input: usize| {
@@ -100,14 +101,15 @@ impl<'a> Known<'a> {
         Some(Arrivals::Joined { inputs, depth: plan.depth })
     }
 
-    /// Returns how much later than it is sent or due an activation can be seen by its executor.
+    /// Returns how much later than it is sent or due an activation can be seen by its executor; `None` if receiving has no
+    /// bound.
     pub(crate) fn delay(&self, callback: usize) -> Option<u64> {
         let plan = &self.system.callbacks[callback];
         let core = self.system.executors[plan.executor].core;
         if plan.kind == EntityKind::Timer { Some(0) } else { self.receiving[core] }
     }
 
-    /// Returns the arrivals as the executor sees them.
+    /// Returns the arrivals as the executor sees them; `None` if they have no bound.
     pub(crate) fn seen(&self, callback: usize) -> Option<Arrivals> {
         let delay = self.delay(callback)?;
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(delay))
@@ -156,8 +158,8 @@ impl<'a> Known<'a> {
         arrivals.map(Vec::into_iter)
     }
 
-    /// Returns how long it takes until a message on this core is received: the receive thread serves them first-in first-out, and
-    /// nothing is more urgent.
+    /// Returns how long it takes until a message on this core is received; `None` if that has no bound. The receive thread
+    /// serves messages first-in first-out, and nothing is more urgent.
     pub(crate) fn receiving_on(&self, core: usize) -> Option<u64> {
         let load: Vec<_> = self.receive_load(core)?.collect();
         if load.is_empty() {

@@ -26,7 +26,7 @@ fn contend(system: &System, one: usize, other: usize) -> bool {
     apart || parallel
 }
 
-/// Returns the users of a lock that contend with others for it.
+/// Returns the callbacks that take a lock and may find it taken.
 fn users(system: &System, lock: usize) -> Vec<usize> {
     let takes = |callback: &usize| system.callbacks[*callback].sections.iter().any(|(taken, _)| *taken == lock);
     let all: Vec<usize> = (0..system.callbacks.len()).filter(takes).collect();
@@ -39,7 +39,8 @@ fn users(system: &System, lock: usize) -> Vec<usize> {
     all.iter().copied().filter(contends).collect()
 }
 
-/// Refuses locks for which there is no bound here.
+/// Refuses locks, of these names, for which there is no bound here. The error names a callback that takes the lock, or that
+/// awaits on the lock's core.
 pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisError> {
     for (lock, name) in names.iter().enumerate() {
         let users = users(system, lock);
@@ -91,7 +92,8 @@ pub(crate) fn are_shared(system: &System, core: usize) -> bool {
     })
 }
 
-/// Returns how long less urgent executors run in a busy window of this one, because they inherit.
+/// Returns how long less urgent executors run in a busy window of this one, because they hold locks that more urgent callbacks
+/// want.
 pub(crate) fn blocking(system: &System, executor: &Executor) -> u64 {
     let is_taken_above = |lock: usize, below: usize| {
         let above = |user: &Callback| {

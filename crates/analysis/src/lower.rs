@@ -12,6 +12,8 @@ use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
 use crate::system::{Callback, Executor, Outside, Pace, Policy, Way, nanos};
 
+/// Returns the scenario's executors, without callbacks and cores. Refuses policies without an analysis, late starts, and
+/// reservations that are invalid or name no executor.
 pub(crate) fn executors(
     scenario: &Scenario,
     reservations: &BTreeMap<String, Reservation>,
@@ -66,6 +68,7 @@ fn first_callback(scenario: &Scenario, executor: &str) -> String {
     scenario.callbacks.iter().find(of).map(|plan| plan.name.clone()).unwrap_or_default()
 }
 
+/// Returns the scenario's callbacks. Releases from outside, publishers and locks are added by [`link`] and [`lock`].
 pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Vec<Callback>, AnalysisError> {
     let derived = match scenario.priorities {
         Priorities::Given => PriorityMap::default(),
@@ -114,15 +117,13 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
     Ok(callbacks)
 }
 
-/// Returns the time that the machine adds to every segment.
+/// Returns the time in nanoseconds that the machine adds to every segment.
 pub(crate) fn extra(overheads: &Overheads) -> u64 {
     nanos(overheads.dispatch) + nanos(overheads.wake_up)
 }
 
-/// Returns the longest time that an await takes: as long as the scenario says, contention included.
-///
-/// This is the place for accelerators: work on one is an await, whose wait depends on who else uses it. A bound of a contended
-/// queue would be found in the iteration of [`solve`](crate::solve), and this function would return the wait without contention.
+/// Returns the longest time that an await takes, as the scenario states it. For work on an accelerator, that is the time with all
+/// waiting for others, as [`device_bounds`](crate::device_bounds) finds it: the iteration of [`solve`](crate::solve) does not.
 fn longest_wait(time: &ExecutionTime) -> u64 {
     longest(time)
 }
@@ -244,7 +245,7 @@ fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     }
 }
 
-/// Applies the scenario's faults. Longer executions are counted; for other faults there is no bound.
+/// Applies the scenario's faults: adds the extra time of overruns, and refuses other faults, for which there is no bound.
 pub(crate) fn inject(scenario: &Scenario, callbacks: &mut [Callback]) -> Result<(), AnalysisError> {
     for fault in &scenario.faults {
         let (name, reason) = match fault {

@@ -16,6 +16,8 @@ use crate::known::{Found, Known};
 const METHOD: &str =
     "executors that share cores: interference of no less urgent threads (after Bertogna and Cirinei 2007)";
 
+/// Returns the bound of a callback of an executor that moves between cores. It has none where receiving costs time, or where a
+/// callback on these cores is asynchronous.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }

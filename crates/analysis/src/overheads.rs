@@ -16,7 +16,7 @@ pub struct Overheads {
     /// Time from the end of one callback to the start of the next one: pick, take, completion. It is added to every activation,
     /// and to every segment of an asynchronous one.
     pub dispatch: Duration,
-    /// From a notification or a due time until a parked thread runs. Counted as execution in front of every activation,
+    /// Time from a notification or a due time until a parked thread runs. It counts as execution in front of every activation,
     /// since every one may find the thread parked.
     ///
     /// It is a delay and takes no processor time. So counting it as execution counts more than there is, which is safe. Between

@@ -39,7 +39,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 struct Load {
     /// Work of callbacks that exclude this one and come before it.
     serial: Vec<Work>,
-    /// Work of other callbacks that comes before this callback.
+    /// Work of callbacks that do not exclude this one and come before it. The threads share it.
     parallel: Vec<Work>,
     /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work without a
     /// bound.
@@ -50,6 +50,8 @@ struct Load {
     blocking: u64,
 }
 
+/// Returns the load of a callback, of which up to `earlier` activations may not have ended when the next one is released. `None`
+/// if some work that comes before it has no bound.
 fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -78,6 +80,8 @@ fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     Some(load)
 }
 
+/// Returns the bound by the interval from release to end, for any groups; `None` if something that it depends on has none, or
+/// if an asynchronous callback may be released again before it ends.
 fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

@@ -8,7 +8,8 @@ use rospin_scenario::Scenario;
 use crate::error::AnalysisError;
 use crate::system::{Callback, Core, Executor};
 
-/// Assigns cores to the executors that have callbacks.
+/// Returns the cores with the executors on each, and enters into each executor with callbacks the place of its core in that
+/// list. Errors name arrangements for which no bound is known.
 pub(crate) fn place(
     scenario: &Scenario,
     executors: &mut [Executor],
@@ -54,6 +55,7 @@ fn component(first: usize, open: &[usize], usable: &[Vec<u16>]) -> Vec<usize> {
     }
 }
 
+/// Returns the cores of executors that [`component`] found, or refuses what the analysis does not cover.
 fn place_component(
     members: &[usize],
     usable: &[Vec<u16>],
@@ -106,7 +108,7 @@ fn place_component(
     Ok(vec![Core { numbers, executors: members.to_vec() }])
 }
 
-/// Returns the cores of each executor, one for each of its threads, if that is possible (augmenting paths, Kuhn 1955).
+/// Returns the cores of each executor, one for each of its threads; `None` if there are too few (augmenting paths, Kuhn 1955).
 fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option<Vec<Core>> {
     let threads: Vec<usize> =
         members.iter().flat_map(|member| (0..executors[*member].threads).map(move |_| *member)).collect();
@@ -124,7 +126,8 @@ fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option
     Some(members.iter().map(seated).collect())
 }
 
-/// Finds a core for the thread by moving others, each at most once. The recursion is at most as deep as there are cores, 64.
+/// Finds a core for the thread by moving others, each at most once. Returns false if there is none. The recursion is at most as
+/// deep as there are cores, 64.
 fn seat(
     thread: usize,
     threads: &[usize],

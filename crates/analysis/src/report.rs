@@ -26,13 +26,13 @@ impl Report {
         self.callbacks.iter().all(|callback| callback.holds) && self.chains.iter().all(|chain| chain.holds)
     }
 
-    /// Returns the result for the callback with this name.
+    /// Returns the result for the callback with this name; `None` if the scenario has no such callback.
     #[must_use]
     pub fn callback(&self, name: &str) -> Option<&CallbackBound> {
         self.callbacks.iter().find(|callback| callback.name == name)
     }
 
-    /// Returns the result for the chain with this name.
+    /// Returns the result for the chain with this name; `None` if the scenario has no such chain.
     #[must_use]
     pub fn chain(&self, name: &str) -> Option<&ChainBound> {
         self.chains.iter().find(|chain| chain.name == name)
@@ -54,7 +54,7 @@ pub struct CallbackBound {
     pub bound: Option<Duration>,
     /// Reason for which no bound was found; `None` if there is a bound.
     pub not_proven: Option<String>,
-    /// Deadline, counted from the release.
+    /// Deadline, counted from the release; `None` if the callback has none.
     pub deadline: Option<Duration>,
     /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline: true if
     /// there is a bound.
@@ -86,7 +86,7 @@ pub struct ChainBound {
     /// Largest age of the data behind the last callback's output, until the next output replaces it. `None` without a latency,
     /// if messages may be lost on the way, or if no limit is known for the time between two starts of the chain.
     pub data_age: Option<Duration>,
-    /// Deadline of the chain.
+    /// Deadline of the chain; `None` if it has none.
     pub deadline: Option<Duration>,
     /// True if the latency is within the deadline; without a deadline, if there is a latency.
     pub holds: bool,

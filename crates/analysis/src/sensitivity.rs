@@ -9,10 +9,11 @@ use crate::trial::{Margin, Trial};
 
 /// Budget of work for all callbacks together, besides a share for each.
 const WORK: u64 = 5_000_000;
+/// Share of each callback in the budget of work.
 const WORK_EACH: u64 = 60_000;
 /// Largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
 const WORK_OF_ALL: u64 = 5_000_000_000;
-/// Smallest number of times that a single solution looks at each pair of callbacks.
+/// Units of work that a single solution takes at least for each pair of callbacks. A budget for less than that is hopeless.
 const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes with which all deadlines hold.
@@ -24,7 +25,7 @@ pub struct Sensitivity {
     /// Deadlines that are not proven to hold, with the callbacks that cause it; at most eight.
     pub late: Vec<Late>,
     /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines hold. Empty
-    /// if all deadlines hold already.
+    /// if all deadlines hold already, or if no change was found.
     pub changes: Vec<Change>,
     /// Number of callbacks without a margin, because the budget of work ran out. They are the last ones in the scenario's
     /// order.
@@ -34,7 +35,7 @@ pub struct Sensitivity {
 impl Sensitivity {
     /// Returns sentences that describe changes with which all deadlines hold. Other priorities, executors and cores come first,
     /// as they cost nothing. Then follow shorter execution times and longer periods, the smallest change first. Empty if all
-    /// deadlines hold.
+    /// deadlines hold, or if no single change helps.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let mut changes: Vec<(f64, String)> = Vec::new();

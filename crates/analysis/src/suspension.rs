@@ -20,11 +20,14 @@ use crate::system::{Callback, Policy, System};
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
 
+/// Returns the bound of the response time of a callback of an executor with one thread, where this callback or another one
+/// awaits something. It is `None` if nothing bounds what it depends on.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }
 
-/// Returns the other callbacks of the executor, with their order relative to this one.
+/// Returns the other callbacks of the executor, with their order relative to this one; `None` if the delay of the callback's
+/// messages has no bound yet.
 fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Item = (usize, Relation)> + 'a> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -82,6 +85,7 @@ struct Delays {
     inherited: u64,
 }
 
+/// Returns the [`Delays`] of a callback, each at its longest; `None` if the delay of its messages has no bound yet.
 fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -115,6 +119,7 @@ impl Delays {
     }
 }
 
+/// Returns the longest time from a release of the callback to its end; `None` if it depends on something without a bound.
 fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];

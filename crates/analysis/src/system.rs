@@ -8,7 +8,7 @@ use crate::arrivals::Arrivals;
 use crate::error::AnalysisError;
 use crate::overheads::Reservation;
 
-/// Largest time, 36 years, so that sums of times fit.
+/// Largest time in nanoseconds, 36 years, so that sums of times fit.
 pub(crate) const TIME_MAX: u64 = 1 << 60;
 
 /// Order in which an executor serves its callbacks.
@@ -20,6 +20,7 @@ pub(crate) enum Policy {
     WaitSet { timers_inside: bool },
 }
 
+/// Executor as the analysis sees it. Callbacks are places in [`System::callbacks`].
 #[derive(Clone, Debug)]
 pub(crate) struct Executor {
     pub(crate) name: String,
@@ -32,6 +33,7 @@ pub(crate) struct Executor {
     pub(crate) reservation: Option<Reservation>,
 }
 
+/// Callback as the analysis sees it. Times are in nanoseconds; other callbacks are places in [`System::callbacks`].
 #[derive(Clone, Debug)]
 pub(crate) struct Callback {
     pub(crate) name: String,
@@ -51,11 +53,13 @@ pub(crate) struct Callback {
     /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks were picked
     /// already.
     pub(crate) instantaneous: bool,
-    /// Other callbacks of the same mutually exclusive group.
+    /// Other callbacks of the same mutually exclusive group; empty for a callback of a reentrant group.
     pub(crate) mates: Vec<usize>,
+    /// True if other callbacks of the group can run while it awaits something.
     pub(crate) releases_group: bool,
     /// Largest number of its activations in flight at once.
     pub(crate) in_flight: u32,
+    /// Number of messages that its queue holds.
     pub(crate) depth: u64,
     /// Arrivals of its timer, or from outside.
     pub(crate) source: Arrivals,
@@ -73,7 +77,7 @@ pub(crate) struct Callback {
     pub(crate) tolerates: Option<(u64, u64)>,
 }
 
-/// Way of messages from one callback to another.
+/// Way of messages from one callback to another, with the shortest and longest time from sending to arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Way {
     pub(crate) shortest: u64,
@@ -146,6 +150,7 @@ pub(crate) struct Core {
     pub(crate) executors: Vec<usize>,
 }
 
+/// System under analysis: executors, callbacks and cores, which refer to each other by their places in these lists.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     pub(crate) executors: Vec<Executor>,
@@ -161,7 +166,7 @@ pub(crate) struct System {
     pub(crate) limit: u64,
 }
 
-/// Returns the duration in nanoseconds.
+/// Returns the duration in nanoseconds, at most [`TIME_MAX`].
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).map_or(TIME_MAX, |nanos| nanos.min(TIME_MAX))
 }
@@ -282,8 +287,8 @@ impl System {
             || (!by_priority && executor.callbacks.iter().any(|other| self.callbacks[*other].is_async()))
     }
 
-    /// Returns how long a less urgent callback may still run when a more urgent one becomes ready: a nanosecond less than its
-    /// longest segment, unless a callback that takes no time can make the more urgent one ready right after that segment started.
+    /// Returns how long this callback may still run when a more urgent one becomes ready: a nanosecond less than its longest
+    /// segment, unless a callback that takes no time can make the more urgent one ready right after that segment started.
     pub(crate) fn blocking(&self, callback: usize) -> u64 {
         let instantaneous = self.callbacks.iter().any(|plan| plan.instantaneous);
         self.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))

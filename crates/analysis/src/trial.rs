@@ -18,9 +18,9 @@ use crate::system::{Callback, System};
 
 /// Largest factor by which a callback is made longer or more frequent.
 const FACTOR_MAX: f64 = 64.0;
-/// Factors are found to this share of themselves, where one bound is looked at...
+/// Relative precision of factors where each trial takes one bound.
 const PRECISION_OF_ONE: f64 = 1e-9;
-/// ...and where the bounds of all callbacks are calculated.
+/// Relative precision of factors where each trial takes the bounds of all callbacks.
 const PRECISION_OF_ALL: f64 = 1.0 / 4096.0;
 /// Largest number of halvings. After the last one, almost nothing is left of a callback.
 const HALVINGS: u32 = 40;
@@ -34,14 +34,16 @@ pub struct Margin {
     /// Present longest execution time: all segments together, including overheads.
     pub execution: Duration,
     /// Longest execution time with which all deadlines hold, at most 64 times the present one. `None` if deadlines are missed
-    /// even if the callback takes no time.
+    /// even if the callback takes almost no time.
     pub execution_max: Option<Duration>,
-    /// Present shortest time between two releases; `None` if other callbacks or a list of times release it.
+    /// Present shortest time between two releases; `None` unless a timer with a period, or a single periodic or sporadic
+    /// release, is all that releases the callback.
     pub period: Option<Duration>,
-    /// Shortest time between two releases with which all deadlines hold, searched from a 64th of `period` to 64 times `period`.
-    /// `None` if no time in that range does, or if `period` is `None`.
+    /// Shortest time between two releases with which all deadlines hold, at least a 64th of `period`. `None` if no time was
+    /// found, even far above `period`, or if `period` is `None`.
     pub period_min: Option<Duration>,
-    /// True if the budget of work ran out before this margin was found.
+    /// True if the budget of work ran out before this margin was found: `execution_max` and `period_min` are `None` then, which
+    /// says nothing about deadlines.
     pub unknown: bool,
 }
 
@@ -59,6 +61,7 @@ pub(crate) struct Trial<'a> {
     budget: &'a Budget,
     /// Solution of the unchanged system, if no core is overloaded.
     solution: Option<Solution>,
+    /// True if all deadlines hold without a change.
     holds: bool,
     /// Callbacks by core, the tightest deadline first: the order in which deadlines are looked at if bounds do not depend on each
     /// other.
@@ -93,6 +96,7 @@ impl<'a> Trial<'a> {
         trial
     }
 
+    /// Returns true if all deadlines of callbacks and chains are proven to hold without a change.
     pub(crate) fn holds_as_it_is(&self) -> bool {
         self.holds
     }
@@ -121,7 +125,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Returns the largest factor with which all deadlines hold, if there is one. They hold with all smaller factors, too.
+    /// Returns the largest factor that was found with which all deadlines hold; `None` if there is none. They hold with all
+    /// smaller factors, too.
     fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let core = self.system.executors[plan.executor].core;
@@ -169,8 +174,8 @@ impl<'a> Trial<'a> {
         (good > 0.0).then_some(good)
     }
 
-    /// Returns the factor with which some core has no time left, at most [`FACTOR_MAX`]; `None` if a core is overloaded with
-    /// every factor.
+    /// Returns the factor with which some core or reservation has no time left, at most [`FACTOR_MAX`]; `None` if one is
+    /// overloaded with every factor.
     fn room(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let now = self.system.loads();
@@ -189,6 +194,7 @@ impl<'a> Trial<'a> {
         (factor > 0.0).then_some(factor)
     }
 
+    /// Applies the factor to the callback, which was `plan` before.
     fn change(&mut self, callback: usize, plan: &Callback, what: What, factor: f64) {
         let changed = &mut self.system.callbacks[callback];
         match what {

@@ -27,6 +27,8 @@ const LOCKED: &str =
     "busy window of the core, shared locks with priority inheritance (Sha, Rajkumar and Lehoczky 1990)";
 const RESERVED: &str = "busy window under a reservation (supply bound of Shin and Lee 2003)";
 
+/// Returns the bound of a callback of an executor with one thread, where nothing suspends itself, with the name of the
+/// analysis.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -212,7 +214,7 @@ impl ReadyWindow<'_> {
     }
 
     /// Returns the last offset at which a release can end later than `due` after it, and the number of releases from the first
-    /// such offset to that one.
+    /// such offset to that one. `None` if the window has no bound, or if callbacks of the same executor release this one.
     pub(crate) fn late(self, due: u64) -> Option<(u64, u64)> {
         let Self { own, cost, interferers, blockers, supply, limit, budget, released_after, .. } = self;
         if !released_after.is_empty() {
@@ -223,6 +225,7 @@ impl ReadyWindow<'_> {
         Some((last, own.number(last - first + 1)))
     }
 
+    /// Returns the longest time from release to end; `None` if there is no bound.
     pub(crate) fn bound(self) -> Option<u64> {
         let Self { own, released_after, cost, interferers, blockers, supply, limit, budget, enough } = self;
         let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough };
@@ -233,7 +236,8 @@ impl ReadyWindow<'_> {
     }
 }
 
-/// The order of a callback compared with the one under analysis, in their executor.
+/// The order of another callback with respect to the one under analysis, in their executor. `Before` has the activations of it
+/// that come before; with `After`, all of them come after.
 pub(crate) enum Order {
     Before(Ahead),
     /// By a key, the time of release plus a constant: the other callback may be released up to `lead` later and still go first.
@@ -243,6 +247,8 @@ pub(crate) enum Order {
     After,
 }
 
+/// Returns the order in which the executor serves `other` compared with `callback`; `None` if it depends on something without a
+/// bound.
 pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
     let system = known.system;
     let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);

@@ -40,6 +40,7 @@ pub(crate) enum Ahead {
     BeforeRelease,
 }
 
+/// Other callback, or other work, that may run before the job under analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct Interferer {
     pub(crate) arrivals: Arrivals,
@@ -90,7 +91,7 @@ pub(crate) struct Blocker {
     pub(crate) below: u64,
 }
 
-/// Processor time that is available.
+/// Processor time that is available to an executor: all of it, or that of a reservation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Supply {
     Whole(Dedicated),
@@ -128,7 +129,9 @@ impl SupplyBound for Supply {
 /// Callback, and all work that may delay it.
 #[derive(Clone, Debug)]
 pub(crate) struct Window<'a> {
+    /// Arrivals of the callback.
     pub(crate) own: &'a Arrivals,
+    /// Execution time of one activation of the callback.
     pub(crate) cost: u64,
     pub(crate) interferers: Vec<Interferer>,
     pub(crate) blockers: Vec<Blocker>,
@@ -175,9 +178,9 @@ impl Window<'_> {
         Some(end.saturating_sub(releaser))
     }
 
-    /// Returns the offsets of the first and the last release that can end later than `due` after it, or (0, 0) if every release
-    /// ends in time. Between two offsets at which something changes, releases end no later than the one at the first of the two,
-    /// because only the blocking changes, and decreases.
+    /// Returns the offsets of the first and the last release that can end later than `due` after it; (0, 0) if every release
+    /// ends in time, and `None` if a release has no bound. Between two offsets at which something changes, releases end no
+    /// later than the one at the first of the two, because only the blocking changes, and decreases.
     pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
         let length = self.longest()?;
         let (mut offset, mut found) = (0, None);
@@ -197,18 +200,20 @@ impl Window<'_> {
         Some((found.map_or(0, |(first, _)| first), length - 1))
     }
 
-    /// Returns the cost of a look at all arrivals.
+    /// Returns the cost of a look at all arrivals, in units of the budget.
     fn weight(&self) -> u64 {
         self.own.weight() + self.interferers.iter().map(|other| other.arrivals.weight()).sum::<u64>()
     }
 
+    /// Returns the first offset after this one at which more work runs before the job.
     fn next_offset(&self, offset: u64) -> Option<u64> {
         self.budget.spend(self.weight());
         let own = self.own.next_step(offset + 1).map(|step| step - 1);
         self.interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     }
 
-    /// Returns the length of the longest busy window: everything that arrives in it is done by its end.
+    /// Returns the length of the longest busy window: everything that arrives in it is done by its end. `None` if it is beyond
+    /// the limit.
     fn longest(&self) -> Option<u64> {
         let blocking = self.blockers.iter().map(|blocker| blocker.cost).max().unwrap_or(0);
         let all = || {
@@ -223,6 +228,7 @@ impl Window<'_> {
     }
 
     /// Returns the times by which the job that is released at `offset` has started, which is not before `begun`, and has ended.
+    /// `None` if one of them is beyond the limit.
     fn at(&self, offset: u64, begun: u64) -> Option<(u64, u64)> {
         let blockers = self.blockers.iter().filter(|blocker| offset < blocker.below);
         let blocking = blockers.map(|blocker| blocker.cost).max().unwrap_or(0);
@@ -258,8 +264,9 @@ impl Window<'_> {
     }
 }
 
-/// Returns a length that no solution is below. The work is never below a line, and a division tells the length at which this line
-/// has been served (after Sjödin and Hansson, RTSS 1998).
+/// Returns a length that no busy window is below, in which the work `fixed` is there at the beginning, and `work` arrives: curves
+/// with the cost of each activation. The work is never below a line, and a division tells the length at which this line has been
+/// served (after Sjödin and Hansson, RTSS 1998).
 pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals, u64)>) -> u64 {
     let (mut rate, mut first) = (0.0, fixed as f64);
     for (arrivals, cost) in work {

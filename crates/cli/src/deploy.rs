@@ -71,6 +71,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     }
 }
 
+/// Writes the deployment file of the scenario at `path` to the file `output`, or to `out` if that is `None`.
 fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let scenario = scenario_file::read(path).map_err(Failure::input)?;
     let text = format!(
@@ -93,6 +94,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }
 
+/// Checks deployment files together, and if this machine has their cores. Prints what they have.
 fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     let deployment = Deployment::load(files).map_err(Failure::input)?;
     check_cores(&deployment).map_err(Failure::input)?;

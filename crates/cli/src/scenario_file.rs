@@ -19,14 +19,15 @@ pub(crate) enum ScenarioFileError {
     Text { path: PathBuf, error: ScenarioError },
 }
 
+/// Returns the key that the error is about, as the beginning of its message; nothing if it is about none.
 fn key(error: &ScenarioError) -> String {
     if error.key.is_empty() { String::new() } else { format!("`{}`: ", error.key) }
 }
 
-/// Reads a scenario, and the measured execution times that it refers to.
+/// Reads a scenario, and the files of measured arrivals that it refers to.
 ///
 /// # Errors
-/// If the file cannot be read or is invalid. The error has the file, the place and the mistake.
+/// If one of the files cannot be read or is invalid. The error has the file, the place and the mistake.
 pub(crate) fn read(path: &Path) -> Result<Scenario, ScenarioFileError> {
     let unreadable = |reason| ScenarioFileError::Unreadable { path: path.to_owned(), reason };
     let wrong = |error| ScenarioFileError::Text { path: path.to_owned(), error };

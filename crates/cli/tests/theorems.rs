@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the pages that the summary names, with their paths.
+/// Returns the pages that the summary names: the path and the text of each.
 fn book() -> Vec<(String, String)> {
     let source = root().join("book/src");
     let summary = fs::read_to_string(source.join("SUMMARY.md")).expect("a summary");
@@ -20,7 +20,7 @@ fn book() -> Vec<(String, String)> {
     linked.map(|page| (page.to_owned(), fs::read_to_string(source.join(page)).expect(page))).collect()
 }
 
-/// Returns the pages of the analysis.
+/// Returns the pages about the analysis, as [`book`] does.
 fn pages() -> Vec<(String, String)> {
     book().into_iter().filter(|(page, _)| page.starts_with("analysis/")).collect()
 }
@@ -52,7 +52,8 @@ fn every_command_works_and_prints_what_the_book_shows() {
     assert!(commands >= 10 && shown >= 10, "{commands}, {shown}");
 }
 
-/// Runs a command, and returns what it printed. Of commands of Cargo, which would take long, only checks that their file is there.
+/// Runs a command of `rospin`, and returns what it printed. Only checks that the file of a command of Cargo is there, since that
+/// would take long, and returns `None`.
 fn run(page: &str, line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -99,8 +100,8 @@ fn commands_of(text: &str) -> Vec<String> {
     commands
 }
 
-/// Most of these take minutes or a network, so they are only asked for their help. That fails for a subcommand or an option that does not
-/// exist.
+/// Most of these take minutes or a network, so they are only asked for their help. That fails for a subcommand or an option that
+/// does not exist.
 #[test]
 fn commands_of_all_pages_have_subcommands_and_options_that_exist() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A line of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
     /// The line, counted from 1.
     pub line: usize,
@@ -26,17 +26,17 @@ pub enum GenerateError {
     /// A line of a definition is invalid.
     #[error("{place}: {problem}\n  fix: {fix}")]
     Definition {
-        /// The line.
+        /// Place of the line.
         place: Place,
         /// The problem.
         problem: String,
         /// The fix.
         fix: String,
     },
-    /// A definition has too few or too many parts for its kind.
+    /// A definition has an invalid name, or too few or too many parts for its kind.
     #[error("{}: {problem}\n  fix: {fix}", file.display())]
     File {
-        /// The file of the definition.
+        /// File of the definition.
         file: PathBuf,
         /// The problem.
         problem: String,
@@ -46,7 +46,7 @@ pub enum GenerateError {
     /// A folder is not an interface package.
     #[error("{}: {problem}\n  fix: {fix}", folder.display())]
     Package {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// The problem.
         problem: String,
@@ -59,7 +59,7 @@ pub enum GenerateError {
     /// A package that was requested by name was not found.
     #[error("there is no package `{name}`\n  fix: {fix}")]
     Unknown {
-        /// The package.
+        /// Name of the package.
         name: String,
         /// The fix.
         fix: String,
@@ -75,6 +75,7 @@ pub enum GenerateError {
 }
 
 impl GenerateError {
+    /// Returns the function that turns an error of this file or folder into a [`GenerateError`].
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io { path: path.to_owned(), error }
     }
@@ -92,6 +93,7 @@ impl Fault {
         Self { problem: problem.into(), fix: fix.into() }
     }
 
+    /// Returns the error of that line.
     pub(crate) fn at(self, file: &Path, line: usize) -> GenerateError {
         let Self { problem, fix } = self;
         GenerateError::Definition { place: Place { file: file.to_owned(), line }, problem, fix }

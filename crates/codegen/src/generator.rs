@@ -55,7 +55,8 @@ impl Generator {
         self
     }
 
-    /// Adds a package of the installed ROS 2, by its name. ROS 2's environment must be set up (`AMENT_PREFIX_PATH`).
+    /// Adds a package of the installed ROS 2, by its name. ROS 2's environment must be set up (`AMENT_PREFIX_PATH`). A package
+    /// that is [shipped](crate::SHIPPED) is generated from the definitions that come with this crate.
     #[must_use]
     pub fn installed(mut self, name: impl Into<String>) -> Self {
         self.names.insert(name.into());
@@ -93,7 +94,8 @@ impl Generator {
         self
     }
 
-    /// Generates shipped packages in place of referring to `rospin-msgs`. Only `rospin-msgs` itself needs it.
+    /// Generates the packages `names`, which are shipped, in place of referring to `rospin-msgs`. `wire` is the path at which the
+    /// generated code finds `rospin-wire`. Only `rospin-msgs` itself needs it.
     #[doc(hidden)]
     #[must_use]
     pub fn ship(mut self, names: impl IntoIterator<Item = String>, wire: &str) -> Self {
@@ -179,8 +181,9 @@ impl Generator {
         Distribution::named(name.as_deref())
     }
 
-    /// Adds a package that is shipped, with that origin, or installed, whose types are always generated. Returns true if it was
-    /// found.
+    /// Adds a package by its name: from the definitions that come with this crate, or else from the installed ROS 2. A package
+    /// that comes with this crate has the given `origin`, unless this generator ships; any other one is generated. Returns true
+    /// if the package was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
         let distribution = self.release();
         if let Some(folders) = shipped::folders(name, distribution) {
@@ -216,7 +219,7 @@ impl Generator {
     }
 }
 
-/// Returns the text of a definition unchanged.
+/// Returns the text of a definition unchanged: the correction of packages that need none.
 fn as_it_is(_: &str, text: String) -> String {
     text
 }

@@ -67,10 +67,12 @@ pub(crate) fn action(packages: &Packages, interface: &Interface) -> ActionHashes
     ActionHashes { send_goal, get_result, feedback_message: inner(2).hash(of("FeedbackMessage", feedback)) }
 }
 
+/// Returns the description of a field without a default.
 fn field(name: &str, field_type: FieldTypeDescription) -> FieldDescription {
     FieldDescription { name: name.to_owned(), field_type, default_value: String::new() }
 }
 
+/// Returns the description of a field's type: the message with that name.
 fn nested(name: &str) -> FieldTypeDescription {
     FieldTypeDescription::nested(TypeId::NESTED_TYPE, name)
 }
@@ -89,6 +91,7 @@ fn part(interface: &Interface, index: usize) -> TypeDescription {
     TypeDescription { type_name, fields }
 }
 
+/// Returns the description of a field of a definition.
 fn describe(of: &Field) -> FieldDescription {
     let (type_id, string_capacity) = match &of.base {
         Base::Bool => (TypeId::BOOL, 0),
@@ -136,7 +139,8 @@ struct Hasher<'a> {
 }
 
 impl<'a> Hasher<'a> {
-    /// Adds the types that every service and action refers to, which packages need not mention.
+    /// Returns a calculator that knows `packages`, and the types that every service and action refers to, which packages need not
+    /// mention.
     fn new(packages: &'a Packages) -> Self {
         let mut hasher = Self { packages, known: BTreeMap::new() };
         let one = FieldTypeDescription::primitive;
@@ -158,6 +162,7 @@ impl<'a> Hasher<'a> {
         hasher
     }
 
+    /// Adds the description of a type that is in no package.
     fn add(&mut self, description: TypeDescription) {
         self.known.insert(description.type_name.clone(), description);
     }
@@ -198,6 +203,7 @@ impl<'a> Hasher<'a> {
         calculate_hash(&TypeDescriptionMsg { type_description, referenced_type_descriptions }).to_rihs_string()
     }
 
+    /// Returns the description of a type, by its name; `None` if it is not known.
     fn describe(&self, name: &str) -> Option<TypeDescription> {
         let defined = || {
             let (package, name) = name.split_once("/msg/")?;

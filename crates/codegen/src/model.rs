@@ -74,7 +74,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Returns the primitive type with this name.
+    /// Returns the primitive type with this name; `None` if there is none.
     pub(crate) fn primitive(name: &str) -> Option<Self> {
         Some(match name {
             "bool" => Self::Bool,
@@ -96,7 +96,7 @@ impl Base {
         })
     }
 
-    /// Returns the range of an integer type.
+    /// Returns the range of an integer type; `None` for other types.
     pub(crate) const fn range(&self) -> Option<(i128, i128)> {
         Some(match self {
             Self::Int8 => (i8::MIN as i128, i8::MAX as i128),
@@ -141,13 +141,16 @@ pub(crate) enum Literal {
     Text(String),
 }
 
+/// Field of a part.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) base: Base,
     pub(crate) shape: Shape,
-    /// The elements of the default. One element if the field is not an array.
+    /// The elements of the default, which is one element if the field is neither an array nor a sequence. `None` if the
+    /// definition gives no default.
     pub(crate) default: Option<Vec<Literal>>,
+    /// Number of the field's line in the file, from 1.
     pub(crate) line: usize,
 }
 
@@ -158,6 +161,7 @@ impl Field {
     }
 }
 
+/// Constant of a part.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Constant {
     pub(crate) name: String,
@@ -172,13 +176,14 @@ pub(crate) struct Part {
     pub(crate) constants: Vec<Constant>,
 }
 
-/// A definition.
+/// Definition of a message, a service or an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Interface {
     pub(crate) package: String,
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) file: PathBuf,
+    /// Text of the definition, for the documentation of the generated types.
     pub(crate) text: String,
     /// The parts: as many as a definition of this kind has.
     pub(crate) parts: Vec<Part>,
@@ -195,7 +200,7 @@ impl Interface {
         format!("{}{}", self.name, self.kind.parts()[part])
     }
 
-    /// Returns the message types that it refers to, each with the line.
+    /// Returns the message types that the definition refers to, each with the number of the line.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&TypeRef, usize)> {
         let fields = self.parts.iter().flat_map(|part| &part.fields);
         fields.filter_map(|field| match &field.base {

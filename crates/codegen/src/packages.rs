@@ -54,7 +54,7 @@ impl Packages {
         Ok(())
     }
 
-    /// Returns the definition of a message.
+    /// Returns the definition of a message; `None` if there is none.
     pub(crate) fn message(&self, of: &TypeRef) -> Option<&Interface> {
         self.0.get(&of.package)?.interfaces.get(&(Kind::Message, of.name.clone()))
     }
@@ -79,6 +79,7 @@ impl Packages {
         Ok(())
     }
 
+    /// Checks that no message that this one refers to contains it.
     fn check_circle(&self, own: &TypeRef, interface: &Interface) -> Result<(), GenerateError> {
         for (reference, line) in interface.references() {
             let (mut seen, mut next) = (BTreeSet::new(), vec![reference]);

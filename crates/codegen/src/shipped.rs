@@ -82,7 +82,7 @@ pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<P
     Some(trees.iter().map(|tree| bundled_assets_dir_for(tree).join(package)).collect())
 }
 
-/// Returns the folders with the packages of each distribution, Jazzy first. For tests.
+/// Returns the folders that have the packages' definitions, Jazzy's first and then Lyrical's. For tests.
 #[doc(hidden)]
 #[must_use]
 pub fn definitions() -> Vec<PathBuf> {

@@ -114,8 +114,8 @@ impl Setup {
         &self.ros
     }
 
-    /// Returns the executor for the component's groups. A deployment file may move them; it finds groups by node and
-    /// name, so set both.
+    /// Returns the executor for the component's groups. A deployment file may move groups to other executors. It finds them by
+    /// the group's node and name, so set both in the options of each group.
     #[must_use]
     pub fn executor(&self) -> &ExecutorHandle {
         &self.executor

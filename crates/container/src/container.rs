@@ -134,6 +134,7 @@ impl Container {
         self.run()
     }
 
+    /// Returns the executor of that name, and creates it on first use.
     fn executor_called(&mut self, name: &str) -> ExecutorHandle {
         if let Some(executor) = self.executors.iter().find(|executor| executor.handle().name() == name) {
             return executor.handle();

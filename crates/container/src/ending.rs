@@ -52,6 +52,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// Ends the container for that cause, unless it has one.
     pub(crate) fn set(&self, end: Result<Ended, RunError>) {
         self.lock().get_or_insert(end);
         self.has_come.notify_all();

@@ -93,6 +93,7 @@ impl Drop for Claim {
 }
 
 impl Listeners {
+    /// Tells the handler if a container listens.
     fn tell(&self) {
         if let Some(is_unheard) = &self.is_unheard {
             is_unheard.store(self.count == 0, Ordering::Relaxed);

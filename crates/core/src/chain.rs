@@ -133,6 +133,7 @@ impl PriorityMap {
     }
 }
 
+/// Checks the chains as a whole: their names, and that no links form a cycle.
 fn check(chains: &[Chain]) -> Result<(), ChainError> {
     let mut names = BTreeSet::new();
     let mut links: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

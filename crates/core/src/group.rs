@@ -66,12 +66,14 @@ impl Groups {
         self.get(group).map(|group| group.kind)
     }
 
+    /// Adds a group.
     pub(crate) fn add(&mut self, kind: GroupKind) -> GroupId {
         let (index, generation) =
             self.slots.insert(GroupState { kind, holder: NOBODY, running: NOBODY, members: Vec::new() });
         GroupId::new(index, generation)
     }
 
+    /// Removes a group. Returns true if it was there.
     pub(crate) fn remove(&mut self, group: GroupId) -> bool {
         self.slots.remove(group.index(), group.generation()).is_some()
     }
@@ -81,7 +83,7 @@ impl Groups {
         self.get(group).map_or(&[], |group| &group.members)
     }
 
-    /// Adds an entity to the group. Returns its place among the [members](Self::members).
+    /// Adds an entity to the group. Returns its place among the [members](Self::members), or 0 if the group was removed.
     pub(crate) fn add_member(&mut self, group: GroupId, entity: EntityId) -> usize {
         let Some(group) = self.get_mut(group) else {
             return 0;

@@ -46,7 +46,7 @@ impl Heap {
         self.places.reserve(room.saturating_sub(self.places.len()));
     }
 
-    /// Returns the first place.
+    /// Returns the first place; `None` if the heap is empty.
     pub(crate) fn peek(&self) -> Option<u32> {
         self.places.first().copied()
     }
@@ -59,7 +59,7 @@ impl Heap {
         self.rise(end, place, table);
     }
 
-    /// Takes out the first place.
+    /// Takes out the first place; `None` if the heap is empty.
     #[inline]
     pub(crate) fn pop<R: Ord>(&mut self, table: &mut [Ranked<R>]) -> Option<u32> {
         let last = self.places.pop()?;
@@ -103,8 +103,8 @@ impl Heap {
         self.places.iter().copied()
     }
 
-    /// Returns the position of a place, if it is in this heap. The table's position may belong to another heap or to none, so the
-    /// entry at that position decides.
+    /// Returns the position of a place; `None` if it is not in this heap. The table's position may belong to another heap or to
+    /// none, so the entry at that position decides.
     fn position<R>(&self, place: u32, table: &[Ranked<R>]) -> Option<usize> {
         let position = table.get(place as usize)?.position as usize;
         (self.places.get(position) == Some(&place)).then_some(position)

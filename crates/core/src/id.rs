@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+/// Defines a type of identifiers. The parameters are its documentation, its name, and the letter before the number when it is
+/// formatted.
 macro_rules! generational_id {
     ($(#[$doc:meta])* $name:ident, $letter:literal) => {
         $(#[$doc])*
@@ -85,6 +87,7 @@ impl<T> Slots<T> {
         (self.entries.len() - 1, 0)
     }
 
+    /// Returns the value with this index and generation; `None` if it was removed.
     pub(crate) fn get(&self, index: usize, generation: u32) -> Option<&T> {
         match self.entries.get(index) {
             Some((current, slot)) if *current == generation => slot.as_ref(),
@@ -92,6 +95,7 @@ impl<T> Slots<T> {
         }
     }
 
+    /// Returns the value with this index and generation, to change it; `None` if it was removed.
     pub(crate) fn get_mut(&mut self, index: usize, generation: u32) -> Option<&mut T> {
         match self.entries.get_mut(index) {
             Some((current, slot)) if *current == generation => slot.as_mut(),
@@ -99,6 +103,7 @@ impl<T> Slots<T> {
         }
     }
 
+    /// Removes and returns the value with this index and generation; `None` if it was removed before.
     pub(crate) fn remove(&mut self, index: usize, generation: u32) -> Option<T> {
         let (current, slot) = self.entries.get_mut(index)?;
         if *current != generation {

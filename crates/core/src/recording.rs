@@ -40,18 +40,18 @@ pub enum Event {
     Released {
         /// The segment.
         step: Step,
-        /// Its release.
+        /// The segment's release: that of the activation for the first one, the wake-up for a later one.
         release: Instant,
-        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        /// The activation's absolute deadline, [`Instant::MAX`] if it has none.
         deadline: Instant,
     },
     /// An activation turned out to have an earlier release than recorded.
     Antedated {
         /// The segment.
         step: Step,
-        /// Its release.
+        /// The segment's release: that of the activation for the first one, the wake-up for a later one.
         release: Instant,
-        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        /// The activation's absolute deadline, [`Instant::MAX`] if it has none.
         deadline: Instant,
     },
     /// A thread begins to run the segment. `cpu_ns` is the processor time of the thread so far, 0 if that is not recorded.
@@ -60,7 +60,7 @@ pub enum Event {
         step: Step,
         /// The thread's number in the executor; 255 stands for all further ones.
         thread: u8,
-        /// Its release.
+        /// The segment's release: that of the activation for the first one, the wake-up for a later one.
         release: Instant,
         /// The processor time of the thread so far in nanoseconds, 0 if that is not recorded.
         cpu_ns: u64,
@@ -76,7 +76,7 @@ pub enum Event {
     Completed {
         /// The segment.
         step: Step,
-        /// Its absolute deadline, [`Instant::MAX`] if it has none.
+        /// The activation's absolute deadline, [`Instant::MAX`] if it has none.
         deadline: Instant,
         /// The processor time of the thread so far in nanoseconds, 0 if that is not recorded.
         cpu_ns: u64,
@@ -125,7 +125,9 @@ pub enum Event {
         /// The number of the message among those of its publisher.
         number: u64,
     },
-    /// A subscription took that message. The number is 0 if the middleware does not tell it.
+    /// A subscription took that message, which came encoded: from a middleware, or from a publisher with another form of the type.
+    /// A message that was shared within the process is [`Taken`](Self::Taken) instead. The number is 0 if the middleware does not
+    /// tell it.
     Received {
         /// The id of the publisher.
         publisher: [u8; 16],
@@ -134,18 +136,18 @@ pub enum Event {
     },
     /// An entity lost items for the cause with that place in [`LOSS_CAUSES`].
     Lost {
-        /// The account of the entity.
+        /// The account of the entity, as in [`Definition::Entity`] and [`Definition::Queue`].
         account: u64,
         /// The place of the cause in [`LOSS_CAUSES`].
         cause: u8,
         /// The number of them.
         count: u64,
     },
-    /// A callback panicked or failed, or its source did: the place in [`INCIDENTS`].
+    /// A callback panicked or returned an error, or its source had an item that could not be taken.
     Incident {
         /// The number of the executor.
         executor: u16,
-        /// The bits of the entity.
+        /// The bits of the entity; [`u64::MAX`] for the one whose callback the recording thread runs at that time.
         entity: u64,
         /// The place of the kind in [`INCIDENTS`].
         kind: u8,
@@ -289,7 +291,7 @@ pub enum Definition {
         executor: u16,
         /// Its bits within the executor, as [`Step`] has them.
         entity: u64,
-        /// The number of its losses in [`Event::Lost`].
+        /// Its account: the number under which [`Event::Lost`] has its losses.
         account: u64,
         /// Its name.
         name: String,
@@ -301,20 +303,21 @@ pub enum Definition {
         kind: EntityKind,
         /// Its priority.
         priority: u32,
-        /// The time from its release until it should have completed.
+        /// The time from its release until it should have completed; `None` if none was set. A periodic timer then has its
+        /// period.
         deadline: Option<Duration>,
-        /// The period of a timer.
+        /// The period of a periodic timer; `None` for any other entity.
         period: Option<Duration>,
     },
     /// The queue of a subscription.
     Queue {
         /// Its number in events.
         queue: u64,
-        /// The account of the entity that takes from it, or of nobody in particular.
+        /// The account of the entity that takes from it. If user code takes from it, no entity has that account.
         account: u64,
         /// The topic's name.
         topic: String,
-        /// The number of messages that it holds.
+        /// The number of messages that it holds at most.
         depth: u64,
     },
     /// A publisher of a node.

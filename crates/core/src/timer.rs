@@ -185,10 +185,12 @@ impl TimerHeap {
         self.heap.push(entity.index() as u32, &mut self.armed);
     }
 
+    /// Disarms a timer, if it is armed.
     pub(crate) fn disarm(&mut self, entity: EntityId) {
         self.heap.remove(entity.index() as u32, &mut self.armed);
     }
 
+    /// Takes out the first timer that is due by `now`, with its due time; `None` if none is.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, EntityId)> {
         let Armed { due, entity, .. } = self.armed[self.heap.peek()? as usize].rank;
         if due > now {
@@ -207,6 +209,7 @@ impl TimerHeap {
         self.heap.all_moved(&mut self.armed);
     }
 
+    /// Returns the earliest due time; `None` if no timer is armed.
     pub(crate) fn earliest(&self) -> Option<Instant> {
         self.heap.peek().map(|first| self.armed[first as usize].rank.due)
     }

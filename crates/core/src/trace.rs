@@ -36,7 +36,7 @@ pub trait Trace: Send {
     /// [`Antedated`](TraceEvent::Antedated), `now` is the release itself, which may be before the previous event.
     fn record(&mut self, now: Instant, event: TraceEvent);
 
-    /// Returns the trace that this one passes its events on to, if it stands before another one.
+    /// Returns the trace that this one passes its events on to; `None` if it stands before no other one.
     fn into_inner(self: Box<Self>) -> Option<Box<dyn Trace>> {
         None
     }

@@ -11,8 +11,10 @@ const HEADER: usize = 16;
 /// Errors of a payload that is not a value of its type.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecodeError {
+    /// The payload ends before its headers do.
     #[error("the payload is cut short; {length} bytes are too few")]
     Short { length: usize },
+    /// The encapsulation header names an encoding other than CDR.
     #[error("the payload is in encoding {0:#06x}, not in CDR")]
     Encoding(u16),
 }
@@ -45,7 +47,7 @@ fn payload(bytes: &[u8]) -> Result<(ByteOrder, &[u8]), DecodeError> {
     }
 }
 
-/// Reads the header of a request or response.
+/// Reads the header of a request or response. The error says why the payload has none.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
     let (order, payload) = payload(bytes)?;
     let short = || DecodeError::Short { length: bytes.len() };
@@ -57,7 +59,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
     })
 }
 
-/// Returns the payload of a request or response without the header.
+/// Returns the payload of a request or response without the header of the call, with its encapsulation header.
 pub(crate) fn body(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let short = DecodeError::Short { length: bytes.len() };
     match (bytes.get(..ENCAPSULATION), bytes.get(ENCAPSULATION + HEADER..)) {

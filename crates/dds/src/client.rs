@@ -106,6 +106,7 @@ impl DdsClient {
         Ok(Self { service: service.to_string(), _listed: listed, writer, _reader: reader, bond, state })
     }
 
+    /// Sends a request. Returns its number, and the receiver of its response, which is dropped if none will come.
     fn send(&self, mut payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Sample>), CallError> {
         if self.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });

@@ -36,15 +36,17 @@ struct Inner {
     pairs: AtomicU32,
 }
 
-/// Number of a domain in this process: the domain's own id, unless that number is taken already.
+/// Number of a domain in this process, until this value is dropped: the domain's own id, unless that number is taken already.
 struct Number(u32);
 
+/// Locks the numbers of domains that are taken in this process.
 fn numbers() -> MutexGuard<'static, BTreeSet<u32>> {
     static TAKEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Number {
+    /// Takes a number for the domain with this id: the id itself, or from 1000 on if that is taken.
     fn take(domain_id: u16) -> Self {
         let mut taken = numbers();
         let free = |number: &u32| !taken.contains(number);

@@ -7,6 +7,7 @@ use rospin_node::{Durability, Liveliness, Qos, Refused, Reliability, TypeName};
 use crate::cyclone::{EntityQos, Times};
 use crate::user_data::{self, Pair};
 
+/// Converts an error of the library.
 pub(crate) fn refused(error: impl fmt::Display) -> Refused {
     Refused(error.to_string())
 }
@@ -16,7 +17,7 @@ pub(crate) fn endpoint_data(pair: Option<&Pair>, type_name: &TypeName) -> String
     user_data::of_endpoint(pair, type_name.hash.as_deref())
 }
 
-/// Returns the quality of service in the library's terms.
+/// Returns the quality of service in the library's terms. Ends of one participant are matched.
 pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     EntityQos {
         is_reliable: qos.reliability == Reliability::Reliable,

@@ -15,6 +15,7 @@ use crate::user_data;
 /// Prefix of an id, which all ids of one participant share.
 pub(crate) type Prefix = [u8; 12];
 
+/// Returns the prefix of an id.
 pub(crate) fn prefix_of(id: &Guid) -> Prefix {
     std::array::from_fn(|at| id[at])
 }
@@ -31,6 +32,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
+    /// Makes the change.
     pub(crate) fn make(self, graph: &Graph) {
         match self {
             Self::NodeCame { id, name } => graph.node_came(&id, name),
@@ -51,6 +53,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Adds a change at the end of the queue.
     pub(crate) fn push(&mut self, change: Change) {
         self.waiting.push_back(change);
     }
@@ -60,7 +63,7 @@ impl Changes {
         !std::mem::replace(&mut self.is_taken, true)
     }
 
-    /// Returns the next change, or gives the right back.
+    /// Returns the next change; or gives the right back and returns `None` if there is none.
     pub(crate) fn next(&mut self) -> Option<Change> {
         let next = self.waiting.pop_front();
         self.is_taken = next.is_some();

@@ -84,7 +84,7 @@ impl Feed {
         self.lock().own = Some(prefix_of(participant));
     }
 
-    /// Returns the reader or writer of that handle, if discovery knows it at this moment.
+    /// Returns the reader or writer of that handle; `None` if discovery does not know it at this moment.
     pub(crate) fn peer(&self, handle: Handle) -> Option<Arc<Peer>> {
         self.lock().peers.get(&handle).cloned()
     }
@@ -136,8 +136,8 @@ impl Feed {
     }
 }
 
-/// Returns the reason for which a client and a server cannot communicate, if there is one; one of the two is ours. The graph
-/// reports types that differ, and the library quality of service.
+/// Returns the reason for which a client and a server cannot communicate, if there is one; one of the two is ours. Returns
+/// `None` for ends of different topics. The graph reports types that differ, and the library quality of service.
 fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
     if ours.topic != theirs.topic {
         return None;
@@ -212,6 +212,7 @@ pub(crate) struct ParticipantEntitiesInfo {
     pub(crate) nodes: Vec<NodeEntitiesInfo>,
 }
 
+/// `rmw_dds_common/msg/NodeEntitiesInfo`: a node, with the ids of its readers and writers.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct NodeEntitiesInfo {
     pub(crate) namespace: String,

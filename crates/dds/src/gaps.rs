@@ -15,13 +15,13 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Returns the number of messages that are missing before that sample, as far as its number tells.
+    /// Returns the number of messages that are missing before that sample, as far as its number tells; 0 if it has no number.
     pub(crate) fn before(gaps: &Mutex<Self>, sample: &Sample, writer: Handle) -> u64 {
         let Some(number) = sample.number() else { return 0 };
         gaps.lock().unwrap_or_else(PoisonError::into_inner).arrived(writer, number)
     }
 
-    /// Notes a message. Returns the number of messages that are missing before it.
+    /// Notes a message. Returns the number of messages that are missing before it; 0 for a writer's first one.
     pub(crate) fn arrived(&mut self, writer: Handle, number: u64) -> u64 {
         if self.last.len() == WRITERS_MAX && !self.last.contains_key(&writer) {
             self.last.pop_first();

@@ -106,6 +106,7 @@ impl Bond {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the number of matches that count; of two ends, of those that belong together.
     fn count_in(&self, state: &State) -> usize {
         match self.made {
             Made::OfOne => state.first.len(),
@@ -113,6 +114,7 @@ impl Bond {
         }
     }
 
+    /// Returns the number of matches that count.
     pub(crate) fn count(&self) -> usize {
         self.lock().count
     }
@@ -133,6 +135,7 @@ impl Bond {
         Some(self.feed.peers(&state.second).iter().any(|reader| belong_together(&requester, reader)))
     }
 
+    /// Notes a match of one of the entity's ends, or the end of a match.
     fn matched(self: &Arc<Self>, end: End, peer: Handle, came: bool) {
         let mut state = self.lock();
         match (end, came) {
@@ -160,7 +163,8 @@ impl Bond {
         }
     }
 
-    /// Counts the matched ends that are sure to listen by now. Returns true if no other ones are left.
+    /// Counts the matched ends that are sure to listen by now. Returns true if no other ones are left, or if there is no writer
+    /// yet.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
             // `writes` tries again when the writer exists.
@@ -190,6 +194,7 @@ impl Bond {
         self.feed.peer(peer).map_or(Vendor::CYCLONE, |peer| Vendor::of(&peer.guid))
     }
 
+    /// Updates what follows from the matches, and tells those who wait for it.
     fn changed(&self, mut state: MutexGuard<'_, State>) {
         state.count = self.count_in(&state);
         self.is_heard.store(!state.first.is_empty() || !state.unsure.is_empty(), Ordering::Release);
@@ -201,6 +206,7 @@ impl Bond {
         }
     }
 
+    /// Records and logs another end whose quality of service does not fit. `policy` is its number in the DDS standard.
     fn incompatible(&self, policy: u32) {
         let label = &self.label;
         if let Some(events) = &self.events {
@@ -224,6 +230,7 @@ impl Bond {
             .tell(&format!("{label} has another end that it is not matched with, since their {what} differs: {fix}"));
     }
 
+    /// Returns a future that resolves when there is a match that counts, or at once if there is one.
     pub(crate) fn wait(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static + use<> {
         let bond = Arc::clone(self);
         async move {
@@ -286,7 +293,7 @@ impl Listen for Ear {
     }
 }
 
-/// Matches of a subscription.
+/// Matches of a subscription, as the node asks for them.
 pub(crate) struct Matched(pub(crate) Arc<Bond>);
 
 impl Matches for Matched {

@@ -10,7 +10,9 @@ use crate::cyclone::{Code, EntityQos, Guid, Handle, Listen, Participant, Reader,
 use crate::domain::Domain;
 use crate::feed::{Feed, NodeEntitiesInfo, Nodes, ParticipantEntitiesInfo};
 
+/// Topic of DDS on which processes announce their nodes.
 const TOPIC: &str = "ros_discovery_info";
+/// Type of these announcements.
 const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 
 /// Listener of the topic on which nodes are announced. Its matches are ignored.
@@ -28,10 +30,12 @@ pub(crate) struct Announced {
     _heard: Reader<Unheard>,
 }
 
+/// Nodes of this process by their numbers, and the writer that announces them.
 struct List {
     participant: Guid,
     writer: Writer<Unheard>,
     nodes: BTreeMap<u64, NodeEntitiesInfo>,
+    /// Number of the last node that was created.
     last: u64,
 }
 
@@ -67,6 +71,7 @@ impl Announced {
         Ok(Self { nodes: Mutex::new(list), _heard: heard })
     }
 
+    /// Makes a change, and announces the nodes that there are then.
     fn change<R>(&self, change: impl FnOnce(&mut List) -> R) -> R {
         // The list is sent under the lock, so that the last change is sent last. Under this lock only the library is called, and
         // the feed, which ignores messages of this process.
@@ -76,6 +81,7 @@ impl Announced {
         result
     }
 
+    /// Announces a node. Returns its number.
     fn node_came(&self, name: &NodeName) -> u64 {
         let (namespace, name) = (name.namespace().to_owned(), name.base_name().to_owned());
         self.change(|list| {

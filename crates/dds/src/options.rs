@@ -32,7 +32,7 @@ pub enum DiscoveryRange {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{variable} is `{value}`; it should be {expected}")]
 pub struct EnvError {
-    /// The variable.
+    /// Name of the environment variable.
     pub variable: &'static str,
     /// Value of the variable.
     pub value: String,
@@ -47,7 +47,7 @@ pub enum JoinError {
     /// There is no such domain.
     #[error("there is no DDS domain {domain_id}; use one from 0 to 232")]
     DomainId {
-        /// The domain's number.
+        /// Number that was given.
         domain_id: u16,
     },
     /// A static peer is not an address.
@@ -59,7 +59,7 @@ pub enum JoinError {
     /// DDS security could not be set up, for instance because a file is missing.
     #[error("DDS domain {domain_id} was not joined, since its security cannot be had: {reason}")]
     Security {
-        /// The domain's number.
+        /// Number of the domain.
         domain_id: u16,
         /// The reason.
         reason: String,
@@ -71,7 +71,7 @@ pub enum JoinError {
          on standard error which one it is"
     )]
     Participant {
-        /// The domain's number.
+        /// Number of the domain.
         domain_id: u16,
         /// The error of Cyclone DDS.
         reason: String,
@@ -190,6 +190,7 @@ impl DomainOptions {
         self
     }
 
+    /// Returns the name of the enclave, `/` by default.
     pub(crate) fn enclave_name(&self) -> &str {
         self.enclave.as_deref().unwrap_or("/")
     }
@@ -265,7 +266,7 @@ impl DomainOptions {
         Ok(if config.is_empty() { ours } else { format!("{ours},{config}") })
     }
 
-    /// Returns true if `CYCLONEDDS_URI` has network interfaces, or may have them in a file.
+    /// Returns true if the user's configuration of Cyclone DDS names network interfaces, or may do so in a file.
     fn chooses_interfaces(&self) -> bool {
         self.config.contains("file:") || self.config.contains("NetworkInterface")
     }

@@ -105,6 +105,7 @@ fn folder(keystore: &Path, enclave: &str) -> PathBuf {
     folder
 }
 
+/// Returns the properties for the files in a folder. The error names the first one that is missing.
 fn of_directory(directory: &Path) -> Result<Vec<Property>, Missing> {
     let mut properties: Vec<_> =
         PLUGINS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

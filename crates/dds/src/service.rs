@@ -62,6 +62,7 @@ struct Owed {
 }
 
 impl Responses {
+    /// Sends a response, or keeps it until the client's reader is matched. Does nothing if the client has gone.
     fn send(&self, requester: Handle, bytes: &mut Vec<u8>) -> Result<(), Refused> {
         // The response is queued under this lock: if the client's reader is matched meanwhile, it gets the response afterwards.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,6 +152,7 @@ impl DdsRequests {
         Ok(Self { _listed: listed, _reader: reader, inbox, responses })
     }
 
+    /// Returns the header and the content of a request.
     fn read(&self, asked: &Asked) -> Result<(Header, Bytes), RequestError> {
         let service = || self.responses.service.clone();
         let peer = asked.peer.as_ref().ok_or_else(|| RequestError::Unknown { service: service() })?;

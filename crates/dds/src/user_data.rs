@@ -48,17 +48,19 @@ pub(crate) fn of_participant(enclave: &str) -> String {
     format!("enclave={enclave};")
 }
 
+/// Returns the value of a setting; `None` if it is missing or the data is not Unicode.
 fn setting<'a>(user_data: &'a [u8], name: &str) -> Option<&'a str> {
     let settings = std::str::from_utf8(user_data).ok()?;
     settings.split(';').find_map(|setting| setting.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Returns the hash of the type, which is there from ROS 2 Iron on.
+/// Returns the hash of the type, which is there from ROS 2 Iron on; `None` if it is missing.
 pub(crate) fn type_hash(user_data: &[u8]) -> Option<&str> {
     setting(user_data, "typehash")
 }
 
-/// Returns the pair that a reader or writer is part of. `rmw_cyclonedds_cpp` announces it from ROS 2 Foxy on.
+/// Returns the pair that a reader or writer is part of, which `rmw_cyclonedds_cpp` announces from ROS 2 Foxy on; `None` if the
+/// data names none.
 pub(crate) fn pair(user_data: &[u8]) -> Option<Pair> {
     let client = setting(user_data, "clientid").map(|name| Pair::Client(name.to_owned()));
     client.or_else(|| setting(user_data, "serviceid").map(|name| Pair::Server(name.to_owned())))

@@ -18,6 +18,7 @@ impl Vendor {
         if self == Self::CYCLONE { Duration::from_secs(10) } else { Duration::from_secs(1) }
     }
 
+    /// Returns the implementation that made a reader, writer or participant with this id.
     pub(crate) const fn of(id: &Guid) -> Self {
         Self([id[0], id[1]])
     }

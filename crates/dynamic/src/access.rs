@@ -18,7 +18,7 @@ pub enum GetFieldError {
     /// The field has another type.
     #[error("`{path}` is {found}, not {expected}; ask for that type, or for a `Value`")]
     WrongType {
-        /// The path.
+        /// Path that was given.
         path: String,
         /// The type that was requested.
         expected: &'static str,
@@ -37,7 +37,7 @@ pub enum SetFieldError {
     /// The value does not fit the field's type.
     #[error("`{path}` is {field_type}, which cannot hold {found}")]
     WrongType {
-        /// The path.
+        /// Path that was given.
         path: String,
         /// The field's type.
         field_type: String,
@@ -47,7 +47,7 @@ pub enum SetFieldError {
     /// The number of elements or bytes does not fit the field's type.
     #[error("`{path}` is {field_type}, which cannot have a length of {length}")]
     WrongLength {
-        /// The path.
+        /// Path that was given.
         path: String,
         /// The field's type.
         field_type: String,
@@ -88,6 +88,7 @@ impl DynamicMessage {
     }
 }
 
+/// Sets the value at the end of `steps`, which is a part of `path` that begins at `message`.
 fn set(message: &mut DynamicMessage, path: &Path<'_>, steps: &[Step<'_>], value: Value) -> Result<(), SetFieldError> {
     let Some((&step, rest)) = steps.split_first() else {
         return Err(PathError::Malformed { path: path.whole.to_owned() }.into());
@@ -113,6 +114,7 @@ fn set(message: &mut DynamicMessage, path: &Path<'_>, steps: &[Step<'_>], value:
     Ok(())
 }
 
+/// Converts a value to the field's type, for the field at `path`.
 fn fit(value: Value, field_type: &FieldType, path: &Path<'_>) -> Result<Value, SetFieldError> {
     value.fit(field_type).map_err(|misfit| {
         let (path, field_type) = (path.whole.to_owned(), field_type.to_string());

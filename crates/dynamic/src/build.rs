@@ -31,6 +31,7 @@ impl MessageType {
     }
 }
 
+/// Builder of the types of a description.
 struct Builder<'a> {
     descriptions: BTreeMap<&'a str, &'a IndividualTypeDescription>,
     built: BTreeMap<&'a str, MessageType>,
@@ -39,6 +40,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
+    /// Returns the described type, built once.
     fn build(&mut self, described: &'a IndividualTypeDescription) -> Result<MessageType, MessageTypeError> {
         let type_name = described.type_name.as_str();
         if let Some(built) = self.built.get(type_name) {
@@ -84,6 +86,7 @@ impl<'a> Builder<'a> {
         Ok(built)
     }
 
+    /// Returns the type of a field of the type `type_name`.
     fn field_type(&mut self, type_name: &str, field: &'a wire::Field) -> Result<FieldType, MessageTypeError> {
         let described = &field.r#type;
         let unsupported = |what: String| MessageTypeError::Unsupported {
@@ -139,6 +142,7 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Number of values in a field: one, a fixed number, or a sequence.
 enum Shape {
     One,
     Array,
@@ -161,6 +165,7 @@ fn shape_and_kind(type_id: u8) -> (Shape, u8) {
     }
 }
 
+/// Returns true if a field may have this name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -181,7 +186,7 @@ impl FieldType {
         Size { depth: 0, memory }
     }
 
-    /// Returns the memory that one element takes in the vector of an array.
+    /// Returns the memory that one element takes in the vector of an array, in bytes; 0 for types whose `size` includes it.
     const fn width(&self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,

@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for MessageSeed<'_> {
 
 struct FieldSeed<'a>(&'a Field);
 
-/// The seed of a string with a bound.
+/// The seed of a string, which may have a bound.
 #[derive(Clone, Copy)]
 struct StringSeed<'a> {
     field: &'a str,
@@ -93,6 +93,7 @@ struct Elements<'a, S> {
     bound: Bound,
 }
 
+/// Number of elements that an array or a sequence may have.
 #[derive(Clone, Copy)]
 enum Bound {
     Exactly(usize),
@@ -141,7 +142,7 @@ impl<'de, S: DeserializeSeed<'de> + Clone> Visitor<'de> for Elements<'_, S> {
     }
 }
 
-/// The seed of bytes, which are copied at once. Images consist of them.
+/// The seed of a sequence of bytes, which are copied at once, since images consist of them.
 struct Bytes<'a>(Elements<'a, PhantomData<u8>>);
 
 impl<'a> Bytes<'a> {
@@ -173,6 +174,7 @@ impl<'de> Visitor<'de> for Bytes<'_> {
     }
 }
 
+/// Implements the seed of a field, from the list of scalars.
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl<'de> DeserializeSeed<'de> for FieldSeed<'_> {

@@ -6,6 +6,7 @@ use crate::message::DynamicMessage;
 use crate::message_type::FieldType;
 use crate::value::{Value, scalars};
 
+/// Implements default values, from the list of scalars.
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl FieldType {
@@ -46,13 +47,13 @@ macro_rules! of_scalars {
 
 scalars!(of_scalars);
 
-/// Parses a number or a Boolean, as Rust or Python writes it.
+/// Parses a number or a Boolean, as Rust or Python writes it; `None` if it is not one.
 fn scalar<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     text.parse().or_else(|_| text.to_ascii_lowercase().parse()).ok()
 }
 
-/// Parses numbers between brackets or parentheses.
+/// Parses numbers between brackets or parentheses; `None` if these are missing, or a number cannot be read.
 fn many<T: FromStr>(text: &str) -> Option<Vec<T>> {
     let text = text.trim();
     let inner = text.strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;

@@ -40,6 +40,7 @@ impl Encoded<'_> {
     }
 }
 
+/// Implements the encoding of a value, from the list of scalars.
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl Serialize for Encoded<'_> {

@@ -25,23 +25,23 @@ pub enum MessageTypeError {
     /// The name of a field is invalid.
     #[error("`{field}` of {message_type} is not a valid name of a field; use letters, digits and underscores")]
     FieldName {
-        /// The type.
+        /// Name of the type.
         message_type: String,
-        /// The name.
+        /// Name of the field.
         field: String,
     },
     /// Two types, or two fields of a type, have the same name.
     #[error("`{name}` is described twice")]
     Duplicate {
-        /// The name.
+        /// Name that was found twice.
         name: String,
     },
     /// The type of a field is not described.
     #[error("field `{field}` of {message_type} is of type `{nested}`, which is not described; add its description")]
     Unknown {
-        /// The type.
+        /// Name of the type.
         message_type: String,
-        /// The field.
+        /// Name of the field.
         field: String,
         /// The field's type.
         nested: String,
@@ -49,33 +49,33 @@ pub enum MessageTypeError {
     /// A type contains itself.
     #[error("{message_type} contains itself")]
     Recursive {
-        /// The type.
+        /// Name of the type.
         message_type: String,
     },
     /// Messages nest too deeply.
     #[error("messages in {message_type} nest more than {DEPTH_MAX} deep")]
     Deep {
-        /// The type.
+        /// Name of the type.
         message_type: String,
     },
     /// A message takes too much memory even when its sequences are empty.
     #[error("a message of type {message_type} takes more than {MEMORY_MAX} bytes before anything is in it")]
     Large {
-        /// The type.
+        /// Name of the type.
         message_type: String,
     },
     /// A type has no fields.
     #[error("{message_type} has no fields; ROS 2 gives such a type a `uint8 structure_needs_at_least_one_member`")]
     Empty {
-        /// The type.
+        /// Name of the type.
         message_type: String,
     },
     /// The kind of a field is not supported.
     #[error("field `{field}` of {message_type} is {what}, which is not supported")]
     Unsupported {
-        /// The type.
+        /// Name of the type.
         message_type: String,
-        /// The field.
+        /// Name of the field.
         field: String,
         /// The kind.
         what: String,
@@ -83,7 +83,7 @@ pub enum MessageTypeError {
     /// The type's hash is not the expected one, so it is another version of the type.
     #[error("{name} should have hash {expected}, and has {hash}: these are two versions of it")]
     Hash {
-        /// The type.
+        /// Name of the type.
         name: String,
         /// The expected hash.
         expected: String,

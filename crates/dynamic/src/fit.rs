@@ -6,9 +6,9 @@ use crate::value::{Value, scalars};
 /// Reasons for which a value does not fit a field.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Misfit {
-    /// The value has another type, or is a number that the field's type cannot hold.
+    /// The value has another type, or is a number that the field's type cannot hold. The text has the value's type or the number.
     Kind(String),
-    /// The number of elements, or of bytes of a string, does not fit.
+    /// The value has this number of elements, or of bytes of a string, which does not fit.
     Length(usize),
 }
 
@@ -22,6 +22,7 @@ enum Number {
 
 /// A type of numbers that a field can have.
 trait Scalar: Sized {
+    /// Converts a number; `None` if this type cannot hold it.
     fn from_number(number: Number) -> Option<Self>;
 }
 
@@ -31,6 +32,7 @@ impl Scalar for bool {
     }
 }
 
+/// Implements the conversion of integers of these types.
 macro_rules! integers {
     ($($rust:ident)*) => {$(
         impl Scalar for $rust {
@@ -87,13 +89,16 @@ impl From<f64> for Number {
     }
 }
 
+/// Converts all numbers; `None` if this type cannot hold one of them, or if `numbers` is `None`.
 fn all<T: Scalar>(numbers: Option<Vec<Number>>) -> Option<Vec<T>> {
     numbers?.into_iter().map(T::from_number).collect()
 }
 
+/// Implements the conversion of values, from the list of scalars.
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         impl Value {
+            /// Returns the value as a number; `None` if it is not a number.
             fn number(&self) -> Option<Number> {
                 Some(match self {
                     $(Self::$one(value) => (*value).into(),)*
@@ -101,6 +106,7 @@ macro_rules! of_scalars {
                 })
             }
 
+            /// Returns the elements as numbers; `None` if the value is not an array or a sequence of numbers.
             fn numbers(&self) -> Option<Vec<Number>> {
                 Some(match self {
                     $(Self::$many(values) => values.iter().map(|value| (*value).into()).collect(),)*
@@ -163,7 +169,7 @@ macro_rules! of_scalars {
                 }
             }
 
-            /// Returns the kind of value for error messages, and the number if it is one.
+            /// Returns a text for error messages: a number or a Boolean itself, and the type of any other value.
             fn shown(&self) -> String {
                 match self {
                     $(Self::$one(value) => format!("{value:?}"),)*

@@ -23,21 +23,21 @@ pub enum FindTypeError {
     /// The type is a service or an action, which have no messages of their own.
     #[error("`{name}` is part of a service or an action; only messages have a file of their own")]
     NoMessage {
-        /// The type.
+        /// Name of the type.
         name: String,
     },
-    /// The environment does not say where ROS 2 is installed.
+    /// The environment variable `AMENT_PREFIX_PATH` is not set, so that no place to search is known.
     #[error("{VARIABLE} is not set, so there is no place to look for `{name}`; source the `setup.bash` of ROS 2 first")]
     NoPlaces {
-        /// The type.
+        /// Name of the type.
         name: String,
     },
     /// The type is not installed.
     #[error("no type `{name}` is installed: there is no `{file}` below {}; install its package", .places.join(", "))]
     NotInstalled {
-        /// The type.
+        /// Name of the type.
         name: String,
-        /// The file, below each of the places.
+        /// Path of the missing file, relative to the places.
         file: String,
         /// The places that were searched.
         places: Vec<String>,
@@ -45,7 +45,7 @@ pub enum FindTypeError {
     /// The file cannot be read.
     #[error("could not read `{file}`: {reason}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The system's reason.
         reason: String,
@@ -53,7 +53,7 @@ pub enum FindTypeError {
     /// The file's content is not a usable type.
     #[error("`{file}`: {reason}")]
     Wrong {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The problem.
         reason: MessageTypeError,
@@ -61,14 +61,14 @@ pub enum FindTypeError {
     /// The file describes another type.
     #[error("`{file}` describes {found}")]
     Other {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The name of the type that the file describes.
         found: String,
     },
 }
 
-/// The parts of the file that are used.
+/// The parts that are used of the JSON file of an installed type.
 #[derive(Deserialize)]
 struct Installed {
     type_description_msg: TypeDescription,

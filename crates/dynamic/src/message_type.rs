@@ -10,7 +10,7 @@ use rospin_wire::{Message, TypeName};
 
 use crate::error::MessageTypeError;
 
-/// False if this is built for Humble, whose types have no hash.
+/// True unless the program is built for Humble, whose types have no hash.
 const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 
 /// Type of a message, checked once: the types of all fields are known. Cheap to clone.
@@ -31,20 +31,20 @@ const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 #[derive(Clone)]
 pub struct MessageType {
     definition: Arc<Definition>,
-    /// True if ends of the type announce its hash. False for ends that meet those of types without a hash.
+    /// True if publishers and subscriptions of the type announce its hash. False if their other ends have types without a hash.
     announces_hash: bool,
 }
 
 struct Definition {
     name: TypeName,
     fields: Vec<Field>,
-    /// The description as it was given, because several of its field types are one type here.
+    /// The description as it was given. It cannot be built from `fields`, since several kinds of fields in it are one here.
     described: IndividualTypeDescription,
     size: Size,
     hash: OnceLock<String>,
 }
 
-/// The limits of a type.
+/// Sizes of a type that have a limit: [`DEPTH_MAX`](crate::error::DEPTH_MAX) and [`MEMORY_MAX`](crate::error::MEMORY_MAX).
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Size {
     /// Number of levels that messages nest, including this one.
@@ -172,17 +172,18 @@ impl MessageType {
         &self.definition.fields
     }
 
-    /// Returns the field of that name.
+    /// Returns the field of that name; `None` if the type has none.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.position(name).map(|at| &self.fields()[at])
     }
 
+    /// Returns the index of the field of that name; `None` if the type has none.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name)
     }
 
-    /// Returns the default of a field as text, as the description has it.
+    /// Returns the default of a field as text, as the description has it; an empty text if it has none.
     pub(crate) fn default_text(&self, at: usize) -> &str {
         self.definition.described.fields.get(at).map_or("", |field| &field.default_value)
     }
@@ -198,6 +199,7 @@ impl MessageType {
         }
     }
 
+    /// Adds the descriptions of the types that this one refers to, directly or not, to `referenced`, by name.
     fn collect<'a>(&'a self, referenced: &mut BTreeMap<&'a str, &'a IndividualTypeDescription>) {
         for nested in self.fields().iter().filter_map(|field| field.field_type.nested()) {
             if referenced.insert(nested.name(), &nested.definition.described).is_none() {
@@ -218,25 +220,26 @@ impl MessageType {
         Err(MessageTypeError::Hash { name, expected: expected.to_owned(), hash })
     }
 
-    /// Returns the type for topics whose other ends have no hash: those of nodes on Humble, and of Rust types without a
-    /// [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce the same
-    /// hash or none; over DDS they meet anyway.
+    /// Returns the type such that its publishers and subscriptions announce no hash. Topics need that if their other ends announce
+    /// none: those of nodes on Humble, and of Rust types without a [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh,
+    /// publishers and subscriptions meet if both announce the same hash or none; over DDS they meet anyway.
     ///
-    /// Types that a node's `message_type_of` returns announce what the publisher does. Other types announce no
-    /// hash if the program is built for Humble (`ROS_DISTRO`). [`hash`](Self::hash) returns the same, and types are compared by
-    /// it, announced or not.
+    /// A type that a node's `message_type_of` returns announces a hash if the publisher does. Other types announce none if the
+    /// program is built for Humble (`ROS_DISTRO`), and theirs otherwise. [`hash`](Self::hash) returns the hash, and types are
+    /// compared by it, announced or not.
     #[must_use]
     pub fn without_hash(self) -> Self {
         Self { announces_hash: false, ..self }
     }
 
-    /// Returns the type for topics whose other ends have its hash, see [`without_hash`](Self::without_hash).
+    /// Returns the type such that its publishers and subscriptions announce its hash, see [`without_hash`](Self::without_hash).
     #[must_use]
     pub fn with_hash(self) -> Self {
         Self { announces_hash: true, ..self }
     }
 
-    /// Returns the name as ends of the type announce it: with the hash, or [without](Self::without_hash). Allocates.
+    /// Returns the name as publishers and subscriptions of the type announce it: with the hash, or
+    /// [without](Self::without_hash). Allocates.
     #[must_use]
     pub fn type_name(&self) -> TypeName {
         let name = self.definition.name.clone().with_definition(self.hash().to_owned());
@@ -249,7 +252,7 @@ impl MessageType {
 }
 
 impl FieldType {
-    /// Returns the type of the message in the field, or of its elements.
+    /// Returns the type of the message in the field, or of its elements; `None` if they are no messages.
     pub(crate) fn nested(&self) -> Option<&MessageType> {
         match self {
             Self::Message(message_type) => Some(message_type),

@@ -13,17 +13,17 @@ pub enum PathError {
     /// The path is malformed.
     #[error("`{path}` is not a path to a field; write `name`, `name.name` or `name[0].name`")]
     Malformed {
-        /// The path.
+        /// Path that was given.
         path: String,
     },
     /// A message has no field of that name.
     #[error("`{path}`: {message_type} has no field `{name}`; it has {known}")]
     NoField {
-        /// The path.
+        /// Path that was given.
         path: String,
         /// The type of the message.
         message_type: String,
-        /// The name.
+        /// Name that was given.
         name: String,
         /// The names of the message's fields.
         known: String,
@@ -31,9 +31,9 @@ pub enum PathError {
     /// The path asks for a field of a value that is not a message.
     #[error("`{path}`: `{name}` is {field_type}, which has no fields")]
     NoMessage {
-        /// The path.
+        /// Path that was given.
         path: String,
-        /// The field.
+        /// Name of the field.
         name: String,
         /// The field's type.
         field_type: String,
@@ -41,9 +41,9 @@ pub enum PathError {
     /// The path asks for an element of a field that is neither an array nor a sequence.
     #[error("`{path}`: `{name}` is {field_type}, which has no elements")]
     NoElements {
-        /// The path.
+        /// Path that was given.
         path: String,
-        /// The field.
+        /// Name of the field.
         name: String,
         /// The field's type.
         field_type: String,
@@ -51,9 +51,9 @@ pub enum PathError {
     /// The index is out of range.
     #[error("`{path}`: `{name}` has {length} elements; the first one is `{name}[0]`")]
     OutOfRange {
-        /// The path.
+        /// Path that was given.
         path: String,
-        /// The field.
+        /// Name of the field.
         name: String,
         /// The number of elements.
         length: usize,
@@ -66,6 +66,7 @@ pub(crate) struct Path<'a> {
     pub(crate) steps: Vec<Step<'a>>,
 }
 
+/// Part of a path: the name of a field, and the index of its element if one is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) name: &'a str,
@@ -73,6 +74,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Path<'a> {
+    /// Parses a path: names with dots between them, each with an optional index in brackets.
     pub(crate) fn parse(whole: &'a str) -> Result<Self, PathError> {
         let steps = whole.split('.').map(Step::parse).collect::<Option<_>>();
         steps.map(|steps| Self { whole, steps }).ok_or_else(|| PathError::Malformed { path: whole.to_owned() })
@@ -88,12 +90,13 @@ impl<'a> Path<'a> {
         })
     }
 
+    /// Returns the error of a path that goes on after this step, whose field is not a message.
     pub(crate) fn no_message(&self, step: Step<'_>, field_type: &FieldType) -> PathError {
         let (path, name) = (self.whole.to_owned(), step.name.to_owned());
         PathError::NoMessage { path, name, field_type: field_type.to_string() }
     }
 
-    /// Checks that the index is in range.
+    /// Checks that `value`, that of the step's field, has an element with this index.
     pub(crate) fn check_index(
         &self,
         step: Step<'_>,
@@ -109,7 +112,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Returns the value at the path.
+    /// Returns the value at the path: borrowed if it is a whole field, a copy if it is an element.
     pub(crate) fn find<'m>(&self, mut message: &'m DynamicMessage) -> Result<Cow<'m, Value>, PathError> {
         let mut steps = self.steps.iter().copied().peekable();
         loop {

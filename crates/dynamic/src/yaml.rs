@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::message::DynamicMessage;
 use crate::value::{Value, scalars};
 
-/// Number of elements and bytes of a field that `{}` shows.
+/// Largest number of elements, or of bytes of a string, that `{}` shows of a field.
 const SHOWN_MAX: usize = 128;
 
 impl Display for DynamicMessage {
@@ -74,6 +74,7 @@ fn many(of: &Value, indent: usize, f: &mut Formatter<'_>) -> fmt::Result {
     if shown < length { write!(f, "\n{:indent$}- '...'", "") } else { Ok(()) }
 }
 
+/// Defines the format of single values, from the list of scalars.
 macro_rules! of_scalars {
     ($($one:ident $many:ident $rust:ident $name:literal,)*) => {
         /// Writes a value that has neither fields nor elements.
@@ -91,6 +92,7 @@ macro_rules! of_scalars {
 
 scalars!(of_scalars);
 
+/// Writes a floating-point number that is infinite or not a number, as YAML has it.
 fn infinite(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     f.write_str(if value.is_nan() {
         ".nan"
@@ -101,7 +103,7 @@ fn infinite(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     })
 }
 
-/// Writes a string, in quotes where YAML would take it for something else.
+/// Writes a string, in quotes where YAML would take it for something else. Cuts a long one unless `f` is alternate (`{:#}`).
 fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     let end = if f.alternate() || text.len() <= SHOWN_MAX { text.len() } else { boundary(text) };
     let (shown, rest) = (&text[..end], if end < text.len() { "..." } else { "" });
@@ -114,7 +116,7 @@ fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Returns the position at which a text that is too long is cut, at a character's end.
+/// Returns the position at which a text that is too long is cut: at the end of a character, and at most [`SHOWN_MAX`].
 fn boundary(text: &str) -> usize {
     (0..=SHOWN_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

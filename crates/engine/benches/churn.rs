@@ -12,6 +12,7 @@ use rospin_engine::{
     CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, Publisher, SpinOptions, Subscription, Timer,
 };
 
+/// Numbers of other entities beside which a case is measured.
 const OTHERS: [usize; 2] = [100, 100_000];
 const ROUNDS: usize = 15;
 const PAIRS: u32 = 2_000;
@@ -62,6 +63,7 @@ const CASES: [Case; 6] = [
     ("group with a timer", |world| drop(world.executor.create_group("other", ()).create_timer(HOUR, |(), _| {}))),
 ];
 
+/// Returns the time that one call of `case` takes, on average over [`PAIRS`].
 fn time(world: &World, case: fn(&World)) -> Duration {
     let begin = Instant::now();
     (0..PAIRS).for_each(|_| case(world));

@@ -34,7 +34,7 @@ const LOADS: [(&str, Load); 4] = [
 
 const POLICIES: [&str; 2] = ["fifo", "fixed-priority"];
 
-/// Counts activations down, and halts the executor after the last one.
+/// Counter of the activations that are left. It halts the executor after the last one.
 struct Countdown {
     left: AtomicU64,
     executor: rospin_engine::ExecutorHandle,

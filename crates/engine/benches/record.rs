@@ -12,10 +12,10 @@ use rospin_engine::recording::{Definition, Sink, Words};
 use rospin_engine::{Context, ContextOptions, ExecutorOptions, Recorder, SpinOptions};
 
 const ROUNDS: usize = 40;
-/// Few enough for the buffer of the thread.
+/// Number of activations of a round: their events fit into the recorder's buffer of the thread.
 const ACTIVATIONS: u64 = 5_000;
 
-/// A sink that counts.
+/// Sink that counts the events that it gets.
 struct Counted(Arc<AtomicU64>);
 
 impl Sink for Counted {

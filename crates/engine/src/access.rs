@@ -8,6 +8,7 @@ use crate::sync::PlainMutex;
 
 /// Access to the state for the threads of one spin.
 pub(crate) trait Access {
+    /// Runs `f` on the state. No other thread has the state meanwhile. `f` must not call this again.
     fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R;
 }
 

@@ -260,7 +260,10 @@ impl<Resp> Sent<Resp> {
             && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
     }
 
-    /// Notes that the group that the callback holds waits for the service's group, unless that closes a cycle.
+    /// Notes that the group that the callback holds waits for the service's group. Notes nothing if the callback holds none.
+    ///
+    /// # Errors
+    /// If the wait would close a cycle. The error has the services that are called on it.
     fn wait_for_group(&mut self, running: Running, service: &str) -> Result<(), Vec<String>> {
         let holder = running.group();
         if self.wait.as_ref().is_some_and(|wait| holder.is_some_and(|holder| wait.is_by(holder))) {
@@ -289,6 +292,8 @@ impl<Resp> Drop for Sent<Resp> {
 }
 
 impl Limit {
+    /// Polls the sleep. If no executor polls it, `service_on`, the service's executor, watches the time. Pending for ever if there
+    /// is no executor at all.
     fn poll(&mut self, service_on: Option<&Arc<Shared>>, cx: &mut TaskContext<'_>) -> Poll<Result<(), SleepError>> {
         let due = self.due;
         let sleep = match &mut self.sleep {

@@ -29,6 +29,7 @@ impl Catalog {
         Self(Mutex::new(is_wanted.then(Program::default)))
     }
 
+    /// Adds an executor, unless the catalog is closed or has one of that name.
     pub(crate) fn executor(&self, plan: impl FnOnce() -> ExecutorPlan) {
         self.with(|all| {
             let plan = plan();
@@ -38,6 +39,8 @@ impl Catalog {
         });
     }
 
+    /// Adds a group on the executor of that name, unless the catalog is closed or has the group. `node` is empty for a group of no
+    /// node.
     pub(crate) fn group(&self, node: &str, name: &str, executor: &str) {
         self.with(|all| {
             let mut plan = GroupPlan::new(name, executor);
@@ -51,6 +54,7 @@ impl Catalog {
         });
     }
 
+    /// Adds a callback, unless the catalog is closed or has one of that name.
     pub(crate) fn callback(&self, plan: impl FnOnce() -> CallbackPlan) {
         self.with(|all| {
             let plan = plan();
@@ -60,6 +64,7 @@ impl Catalog {
         });
     }
 
+    /// Notes that the callback of that name is a timer.
     pub(crate) fn timer(&self, name: &str) {
         if let Some(all) = &mut *self.lock() {
             all.timers.insert(name.to_owned());

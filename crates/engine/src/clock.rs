@@ -144,7 +144,7 @@ impl SystemDue {
     }
 }
 
-/// Reading of ROS time at one moment.
+/// ROS time at one moment (`now`), with the reading of the dial that it comes from.
 #[derive(Clone, Copy)]
 pub(crate) struct RosReading {
     pub(crate) now: Instant,

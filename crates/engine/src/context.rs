@@ -305,8 +305,8 @@ impl Context {
         self.0.deployed.as_ref()
     }
 
-    /// Compares the program with its deployment before an executor spins for the first time, and before each further spin
-    /// until they agree. No executor of the context spins before that.
+    /// Writes the template, and compares the program with its deployment, before an executor spins for the first time, and before
+    /// each further spin until they agree. No executor of the context spins before that.
     pub(crate) fn check_once(&self) -> Result<(), DeployError> {
         if self.0.catalog.is_closed() {
             return Ok(());

@@ -43,7 +43,7 @@ impl Running {
         self.0 & IS_SYNCHRONOUS != 0
     }
 
-    /// Returns the group that the callback holds until it has ended.
+    /// Returns the group that the callback holds until it has ended; `None` if it holds none.
     pub(crate) fn group(self) -> Option<GroupKey> {
         GroupKey::from_address(self.0 & !FLAGS)
     }
@@ -87,7 +87,8 @@ impl Drop for Entered {
     }
 }
 
-/// Notes a wait of the callback that the calling thread runs.
+/// Notes a wait of the callback that the calling thread runs. It ends with the callback at the latest: an
+/// asynchronous one [keeps](Noted::keep) it from poll to poll.
 pub(crate) fn note_wait(wait: Arc<Wait>) {
     WAITS.with(|waits| waits.borrow_mut().push(wait));
     RUNNING.with(|running| running.set(running.get() | HAS_WAITS));

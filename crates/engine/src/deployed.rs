@@ -16,7 +16,7 @@ use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_mem
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeployError {
-    /// The file names something that the program does not have.
+    /// The file names an executor, a group or a callback that the program does not have.
     #[error(
         "the deployment names {what}, which the program does not have (it has {known}); correct it, or pass over such names \
          with on_unknown = \"warn\""
@@ -137,7 +137,7 @@ impl Deployed {
 
     // ---- the beginning ----
 
-    /// Compares the deployment with the program and the machine, and locks memory, before anything runs.
+    /// Compares the deployment with the program and the machine, and locks memory if the file says so, before anything runs.
     pub(crate) fn begin(&self, program: &Program) -> Result<(), DeployError> {
         self.check_names(&program.deployment)?;
         self.check_chains(program)?;
@@ -209,6 +209,9 @@ impl Deployed {
         Ok(())
     }
 
+    /// Refuses or warns of a name in the file that the program does not have (`has` is false), unless the file says that it is of
+    /// another program (`elsewhere`). `nodes` has the names of this program's nodes. `what` is the kind of thing and `of` what
+    /// follows its name in the message. `known` returns the program's names of that kind.
     fn known<N: Iterator<Item = String>>(
         &self,
         nodes: &[String],
@@ -279,7 +282,7 @@ impl Deployed {
         self.plan.thread(name).is_some()
     }
 
-    /// Returns the highest priority of the file's real-time executors.
+    /// Returns the highest priority of the file's real-time executors; `None` if it has none.
     pub(crate) fn highest_priority(&self) -> Option<u8> {
         self.plan.executors.iter().filter_map(|plan| plan.scheduling.and_then(foreign::priority)).max()
     }
@@ -298,6 +301,7 @@ impl Deployed {
         if self.plan.on_shortfall == Reaction::Fail { OnShortfall::Fail } else { OnShortfall::Warn }
     }
 
+    /// Returns the message as an error, or logs it, as `reaction` says.
     fn react(&self, reaction: Reaction, message: String) -> Result<(), DeployError> {
         if reaction == Reaction::Fail {
             return Err(DeployError::Refused(message));
@@ -312,6 +316,7 @@ fn node(group: &GroupPlan) -> String {
     if group.node.is_empty() { group.name.clone() } else { group.node.clone() }
 }
 
+/// Sets scheduling and cores. `None` and no cores leave them as they are.
 fn with_placement(
     options: ThreadOptions,
     scheduling: Option<rospin_core::OsScheduling>,

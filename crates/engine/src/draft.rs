@@ -86,7 +86,7 @@ impl<'a> Outline<'a> {
         signal.map(|signal| Notifier(Arc::clone(signal)))
     }
 
-    /// Hands the entity over to its executor.
+    /// Hands the entity over to its executor, with the callback in `body`. Returns the entity's handle.
     fn finish(self, max_in_flight: u32, body: Box<dyn Body>) -> EntityHandle {
         let Self { group, kind, common, name, losses, timer, closer, signal } = self;
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();

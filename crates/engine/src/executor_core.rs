@@ -17,7 +17,8 @@ use crate::state::State;
 /// The most times that a thread which ends a spin looks for changes that others asked for just then.
 const LOOKS_AT_THE_END: usize = 16;
 
-/// An executor: the part that any thread may touch, its state, and the changes to the state that are still to be made.
+/// The inside of an executor, which its handles share. Threads change its state by [`submit`](Self::submit): at once if nothing spins,
+/// else between two callbacks. Any thread may touch the part `shared` without the lock.
 pub(crate) struct ExecutorCore {
     pub(crate) shared: Arc<Shared>,
     threads: u16,
@@ -52,13 +53,13 @@ impl ExecutorCore {
         Some(ticket)
     }
 
-    /// Sets the trace that the user wants.
+    /// Sets the user's trace, which gets the scheduler's events from then on; `None` for no trace.
     pub(crate) fn set_trace(&self, trace: Option<Box<dyn Trace>>) {
         let (shared, threads) = (Arc::clone(&self.shared), self.threads);
         self.submit(move |state| state.set_users_trace(&shared, threads, trace));
     }
 
-    /// Takes back a change that was submitted; returns true if that was in time.
+    /// Takes back and drops a change that was submitted. Returns true if that was in time, so that the change is never made.
     pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
         if self.shared.is_copy() {
             return true;

@@ -96,6 +96,7 @@ impl ForeignList {
         Some((told, late.iter().any(|thread| !thread.is_planned)))
     }
 
+    /// Raises the threads above the priority `highest`, except those that are planned. Returns those that are not above it then.
     fn late(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Vec<Late> {
         let known = self.lock().of.clone();
         let find = |name: &str| {
@@ -134,8 +135,11 @@ struct Late {
     middleware: &'static str,
     name: String,
     role: ThreadRole,
+    /// Scheduling of the thread, as text.
     has: String,
+    /// Reason for which the thread is not above the executors.
     reason: String,
+    /// True if the deployment file has a line for the thread.
     is_planned: bool,
 }
 

@@ -21,10 +21,13 @@ pub(crate) struct GroupCore {
     /// The beginning of its entities' names: the node and the group.
     path: String,
     pub(crate) kind: GroupKind,
+    /// The group's id, once its executor has added the group.
     pub(crate) id: Arc<OnceLock<GroupId>>,
     pub(crate) executor: Arc<ExecutorCore>,
     pub(crate) context: Context,
+    /// Number of the executor's threads.
     pub(crate) threads: u16,
+    /// Number of entities so far that were given no name.
     unnamed: AtomicUsize,
     /// Ticket of the change that adds the group to its executor.
     addition: Option<Ticket>,

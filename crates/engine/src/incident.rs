@@ -102,7 +102,7 @@ impl Failures {
         let (executor, group, entity) = (*self.of).clone();
         let kind = IncidentKind::Failed(reason.to_string());
         let index = kind.index();
-        // The callback that the calling thread runs.
+        // `u64::MAX` stands for the callback that the calling thread runs.
         self.scribe.note(|| Event::Incident { executor: self.executor, entity: u64::MAX, kind: index });
         (self.report)(&Incident { executor, group, entity, kind });
     }

@@ -1,4 +1,4 @@
-//! Counts of lost items, by entity and cause. Nothing is dropped without being counted here.
+//! Counts of lost items, by entity and cause, and of missed deadlines. Nothing is dropped without being counted here.
 
 use rospin_core::recording::Event;
 

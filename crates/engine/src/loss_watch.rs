@@ -13,7 +13,9 @@ use crate::source::{Notifier, Pending, Source, TakeError};
 pub struct LossWatch {
     counters: Arc<LossCounters>,
     cause: LossCause,
+    /// The watch's number at the counters; `None` until it is the source of an entity.
     number: Option<u64>,
+    /// The number that the last item had.
     told: u64,
 }
 

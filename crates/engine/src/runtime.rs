@@ -22,7 +22,8 @@ mod with_tokio {
         own: OnceLock<Own>,
     }
 
-    /// A runtime that is shut down without waiting. It may be dropped within another runtime, where waiting is not allowed.
+    /// A runtime of rospin's own. Its drop shuts it down without waiting, since that may happen within another runtime, where
+    /// waiting is not allowed.
     #[derive(Debug)]
     struct Own(Option<tokio::runtime::Runtime>);
 
@@ -39,7 +40,7 @@ mod with_tokio {
             Self { users: Some(handle), own: OnceLock::new() }
         }
 
-        /// Starts the runtime, unless it is running already.
+        /// Starts a runtime of rospin's own, unless the user gave one or it is running already.
         pub(crate) fn prepare(&self) -> io::Result<()> {
             if self.users.is_none() && self.own.get().is_none() {
                 let runtime =
@@ -50,7 +51,7 @@ mod with_tokio {
             Ok(())
         }
 
-        /// Runs `f` in the context of the runtime.
+        /// Runs `f` in the context of the runtime, or in none if the user gave none and none was [prepared](Self::prepare).
         pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
             let own = || self.own.get().and_then(|own| own.0.as_ref()).map(|runtime| runtime.handle().clone());
             let handle = self.users.clone().or_else(own);

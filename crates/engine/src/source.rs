@@ -48,7 +48,8 @@ impl Notifier {
     }
 
     /// Counts items that the source itself lost, for example from its queue. They show in [`Entity::lost`](crate::Entity::lost)
-    /// and [`Context::losses`](crate::Context::losses). Neither blocks nor allocates.
+    /// and [`Context::losses`](crate::Context::losses). Does not allocate. Locks for a moment while a
+    /// [`LossWatch`](crate::LossWatch) watches the entity's losses.
     pub fn count_lost(&self, cause: LossCause, count: u64) {
         if let Some(losses) = self.0.losses() {
             losses.add(cause, count);
@@ -208,6 +209,7 @@ pub type Closer = Box<dyn Fn() + Send + Sync>;
 pub(crate) struct StreamSource<S> {
     stream: Pin<Box<S>>,
     waker: Waker,
+    /// True if the last poll found no item.
     empty: bool,
 }
 

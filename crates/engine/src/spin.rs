@@ -91,7 +91,8 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// Spins until the spin ends. Nothing runs any more when this returns.
+    /// Spins until the condition on which the spin ends holds, or until `main` is done if it is given. Nothing runs any more when
+    /// this returns.
     pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<SpinEnd, SpinError> {
         let executor = self.executor;
         if executor.spinning.swap(true, Ordering::AcqRel) {
@@ -152,7 +153,10 @@ impl<'a> Spin<'a> {
         })
     }
 
-    /// Runs a thread that this spin started.
+    /// Runs a thread that this spin started and called `name`.
+    ///
+    /// # Errors
+    /// If the thread cannot have its settings and that is to be an error. The spin then stops.
     fn other_thread(&self, access: &impl Access, thread: ThreadIndex, name: &str) -> Result<(), SpinError> {
         let set_up = self.executor.threads.enter(name).inspect_err(|_| self.stop());
         let _set_up = set_up.map_err(SpinError::Shortfall)?;

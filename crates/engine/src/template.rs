@@ -8,7 +8,7 @@ use rospin_scenario::{Chain, Deployment};
 use crate::catalog::Program;
 use crate::os::{cut_off, threads_of_process};
 
-/// Beginning of the file. `elsewhere` is in it because it must stand above all tables.
+/// Beginning of the file. The example of the key `elsewhere` is here because that key must stand above all tables.
 const BEGINNING: &str = "\
 # What the program has. Leave out what should stay as it is.
 

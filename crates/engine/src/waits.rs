@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct GroupKey(NonZeroUsize);
 
 impl GroupKey {
-    /// Number of bits that are zero in every address.
+    /// Mask of the bits that are zero in every address.
     pub(crate) const FREE_BITS: usize = 3;
 
     pub(crate) fn of<T>(group: &Arc<T>) -> Option<Self> {
@@ -75,7 +75,9 @@ pub(crate) struct Waits(Mutex<Vec<Arc<Wait>>>);
 
 /// Wait of a callback that holds a group and calls a service which needs another group.
 pub(crate) struct Wait {
+    /// The group that the callback holds.
     holder: GroupKey,
+    /// The group of the service that is called.
     needs: GroupKey,
     /// The service that is called.
     service: String,
@@ -128,8 +130,8 @@ impl Waits {
     }
 }
 
-/// Returns the services on the way from the group that `last` needs to the group that it holds, if there is a way. Visits each
-/// wait once.
+/// Returns the services that are called on the cycle that `last` would close, its own first; `None` if it closes none. Visits
+/// each wait once.
 fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
     /// A wait on the way, and the index of the step before it.
     struct Step<'a>(&'a Wait, Option<usize>);

@@ -44,7 +44,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Takes an item and runs the callback. Catches panics.
+    /// Takes an item and runs the callback, or polls a suspended one again. Notes the outcome, or the message of a panic, in the
+    /// callback's `result`.
     pub(crate) fn run(&mut self) {
         let Callback { body, cx, result, .. } = &mut *self.callback;
         cx.release = self.activation.release;

@@ -116,6 +116,7 @@ enum End {
 struct Family(Vec<Child>);
 
 impl Family {
+    /// Waits until all children have ended, one has failed, or [`OVERTIME`] after `duration` is over. Children may still run then.
     fn wait(&mut self, duration: Duration, progress: &dyn Fn(f64)) -> io::Result<End> {
         let start = Instant::now();
         let poll = (duration / 20).clamp(POLL[0], POLL[1]);
@@ -141,6 +142,7 @@ impl Family {
         }
     }
 
+    /// Kills the children that still run, and waits until all have ended.
     fn stop(&mut self) {
         for child in &mut self.0 {
             // For a child that has ended, this only waits, and the standard library remembers its status.
@@ -156,6 +158,7 @@ impl Drop for Family {
     }
 }
 
+/// Starts a child of `experiment`, and writes its order to its stdin.
 fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
     let mut child = command
         .args(["lab", experiment, CHILD_OPTION])
@@ -169,6 +172,7 @@ fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::
     Ok(child)
 }
 
+/// Returns all that a child writes to a pipe until it closes it.
 fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
@@ -182,6 +186,7 @@ fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, ChildError> {
     serde_json::from_slice(answer).map_err(ChildError::Malformed)
 }
 
+/// Returns the last line of a child's stderr that is not empty, with a colon before it; an empty text if there is none.
 fn last_line(complaint: &[u8]) -> String {
     let text = String::from_utf8_lossy(complaint);
     match text.lines().rfind(|line| !line.trim().is_empty()) {

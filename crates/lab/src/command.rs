@@ -44,6 +44,7 @@ pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
+/// Prints the name of each experiment and what it is about.
 fn list(out: &mut dyn Write) -> Result<(), Failure> {
     let width = EXPERIMENTS.iter().map(|e| e.name().len()).max().unwrap_or(0);
     for experiment in EXPERIMENTS {

@@ -16,8 +16,8 @@ const CALIBRATION_WARM_UP: Duration = Duration::from_millis(50);
 const CALIBRATION_BURSTS: usize = 9;
 /// Number of divisions in a burst, which take about half a millisecond.
 const CALIBRATION_DIVISIONS: u64 = 200_000;
-/// Shortest and longest piece of work between two looks at the clock. A core would have to become half
-/// as fast within a piece to overshoot by more than the shortest one.
+/// Shortest and longest piece of work between two looks at the clock, in nanoseconds of CPU time. A core would have to become
+/// half as fast within a piece to overshoot by more than the shortest one.
 const PIECE_MIN_NS: f64 = 2_000.0;
 const PIECE_MAX_NS: f64 = 1_000_000.0;
 
@@ -48,7 +48,7 @@ impl Calibration {
     }
 }
 
-/// Burns `work` of the calling thread's CPU time. Does not block, allocate or lock.
+/// Burns `work` of the calling thread's CPU time, or a few microseconds more. Does not block, allocate or lock.
 pub(crate) fn crunch(work: Duration, calibration: Calibration) {
     let end = thread_cpu_time() + work;
     let mut search = PrimeSearch::new();
@@ -64,8 +64,11 @@ pub(crate) fn crunch(work: Duration, calibration: Calibration) {
 
 /// Search for primes by trial division, which can stop after any division.
 struct PrimeSearch {
+    /// Number that is tested.
     candidate: u32,
+    /// Number by which it is divided next.
     divisor: u32,
+    /// Number of primes that were found.
     primes: u32,
 }
 
@@ -85,6 +88,7 @@ impl PrimeSearch {
         black_box(self.primes);
     }
 
+    /// Does one trial division, or counts the candidate as a prime if no divisor is left.
     #[inline]
     fn step(&mut self) {
         let prime = self.divisor >= self.candidate;

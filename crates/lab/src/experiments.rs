@@ -26,7 +26,7 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &Robot,
 ];
 
-/// Returns the experiment called `name`, if there is one.
+/// Returns the experiment called `name` on the command line; `None` if there is none.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Experiment> {
     EXPERIMENTS.iter().copied().find(|experiment| experiment.name() == name)
 }

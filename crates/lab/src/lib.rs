@@ -35,7 +35,7 @@ pub fn count_allocations_by(allocations: fn() -> u64) {
     let _ = ALLOCATIONS.set(allocations);
 }
 
-/// Returns how many allocations there have been in this process; `None` in a program whose allocator does not count.
+/// Returns the number of heap allocations of this process so far; `None` in a program whose allocator does not count.
 pub(crate) fn allocations() -> Option<u64> {
     ALLOCATIONS.get().map(|count| count())
 }

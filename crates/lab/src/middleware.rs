@@ -6,7 +6,7 @@ use rospin_engine::Context;
 use rospin_node::Ros;
 use serde::{Deserialize, Serialize};
 
-/// A middleware under nodes.
+/// A middleware over which an experiment's nodes send their messages.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Middleware {
@@ -72,10 +72,10 @@ impl Middleware {
     }
 }
 
-/// Process of a run.
+/// Place of a process in a run: all that it needs to find the others.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Process {
-    /// A number that no other run on this machine has; below 233.
+    /// The number of the middleware's domain, below 233. It should be another one than that of any other run on this machine.
     pub(crate) domain_id: u16,
     /// The number of this process in the run, from 0.
     pub(crate) number: u16,

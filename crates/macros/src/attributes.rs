@@ -33,6 +33,7 @@ pub(crate) struct FieldAttributes {
     pub(crate) read_only: bool,
     pub(crate) ignore_override: bool,
     pub(crate) name: Option<LitStr>,
+    /// True if the field is a struct whose fields are parameters, in place of a parameter.
     pub(crate) nested: bool,
 }
 
@@ -40,11 +41,12 @@ pub(crate) struct FieldAttributes {
 pub(crate) enum DefaultValue {
     /// The default of the field's type.
     OfType,
-    /// An expression.
+    /// The expression of `default = ..`.
     Value(Box<Expr>),
 }
 
 impl FieldAttributes {
+    /// Reads the attributes of a field. The error names one that is unknown, given twice or pointless.
     pub(crate) fn of(field: &Field) -> Result<Self> {
         let mut all = Self::default();
         let mut seen = Vec::new();
@@ -68,6 +70,7 @@ impl FieldAttributes {
         Ok(all)
     }
 
+    /// Reads the attribute called `key`.
     fn read(&mut self, key: &str, meta: &ParseNestedMeta<'_>) -> Result<()> {
         match key {
             "default" if meta.input.peek(syn::Token![=]) => {
@@ -90,6 +93,7 @@ impl FieldAttributes {
     }
 }
 
+/// Returns the range, which must include its end.
 fn range(range: Expr) -> Result<Expr> {
     if let Expr::Range(half_open) = &range
         && let (RangeLimits::HalfOpen(_), Some(_)) = (&half_open.limits, &half_open.end)
@@ -99,6 +103,7 @@ fn range(range: Expr) -> Result<Expr> {
     Ok(range)
 }
 
+/// Returns the name, which must have words between its dots.
 fn name(name: LitStr) -> Result<LitStr> {
     let text = name.value();
     if text.is_empty() || text.split('.').any(str::is_empty) {

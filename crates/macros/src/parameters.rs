@@ -51,6 +51,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// Returns the fields of a struct, which must have names.
 fn named_fields(input: &DeriveInput) -> Result<&Fields> {
     match &input.data {
         Data::Struct(data) if matches!(data.fields, Fields::Named(_)) => Ok(&data.fields),
@@ -91,6 +92,7 @@ impl FromIterator<FieldCode> for FieldsCode {
 }
 
 impl FieldCode {
+    /// Returns the code of the field at the place `at` of the handles. `rospin` is the path of the crate with the trait.
     fn new(field: &Field, at: usize, rospin: &Path) -> Result<Self> {
         let attributes = FieldAttributes::of(field)?;
         let (Some(ident), at, ty) = (&field.ident, Index::from(at), &field.ty) else {
@@ -132,6 +134,7 @@ fn at_span(path: &Path, span: Span) -> TokenStream {
     moved.collect()
 }
 
+/// Returns the options of a parameter, as its attributes say.
 fn options(attributes: &FieldAttributes, ty: &Type, rospin: &TokenStream) -> TokenStream {
     let mut options = quote_spanned!(ty.span()=> #rospin::ParameterOptions::<#ty>::new());
     let mut set = |setter: TokenStream| options.extend(setter);
@@ -177,10 +180,12 @@ fn default_value(value: &Expr, ty: &Type) -> TokenStream {
     if is_option && !says_so { quote!(::core::option::Option::Some(#value)) } else { value }
 }
 
+/// Returns true if the path ends in `name`.
 fn last_is(path: &Path, name: &str) -> bool {
     path.segments.last().is_some_and(|segment| segment.ident == name)
 }
 
+/// Returns the expression with owned strings and vectors in place of literals.
 fn owned(value: &Expr) -> TokenStream {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {

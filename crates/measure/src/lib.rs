@@ -2,7 +2,8 @@
 //!
 //! [`machine`] describes the machine, [`setup`] chooses core and scheduling of the measuring threads, [`wake_up`] records how
 //! late threads start, [`timer`] has the two timers that every other one is compared with, [`process`] measures the use of
-//! processor and memory, and [`stats`] summarises many values. Nothing here prints.
+//! processor and memory, [`callbacks`] notes what the callbacks of an executor see, and [`stats`] summarises many values.
+//! Nothing here prints.
 
 pub mod machine;
 pub mod process;

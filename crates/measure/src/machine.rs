@@ -14,14 +14,15 @@ pub struct Machine {
     pub cores: usize,
     /// Size of the main memory in MiB; `None` if unknown.
     pub memory_mib: Option<u64>,
-    /// Kernel name and release.
+    /// Name and release of the kernel, such as `linux 6.1.0`.
     pub kernel: String,
-    /// Instruction set.
+    /// Instruction set, such as `x86_64`.
     pub architecture: &'static str,
 }
 
 impl Machine {
-    /// Reads the description of this machine. A value that cannot be read is left out.
+    /// Reads the description of this machine. Values that cannot be read are left out, or replaced as the fields say. Cores that
+    /// cannot be counted count as one.
     #[must_use]
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -66,7 +67,7 @@ pub struct CoreError {
 }
 
 /// Returns the core `asked`, or the last of the cores `allowed` if `asked` is `None`: interrupts and other programs tend to be on
-/// the first one.
+/// the first one. Returns core 0 if both are empty.
 ///
 /// # Errors
 /// If the process may not use the core that was asked for.
@@ -87,6 +88,7 @@ pub fn field(text: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.trim().to_owned())
 }
 
+/// Returns the MiB in a text such as `8192 kB`, rounded down; `None` if the text is no such number.
 fn kib_to_mib(text: &str) -> Option<u64> {
     text.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }

@@ -15,7 +15,7 @@ pub struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// Starts measuring.
+    /// Returns a meter that starts now.
     #[must_use]
     pub fn start() -> Self {
         Self { wall: Instant::now(), cpu: process_cpu_time() }
@@ -32,7 +32,8 @@ impl CpuMeter {
 /// Puts the process before everything else on the machine, as far as that is allowed. Returns true if its niceness is -20 now.
 ///
 /// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the machine.
-/// The process gets a session of its own, since Linux divides processor time among sessions first. It still ends with its parent.
+/// The process gets a session of its own, since Linux divides processor time among sessions first. The kernel still kills it when
+/// the thread that started it ends.
 pub fn put_before_others() -> bool {
     let _ = setsid();
     let _ = set_parent_process_death_signal(Some(Signal::KILL));

@@ -1,4 +1,4 @@
-//! The scheduling and the core that measuring threads ask of the operating system, and what they got.
+//! The scheduling and the core that measuring threads ask of the operating system, and what they get.
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ const TIMER: OsScheduling = OsScheduling::Fifo { priority: 80 };
 const BUSY: OsScheduling = OsScheduling::Fifo { priority: 10 };
 /// Scheduling of busy threads where real-time scheduling is not allowed.
 const BUSY_OTHERWISE: OsScheduling = OsScheduling::Other { nice: 19 };
+/// Bytes of a measuring thread's stack that it touches beforehand, so that no page fault is measured.
 const STACK: usize = 64 * 1024;
 
 /// Reasons for which nothing can be measured.
@@ -32,7 +33,7 @@ pub enum SetupError {
 /// Core and thread options of a measurement, the same for all timers that are compared.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Number of the core.
+    /// Number of the core on which the measured thread and the busy one run.
     pub core: u16,
     /// Options of the thread whose timer is measured.
     pub timer: ThreadOptions,
@@ -47,8 +48,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Tries the options on threads that it starts for that, on `core`, or on the last core that this process may use if that is
-    /// `None`.
+    /// Finds the options that threads on `core` can have, by trying them on threads that it starts for that. If `core` is `None`,
+    /// it is the last core that this process may use.
     ///
     /// # Errors
     /// If the process may not use `core`, if the kernel does not list the cores, or if a thread that tries the options panics.
@@ -69,19 +70,22 @@ impl Setup {
         ThreadOptions::new().cores(CoreSet::new([self.core]))
     }
 
-    /// Returns true if the timers run before all ordinary threads.
+    /// Returns true if the timer's thread gets all its settings, of which a real-time priority is one. It runs before all ordinary
+    /// threads then.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         self.missing.is_empty()
     }
 }
 
+/// Returns the options of a measuring thread: core and scheduling, the shortest timer slack, and touched stack.
 fn options(core: u16, scheduling: OsScheduling) -> ThreadOptions {
     // The slack matters for threads without a real-time priority: the default of 50 us would exceed what is measured.
     let slack = Duration::from_nanos(1);
     ThreadOptions::new().cores(CoreSet::new([core])).scheduling(scheduling).timer_slack(slack).stack_prefault(STACK)
 }
 
+/// Applies `options` to a new thread, and returns the settings that it has then.
 fn attempt(options: &ThreadOptions) -> Result<ThreadReport, LoopError> {
     let attempt = || {
         std::thread::spawn({
@@ -92,6 +96,7 @@ fn attempt(options: &ThreadOptions) -> Result<ThreadReport, LoopError> {
     attempt().join().map_err(|_| LoopError::Panicked("the attempt"))
 }
 
+/// Returns the scheduling and the core that a thread has, as text.
 fn has(report: &ThreadReport) -> String {
     let scheduling = report.scheduling.map_or_else(|| "unknown".to_owned(), |scheduling| scheduling.to_string());
     format!("{scheduling} on core {}", report.cores)

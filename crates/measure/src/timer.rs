@@ -1,5 +1,5 @@
 //! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread until its
-//! grid is over.
+//! grid of due times is over.
 
 use std::io;
 use std::time::Duration;
@@ -27,10 +27,10 @@ pub enum LoopError {
     /// The executor's spin failed.
     #[error(transparent)]
     Spin(#[from] SpinError),
-    /// The timer still uses the record of its starts.
+    /// The record of starts cannot be taken out of its callback group, because the timer still uses it.
     #[error("the callback group is still in use")]
     Group,
-    /// A thread panicked.
+    /// A thread panicked. The text says whose it was.
     #[error("the thread of {0} panicked")]
     Panicked(&'static str),
 }
@@ -42,13 +42,14 @@ pub struct Turn {
     pub period: Duration,
     /// Number of due times.
     pub firings: u64,
-    /// Offset of the due times within a millisecond. The lateness of Tokio's timers depends on it, because they have a
-    /// resolution of 1 ms.
+    /// Time by which all due times are shifted, less than a millisecond and different in each run of a series. The lateness of
+    /// Tokio's timers depends on it, because they have a resolution of 1 ms.
     pub phase: Duration,
 }
 
 impl Turn {
-    /// Returns an empty record of starts whose first due time is [a few milliseconds](Grid::soon) from now.
+    /// Returns an empty record of starts whose first due time is [a few milliseconds](Grid::soon) and the [phase](Self::phase)
+    /// from now.
     #[must_use]
     pub fn begin(self) -> Lateness {
         Lateness::new(Grid::soon(self.period, self.firings, self.phase))
@@ -76,8 +77,8 @@ pub fn run_rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopE
     Ok(rospin(options, turn.begin())?.into_us())
 }
 
-/// Runs the timer and returns `lateness` with its starts. The executor sets the options on its thread once more, as it does in
-/// every program.
+/// Runs a rospin timer over the grid of `lateness`, and returns `lateness` with every start in it. The thread has `options`
+/// already; the executor sets them again, as it does in every program.
 fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));

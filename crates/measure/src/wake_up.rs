@@ -49,6 +49,7 @@ impl Grid {
         self.first_ns + number * self.period_ns
     }
 
+    /// Returns the last due time; for a grid without due times, the time of a first one.
     const fn last_ns(&self) -> u64 {
         self.due_ns(self.count.saturating_sub(1))
     }
@@ -67,7 +68,7 @@ impl Grid {
         self.last_ns() + GRACE.as_nanos() as u64
     }
 
-    /// Returns the time from now to the end of the grid including [`GRACE`].
+    /// Returns the time from now to the end of the grid including [`GRACE`]; zero if that is over.
     #[must_use]
     pub fn left(&self) -> Duration {
         Duration::from_nanos(self.over_ns().saturating_sub(now_ns()))
@@ -130,7 +131,7 @@ pub fn sleep_loop(lateness: &mut Lateness) {
     }
 }
 
-/// Sleeps until `due_ns` on the steady clock.
+/// Sleeps until `due_ns` on the steady clock. Returns at once if that time has passed.
 pub fn sleep_until(due_ns: u64) {
     let request = Timespec { tv_sec: (due_ns / 1_000_000_000) as i64, tv_nsec: (due_ns % 1_000_000_000) as _ };
     // A signal interrupted the sleep before its end: the loop sleeps again.

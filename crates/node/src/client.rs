@@ -50,8 +50,8 @@ impl<S: Service> Client<S> {
 
     /// Sends a request at once. The response can be awaited anywhere, also inside callbacks.
     ///
-    /// If the request is encoded, that happens on the calling thread; the middleware's threads send it. Allocates, and
-    /// locks for a moment. Does not wait for the network or the server.
+    /// If the request is encoded, that happens on the calling thread, which may also send it. Allocates, and locks for a moment.
+    /// Does not wait for the server. A middleware may wait for room on a connection, for as long as its options say.
     ///
     /// Give calls a timeout: a response may be [lost](Self::undecodable), and not every middleware reports that a server has
     /// gone.

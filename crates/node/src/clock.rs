@@ -41,9 +41,9 @@ impl SimTime {
 }
 
 impl Node {
-    /// Makes ROS time follow the topic `/clock`, as the parameter `use_sim_time` does. Timers and sleeps on ROS time
-    /// move with it, and jump callbacks run before the time moves. Pass
-    /// [`Context::ros_time`](rospin_engine::Context::ros_time).
+    /// Makes ROS time follow the topic `/clock` until the result is dropped, as the parameter `use_sim_time` does. Timers and
+    /// sleeps on ROS time move with it, and jump callbacks run before the time moves. `time` is the
+    /// [`ros_time`](rospin_engine::Context::ros_time) of the node's context.
     ///
     /// The topic is read by an entity of `executor`, in a group of its own called `clock`. Time does not move while
     /// that executor is busy, so use an executor that does nothing else, on a thread of its own.
@@ -75,6 +75,7 @@ static FOLLOWERS: Mutex<Vec<Arc<Following>>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct Following {
     time: RosTime,
+    /// True if this one sets the time.
     leads: AtomicBool,
 }
 

@@ -35,6 +35,7 @@ impl fmt::Debug for Complaints {
     }
 }
 
+/// Logs a warning, or prints it if the program has no logger.
 #[expect(clippy::print_stderr, reason = "there is no logger")]
 fn warn(text: &str) {
     if log::max_level() == log::LevelFilter::Off {

@@ -19,7 +19,7 @@ pub enum TopicError {
     /// The middleware could not create the publisher or subscription.
     #[error("could not create an entity of topic `{topic}`: {reason}")]
     Refused {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
         /// The middleware's reason.
         reason: Refused,
@@ -42,13 +42,13 @@ pub enum PublishError {
     /// There is no room for the message, because a subscription is far behind or the network is slow.
     #[error("topic `{topic}` has too many messages on their way; this one was not published")]
     Full {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
     },
     /// The message has another type than its topic. That is possible only with [dynamic](crate::dynamic) messages.
     #[error("topic `{topic}` is of type {expected}; a message of type {found} was not published")]
     WrongType {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
         /// The type of the topic.
         expected: String,
@@ -58,7 +58,7 @@ pub enum PublishError {
     /// The middleware could not encode or send the message.
     #[error("could not publish on topic `{topic}`: {reason}")]
     Failed {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
         /// The middleware's reason.
         reason: String,
@@ -98,13 +98,13 @@ pub enum CallError {
     /// No server was matched when the request was to be sent.
     #[error("no server of service `{service}` is known; await `Client::wait_for_service` first")]
     Unavailable {
-        /// The service.
+        /// Name of the service.
         service: String,
     },
     /// The request could not be encoded, or there was no room for it.
     #[error("the request to service `{service}` was not sent: {reason}")]
     NotSent {
-        /// The service.
+        /// Name of the service.
         service: String,
         /// The middleware's reason.
         reason: String,
@@ -113,7 +113,7 @@ pub enum CallError {
     /// the request or the response could not be decoded. Not every middleware reports all of these.
     #[error("service `{service}` will not answer this call: {reason}")]
     Unanswered {
-        /// The service.
+        /// Name of the service.
         service: String,
         /// The middleware's reason.
         reason: String,
@@ -121,7 +121,7 @@ pub enum CallError {
     /// The client was dropped before the response came.
     #[error("the client of service `{service}` ended before the response came")]
     ClientGone {
-        /// The service.
+        /// Name of the service.
         service: String,
     },
 }

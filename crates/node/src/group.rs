@@ -25,10 +25,13 @@ pub trait Group {
     fn name(&self) -> &str;
     #[doc(hidden)]
     fn context(&self) -> &Context;
+    /// Returns the default name of an entity of this group: the names of node and group, and `of`, such as a topic or `timer`.
     #[doc(hidden)]
     fn entity_name(&self, of: &str) -> String;
+    /// Returns the queue depth that the deployment file has for an entity of that name.
     #[doc(hidden)]
     fn deployed_depth(&self, entity: &str) -> Option<usize>;
+    /// Returns the way by which errors of an entity's callback are reported.
     #[doc(hidden)]
     fn failures(&self, entity: &str) -> Failures;
     /// Creates an entity whose callback uses no payload.
@@ -90,7 +93,8 @@ impl Exclusive for OwnGroup {
     }
 }
 
-/// Implements [`Group`] by forwarding to the engine's group, whose callbacks take `$payload` before their item.
+/// Implements [`Group`] for `$group` by forwarding to the engine's group: `$inner`, from the group `$given`. The callbacks of the
+/// engine's group take `$payload`, if there is one, before their item.
 macro_rules! group {
     ([$($generics:tt)*] $group:ty, ($($payload:pat)?), |$given:ident| $inner:expr) => {
         impl<$($generics)*> Group for $group {

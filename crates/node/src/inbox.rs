@@ -129,7 +129,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes the oldest item.
+    /// Takes the oldest item. Returns `None` if there is none.
     pub fn pop(&mut self) -> Option<T> {
         self.pop_unless(|_| false).map(|(_, item)| item)
     }
@@ -159,7 +159,7 @@ impl<T> Inbox<T> {
         item
     }
 
-    /// Returns what was left when an item was taken last.
+    /// Returns if an item was left after the last take, and, if there is an entity, when the oldest one arrived.
     #[must_use]
     pub const fn pending(&self) -> Pending {
         self.next

@@ -71,6 +71,7 @@ struct Meanwhile {
 /// Function that encodes the messages that a publisher kept for late subscriptions at one moment.
 pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 
+/// Side of the topic that an end is on: its quality of service, and the way of encoded messages.
 pub(crate) enum EndKind {
     Publisher { offered: Terms, kept: Box<dyn Fn() -> Kept + Send + Sync> },
     Subscription { requested: Terms, delivery: Delivery<Packet> },
@@ -286,7 +287,7 @@ impl LocalEnd {
         self.topic.lock().matched_with(self.id)
     }
 
-    /// Waits until this end is matched with an end of this process, or until `outside` resolves.
+    /// Returns a future that resolves once this end is matched with an end of this process, or `outside` has resolved.
     pub(crate) fn wait(&self, outside: Option<Awaited<()>>) -> Awaited<()> {
         // Weak, so that a future that is kept for long does not keep the topic.
         let (topic, id) = (Arc::downgrade(&self.topic), self.id);

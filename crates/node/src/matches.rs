@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-/// A future that a middleware returns.
+/// A boxed future, as the methods of a middleware return it.
 pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Matches of a subscription, a publisher or a client: the ends that it is connected with. The trait of the end says if ends of

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Values that a publisher can send: every [`Message`], messages whose type is known only at run time, and
 /// [`SerializedMessage`](crate::SerializedMessage)s. Users do not implement it.
 pub trait Encode: Clone + Send + Sync + 'static {
-    /// Appends the payload, in CDR after its header.
+    /// Appends the message to `payload`: the header of CDR, and then the encoded value.
     #[doc(hidden)]
     fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError>;
 }
@@ -27,7 +27,7 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
 ///
 /// The decoder of a [`Message`] is `PhantomData`, which has no size.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {
-    /// The decoded message.
+    /// Type of the decoded messages.
     type Message: Clone + Send + Sync + 'static;
 
     /// Decodes a payload.

@@ -155,17 +155,19 @@ pub trait PublisherEnd: Matches {
     /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does nothing.
     fn assert_liveliness(&self) {}
 
-    /// Sends a message, without waiting for subscriptions. It may take the memory of `payload`. The memory that it leaves there
-    /// is used for the next message.
+    /// Sends a message, whether or not a subscription is ready to take it. May wait for room as long as the middleware's settings
+    /// say, for example while reliable subscriptions are far behind.
+    ///
+    /// It may take the memory of `payload`, and leave other memory in its place, which is used for the next message.
     ///
     /// # Errors
-    /// If the message is lost.
+    /// [`PublishError::Full`] if there was no room in time; others if the middleware could not send. The message is lost then.
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError>;
 }
 
 /// Way of a response to its client.
 pub trait ReplyEnd: Send + 'static {
-    /// Sends the response, without waiting for the client.
+    /// Sends the response, without waiting for the client. May wait for room, as [`PublisherEnd::publish`] does.
     ///
     /// # Errors
     /// If the response is lost.
@@ -179,8 +181,8 @@ pub trait ReplyEnd: Send + 'static {
 /// The middleware's side of a client: it sends requests and returns the responses. It is [matched](Matches) while a server can
 /// answer.
 pub trait ClientEnd: Matches {
-    /// Sends a request, without waiting for the server. Returns a future of the response. Dropping the future abandons the
-    /// call.
+    /// Sends a request, without waiting for the server. May wait for room, as [`PublisherEnd::publish`] does. Returns a future of
+    /// the response. Dropping the future abandons the call.
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>>;
 
     /// Returns the number of responses that were lost because their calls could not be identified.

@@ -14,7 +14,7 @@ pub enum NameError {
          `/camera/image`"
     )]
     Topic {
-        /// The name.
+        /// Name, as it was given.
         name: String,
         /// The rule that the name breaks.
         reason: String,
@@ -34,7 +34,7 @@ pub enum NameError {
     Type(#[from] TypeNameError),
 }
 
-/// Checks one part of a name, between two slashes.
+/// Checks one part of a name, between two slashes. The error is the problem, as text.
 fn check_part(part: &str) -> Result<(), String> {
     let Some(first) = part.chars().next() else {
         return Err("a part of it is empty".to_owned());
@@ -48,7 +48,7 @@ fn check_part(part: &str) -> Result<(), String> {
     }
 }
 
-/// Checks an absolute name.
+/// Checks an absolute name. The error is the problem, as text.
 fn check_absolute(name: &str) -> Result<(), String> {
     let parts = name.strip_prefix('/').ok_or("it does not begin with a slash")?;
     parts.split('/').try_for_each(check_part)

@@ -70,7 +70,7 @@ impl Network {
         unused.into_iter().map(sentence).collect()
     }
 
-    /// Registers a node with the middleware and returns its link.
+    /// Registers a node with the middleware, if there is one, and returns the link from the node to all others.
     pub(crate) fn link(&self, name: &NodeName) -> Result<Link, Refused> {
         let node = self.middleware.as_ref().map(|middleware| middleware.create_node(name)).transpose()?;
         Ok(Link::new(&self.context, &self.graph, node))

@@ -160,7 +160,7 @@ pub enum NodeError {
     Offer {
         /// The node's name.
         node: NodeName,
-        /// The error.
+        /// Error of creating them, as text.
         reason: String,
     },
 }

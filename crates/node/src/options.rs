@@ -130,8 +130,8 @@ impl SubscriptionOptions {
         self
     }
 
-    /// Makes the subscription best effort: the network may lose messages. Only such subscriptions receive from best-effort
-    /// publishers.
+    /// Makes the subscription best effort: the network may lose messages. Except over Zenoh, which connects all, only such
+    /// subscriptions receive from best-effort publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
@@ -139,7 +139,7 @@ impl SubscriptionOptions {
     }
 
     /// Makes the subscription also receive the messages that [transient local](PublisherOptions::transient_local) publishers
-    /// kept. Such a subscription receives from no other publishers.
+    /// kept. Except over Zenoh, which connects all, such a subscription receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;

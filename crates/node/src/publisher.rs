@@ -37,7 +37,8 @@ impl Node {
         self.create_publisher_of(options.into(), &TypeName::of_message::<M>()?)
     }
 
-    /// Creates a publisher of messages that are sent under that type's name.
+    /// Creates a publisher for a topic of the type `message_type`, for messages whose Rust type does not say it: dynamic and serialized
+    /// ones.
     pub(crate) fn create_publisher_of<M: Encode>(
         &self,
         options: PublisherOptions,
@@ -73,9 +74,9 @@ impl<M: Encode> Publisher<M> {
     ///
     /// Subscriptions of this process with the same Rust type share the message: it is neither encoded nor copied for them, unless
     /// their quality of service or the publisher's has a deadline, a lifespan, a lease or manual liveliness. For all other
-    /// subscriptions the message is encoded once, on the calling thread; the middleware's threads send it to other processes.
-    /// Allocates, and locks for a moment. Does not wait for subscriptions. A middleware may wait for room on a connection, for as
-    /// long as its options say.
+    /// subscriptions the message is encoded once, on the calling thread, which may also send it to other processes: Cyclone DDS has
+    /// no thread for that. Allocates, and locks for a moment. Does not wait for callbacks of subscriptions. A middleware may wait
+    /// for room on a connection, for as long as its options say.
     ///
     /// # Errors
     /// If there is no room for the message, or it cannot be encoded. It is lost then.

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 /// Quality of service that a publisher offers, or that a subscription demands.
+///
+/// Which publishers a subscription is matched with depends on it over DDS and within a process. Zenoh connects all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Qos {

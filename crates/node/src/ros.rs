@@ -96,17 +96,16 @@ impl Ros {
         Ok(node)
     }
 
-    /// Returns the main executor, on which the nodes' own groups are unless their
-    /// [options](NodeOptions::executor) name another one. It has one thread, named `main`, and runs
-    /// callbacks first in, first out, unless a deployment file says otherwise. It is dropped with the last clone of
-    /// this `Ros`.
+    /// Returns the main executor, on which the nodes' own groups are unless their [options](NodeOptions::executor) name another
+    /// one. It is called `main`, has one thread, and runs callbacks first in, first out, unless a deployment file says otherwise.
+    /// It is dropped with the last clone of this `Ros`.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         self.main.get()
     }
 
     /// Spins the [executor](Self::executor) on the calling thread until it is halted. Warns of parameters that are set
-    /// from outside, by arguments or files, and that no node has declared by now: their names may be misspelt.
+    /// by options, arguments or files, and that no node has declared by now: their names may be misspelt.
     ///
     /// # Errors
     /// Those of [`Executor::spin`].

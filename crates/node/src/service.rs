@@ -70,6 +70,7 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
+    /// Sends a response. One that cannot be sent is logged and counted.
     pub(crate) fn send<T: Serialize + Send + 'static>(&self, reply: Reply<T>, response: T) {
         if let Err(reason) = reply.send(response) {
             self.unsent.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +115,7 @@ impl<S: Service> Draft<S> {
         Ok(Self { options, requests, registration })
     }
 
-    /// Creates the entity with `create`, from options, source and responder.
+    /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of responses.
     pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,

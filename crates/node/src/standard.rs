@@ -56,7 +56,8 @@ impl Offers {
 }
 
 impl Node {
-    /// Starts the default services that `offers` has, on `executor`.
+    /// Starts the default services that `offers` has, on `executor`. If the middleware refuses a service of the parameters, they
+    /// are not served, and the log has a warning.
     pub(crate) fn offer(&self, offers: Offers, executor: &ExecutorHandle) -> Result<(), NodeError> {
         // The entities hold this node. It does not hold the entities, so they do not keep themselves alive.
         let node = self.without_standard();

@@ -29,7 +29,8 @@ pub struct Subscription {
     registration: Registration,
 }
 
-/// The parts of a subscription besides its entity: its matches, its events and its entry in the graph, which is dropped with it.
+/// What a subscription owns besides its entity: its matches, its events, its node, and its entry in the graph, which ends when this is
+/// dropped.
 struct Registration {
     matches: Box<dyn Matches>,
     events: EndEvents,
@@ -75,7 +76,7 @@ impl Subscription {
         self.registration.matches.count()
     }
 
-    /// Waits until the subscription is matched with a publisher.
+    /// Returns a future that resolves once the subscription is matched with a publisher.
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + 'static {
         self.registration.matches.wait()
     }
@@ -127,6 +128,8 @@ impl<M: Message> Draft<PhantomData<M>> {
 }
 
 impl<D: Decode> Draft<D> {
+    /// Prepares a subscription of messages of that type. With `with_origins`, they come with what a
+    /// [`MessageInfo`](crate::MessageInfo) needs.
     pub(crate) fn of_type(
         node: &Node,
         group: &dyn Group,

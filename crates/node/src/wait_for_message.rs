@@ -21,17 +21,17 @@ pub enum WaitForMessageError {
     /// No message came [in time](WaitForMessage::timeout).
     #[error("no message of topic `{topic}` came within {after:?}; check its publishers with `ros2 topic info -v`")]
     Timeout {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// The timeout.
+        /// Time for which the future waited.
         after: Duration,
     },
     /// The executor that was to take the message was dropped.
     #[error("executor `{executor}` was dropped, and nobody else would take a message of topic `{topic}`")]
     ExecutorDropped {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// The executor.
+        /// Name of the executor.
         executor: String,
     },
 }
@@ -109,8 +109,8 @@ impl<M: Message> WaitForMessage<M> {
         self
     }
 
-    /// Returns the number of publishers that it is matched with, as far as discovery knows at this moment. Zero once there is a
-    /// result.
+    /// Returns the number of publishers that the future's subscription is matched with, as far as discovery knows at this moment.
+    /// Zero once there is a result.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.subscription.as_ref().map_or(0, Subscription::publisher_count)

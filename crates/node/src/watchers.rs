@@ -39,7 +39,7 @@ impl<T> Watchers<T> {
         self.watchers.iter_mut().find(|watcher| watcher.number == number)
     }
 
-    /// Sets the notifier that is called on changes.
+    /// Sets the notifier that is called on changes for the watcher `number`. Does nothing if that was removed.
     pub(crate) fn attach(&mut self, number: u64, notifier: Notifier) {
         if let Some(watcher) = self.find(number) {
             watcher.notifier = Some(notifier);

@@ -47,7 +47,7 @@ pub struct Files {
 
 impl Files {
     /// Checks that the result files can be written. Without `report`, the report goes to `default_report`, and is left out if
-    /// that cannot be written.
+    /// that is `None` or cannot be written.
     ///
     /// # Errors
     /// If `json` or `report` cannot be written, or `json` is also the report's path.
@@ -116,7 +116,7 @@ fn check_writable(option: &'static str, path: &Path) -> Result<(), OutputError> 
     }
 }
 
-/// Refuses two options that name one file.
+/// Returns an error if both options have the same absolute path. Two links to one file are not noticed.
 fn check_distinct(json: &Path, report: &Path) -> Result<(), OutputError> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if absolute(json) == absolute(report) {
@@ -125,7 +125,7 @@ fn check_distinct(json: &Path, report: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Writes a whole result file.
+/// Writes a whole result file. `option` is the command line option that named the path, for the error.
 fn write(option: &'static str, path: &Path, content: &str) -> Result<(), OutputError> {
     fs::write(path, content).map_err(|reason| OutputError::Write { option, path: path.to_owned(), reason })
 }

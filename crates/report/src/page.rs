@@ -18,7 +18,8 @@ pub enum ReportError {
     Format(#[from] fmt::Error),
 }
 
-/// Returns a whole HTML page with `title`, around `body`, with the styles that all reports share.
+/// Returns a whole HTML page with `title`, around `body`, with the styles that all reports share. The title is escaped; the body
+/// is HTML already.
 pub fn frame(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -29,7 +30,8 @@ pub fn frame(title: &str, body: &str) -> String {
     )
 }
 
-/// Appends a list of terms with their descriptions to `page`. The machine and rospin's version come first, then `entries`.
+/// Appends a list of terms with their descriptions to `page`. The machine and rospin's version come first, then `entries`, which
+/// are pairs of a term and its description, as plain text.
 pub fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, String)]) -> fmt::Result {
     writeln!(page, "<dl>")?;
     let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
@@ -46,7 +48,7 @@ pub fn columns<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<(&'a str, S
     titles.into_iter().zip(std::iter::once(Side::Left).chain(std::iter::repeat(Side::Right))).collect()
 }
 
-/// Appends a table of plain text to `page`. Each header is aligned as its column.
+/// Appends a table of plain text to `page`. Each header is aligned as its column. Cells beyond the header are left out.
 pub fn table(page: &mut String, header: &[(&str, Side)], rows: &[Vec<String>]) -> fmt::Result {
     // The style sheet aligns the first column to the left, and others to the right unless they have the class `left`.
     let class = |side: &Side| if *side == Side::Left { " class=\"left\"" } else { "" };
@@ -68,7 +70,7 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Panics if the page refers to anything outside itself. For tests.
+/// Panics if the page refers to anything outside itself, or is cut off. For tests.
 #[cfg(any(test, feature = "testing"))]
 pub fn assert_self_contained(page: &str) {
     for reference in ["src=", "href=", "url(", "@import", "<script", "<link"] {

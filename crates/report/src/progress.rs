@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Steps of the bar for each run.
+/// Number of steps of the bar for each run.
 const STEPS: u64 = 1000;
 /// Time after which a [`LateProgress`] becomes visible.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,8 +19,11 @@ pub struct Progress {
     bar: ProgressBar,
     /// True if lines are printed in place of the bar.
     lines: bool,
+    /// Number of runs that have begun.
     begun: Cell<u64>,
+    /// Number of all runs.
     runs: usize,
+    /// Length of each run; zero if it is not known.
     duration: Duration,
 }
 
@@ -38,7 +41,7 @@ impl Progress {
         Self { bar, lines: !terminal && !quiet, begun: Cell::new(0), runs, duration }
     }
 
-    /// Begins the next run, called `executor`.
+    /// Begins the next run, and shows its name, such as that of an executor.
     pub fn begin(&self, executor: &str) {
         self.begun.set(self.begun.get() + 1);
         self.bar.set_message(executor.to_owned());
@@ -72,6 +75,7 @@ pub struct LateProgress {
     begun: Instant,
     /// Bar that exists from the beginning, so that it can estimate the time left; hidden for the first second.
     bar: Progress,
+    /// True if the bar is visible.
     is_shown: bool,
     /// Time since the beginning at which the next line is due.
     next_line: Duration,
@@ -106,6 +110,7 @@ impl LateProgress {
         self.bar.end();
     }
 
+    /// Returns true if a line must be printed now, `elapsed` after the beginning, and sets the time of the next line.
     fn line_is_due(&mut self, elapsed: Duration) -> bool {
         let due = elapsed >= self.next_line;
         if due {

@@ -1,4 +1,4 @@
-//! Plain tables on stdout.
+//! Tables as plain text, for stdout.
 
 use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 
@@ -16,7 +16,8 @@ pub enum Side {
     Right,
 }
 
-/// Returns a table as text: a header with a line below it, and the rows. The text ends in a line break.
+/// Returns a table as text: a header with a line below it, and the rows. Cells beyond the header are left out. The text ends in a
+/// line break.
 pub fn render(header: &[(&str, Side)], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').force_no_tty();

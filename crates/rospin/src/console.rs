@@ -42,7 +42,7 @@ impl Console {
         }
     }
 
-    /// Returns the line for a record that was made at this time since 1970.
+    /// Returns the line for a record that was made at this time since the beginning of 1970.
     fn line(&self, record: &Record<'_>, time: Duration) -> String {
         let mut line = String::new();
         let mut rest = self.format.as_str();

@@ -3,7 +3,7 @@
 use rospin_engine::{RecordError, Recorder};
 use rospin_trace::{Settings, SettingsError};
 
-/// Reasons for which a program is not recorded although `ROSPIN_TRACE` is set.
+/// Reasons for which a program is not recorded although its environment asks for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
@@ -15,11 +15,12 @@ pub enum RecordingError {
     Recorder(#[from] RecordError),
 }
 
-/// Starts the recorder [of the process](Recorder::of_process) as the environment asks for: `ROSPIN_TRACE` names the file. Does
-/// nothing if that is not set, or the recorder is on already. [`init`](crate::init) calls it.
+/// Starts the recorder [of the process](Recorder::of_process) as the environment asks for: `ROSPIN_TRACE` names the file of a
+/// recording, and `ROSPIN_SCENARIO_TEMPLATE` the system file that the program writes of itself when its context is dropped. Does
+/// nothing if neither is set, or if it was done already and the recorder is on. [`init`](crate::init) calls it.
 ///
 /// # Errors
-/// If a variable is invalid, or the recording thread cannot be started.
+/// If a variable is invalid, the folder of the system file is not there, or the recording thread cannot be started.
 pub fn record_from_env() -> Result<(), RecordingError> {
     let recorder = Recorder::of_process();
     if recorder.is_on() {

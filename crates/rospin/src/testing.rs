@@ -50,9 +50,9 @@ pub enum HarnessError {
     /// An executor could not spin, or a callback panicked in a group that halts then.
     #[error("executor `{executor}` could not go on")]
     Spin {
-        /// The executor.
+        /// Name of the executor.
         executor: String,
-        /// The reason.
+        /// Error that ended the executor's spin.
         #[source]
         source: Box<SpinError>,
     },
@@ -61,7 +61,7 @@ pub enum HarnessError {
         "at {at:?} since the beginning, {CALLBACKS_AT_ONCE_MAX} callbacks have run and more are ready; do they trigger each other?"
     )]
     NeverIdle {
-        /// Time since the beginning.
+        /// Time since the harness was created.
         at: Duration,
     },
     /// The future did not resolve, or the condition did not become true, within this time, the limit that the test set.
@@ -118,13 +118,13 @@ impl Harness {
         &self.ros
     }
 
-    /// Returns the test's own node, called `test`: it publishes, and calls services and actions.
+    /// Returns the test's own node, called `test`, with which the test publishes, and calls services and actions.
     #[must_use]
     pub const fn node(&self) -> &Node {
         &self.node
     }
 
-    /// Returns the time since the beginning.
+    /// Returns the time on the harness's clock since the harness was created.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         clock_now(self.ros.context()).saturating_since(self.begin)
@@ -144,7 +144,7 @@ impl Harness {
         self.others.push(executor);
     }
 
-    /// Records the messages of a topic from now on. Its quality of service is compatible with that of every publisher.
+    /// Records the messages of a topic from now on, from publishers of any quality of service.
     ///
     /// # Errors
     /// If the topic's or the type's name is invalid.

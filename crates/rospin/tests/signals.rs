@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM, sent to a program of its own: this test binary with `PROGRAM` in its environment.
+//! SIGINT and SIGTERM, sent to a program of its own: this test binary with `ROSPIN_TEST_PROGRAM` in its environment.
 
 #![expect(clippy::print_stdout, reason = "the started program tells this one what it does")]
 

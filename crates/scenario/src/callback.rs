@@ -28,7 +28,7 @@ pub struct Callback {
     /// Time from release to completion. For `None`, a periodic timer's deadline is its period, and others have no deadline.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// Number of deadlines that the callback may miss, of so many in a row. `None` tolerates no miss.
+    /// Misses of the deadline that are tolerated, among a number of consecutive activations. `None` tolerates no miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerates: Option<Tolerance>,
     /// Execution time, up to the first await if it has awaits.
@@ -196,7 +196,7 @@ impl Default for ExecutionTime {
 /// Bin of a histogram of execution times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bin {
-    /// The execution time.
+    /// Execution time of the executions in this bin.
     pub time: Duration,
     /// Number of measured executions that took this time.
     pub count: u32,

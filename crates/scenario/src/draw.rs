@@ -43,13 +43,13 @@ impl Stream {
         z ^ (z >> 31)
     }
 
-    /// Returns a number from 0 to `bound - 1`, or 0 if `bound` is 0.
+    /// Returns a number from 0 to `bound - 1`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The upper half of the product: no division, and no measurable bias.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Returns a duration from `min` to `max`, ends included.
+    /// Returns a duration from `min` to `max`, ends included; `min` if `max` is shorter.
     pub fn between(&mut self, min: Duration, max: Duration) -> Duration {
         let span_ns = nanos(max.saturating_sub(min));
         min + Duration::from_nanos(self.below(span_ns.saturating_add(1)))
@@ -71,6 +71,7 @@ fn nanos(duration: Duration) -> u64 {
 pub struct ExecutionTimes {
     model: ExecutionTime,
     stream: Stream,
+    /// Number of execution times that were drawn.
     drawn: usize,
     /// Sum of the counts of a histogram.
     total: u64,
@@ -113,11 +114,15 @@ impl ExecutionTimes {
 pub struct Arrivals {
     pattern: Pattern,
     stream: Stream,
+    /// Number of arrivals so far; a burst counts as one.
     number: u64,
-    /// The rest of the current burst: the next message, and the number of messages left.
+    /// Rest of the current burst: the time of its next message, and the number of messages left.
     burst: Option<(Duration, u32)>,
+    /// Number of messages of each burst.
     count: u32,
+    /// Time between two messages of a burst.
     spacing: Duration,
+    /// Latest arrival; of a burst, that of its first message.
     last: Duration,
     /// For releases with limits: the latest arrivals, the last one at the end.
     recent: VecDeque<Duration>,
@@ -136,7 +141,7 @@ impl Arrivals {
         Self { pattern, stream, number: 0, burst: None, count, spacing, last: Duration::ZERO, recent: VecDeque::new() }
     }
 
-    /// Returns the next arrival; of a burst, that of its first message.
+    /// Returns the next arrival; of a burst, that of its first message. `None` after the last listed or measured time.
     fn next_single(&mut self) -> Option<Duration> {
         let number = self.number;
         self.number += 1;

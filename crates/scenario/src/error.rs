@@ -7,7 +7,7 @@ use crate::printable::printable;
 #[error("{}: {message}", .path.describe())]
 #[non_exhaustive]
 pub struct CheckError {
-    /// The place: a section, the number of its table, and a key.
+    /// Place: a section, the number of its table, and a key.
     pub(crate) path: Path,
     /// Description of the problem and its fix.
     pub message: String,
@@ -39,10 +39,12 @@ pub(crate) struct Path {
     pub(crate) section: &'static str,
     /// The number of the section's table, from 0; `None` for a key at the top.
     pub(crate) table: Option<usize>,
+    /// Key of the table that the error is about; `None` if it is about the whole table.
     pub(crate) key: Option<&'static str>,
 }
 
 impl Path {
+    /// Returns the place in words, for errors without a text.
     pub(crate) fn describe(&self) -> String {
         match (self.table, self.key) {
             (Some(table), Some(key)) => format!("`{key}` of {} {table}", self.section),
@@ -67,6 +69,7 @@ pub struct ScenarioError {
     pub message: String,
 }
 
+/// Returns the key as a part of the error's sentence.
 fn in_key(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!(", `{key}`") }
 }

@@ -90,7 +90,7 @@ impl TomlFile {
     /// Deserializes the text.
     ///
     /// # Errors
-    /// If the text is not TOML, or no `T`. The error has the place.
+    /// If the text is not TOML, or does not describe a `T`. The error has the place.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FileError> {
         toml::from_str(&self.text).map_err(|error| self.wrong(parse::syntax(&self.text, &error)))
     }

@@ -44,6 +44,7 @@ impl Serialize for Text {
     }
 }
 
+/// A duration as text, for `#[serde(with = ...)]`.
 pub(crate) mod duration {
     use super::*;
 
@@ -56,6 +57,7 @@ pub(crate) mod duration {
     }
 }
 
+/// A duration that may be missing, for `#[serde(with = ...)]`.
 pub(crate) mod optional_duration {
     use super::*;
 
@@ -92,7 +94,8 @@ impl<'de> Deserialize<'de> for Jump {
 
 // ---- names for values ----
 
-/// Defines a module for `#[serde(with = ...)]` that gives each value of a type a name.
+/// Defines a module for `#[serde(with = ...)]` that gives each value of a type a name. The parameters are the module, the type,
+/// the kind of thing for errors, and the names with their values.
 macro_rules! named {
     ($module:ident, $type:ty, $what:literal, $($name:literal => $value:path),+ $(,)?) => {
         pub(crate) mod $module {
@@ -137,6 +140,7 @@ named!(entity_kind, EntityKind, "kind of callback",
     "waitable" => EntityKind::Waitable,
 );
 
+/// An overrun policy, for `#[serde(with = ...)]`.
 pub(crate) mod overrun {
     use super::*;
 
@@ -247,8 +251,10 @@ pub(crate) struct ReleaseText {
 /// Combinations of keys that do not form a release.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
+    /// The key that says when messages arrive is missing, or there are several such keys.
     #[error("a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when its messages arrive")]
     OnePattern,
+    /// The first key is given, which a release with the second one does not have.
     #[error("`{0}` does not go with `{1}`; leave it out")]
     Stray(&'static str, &'static str),
 }
@@ -258,6 +264,7 @@ impl TryFrom<ReleaseText> for Release {
 
     fn try_from(text: ReleaseText) -> Result<Self, ReleaseError> {
         let ReleaseText { to, at, period, gap, at_most, measured, offset, jitter, burst } = text;
+        // For each pattern: true if it is given, its key, and which of `offset`, `jitter` and `burst` it does not have.
         let kinds = [
             (at.is_some(), "at", [true, true, false]),
             (period.is_some(), "period", [false; 3]),

@@ -13,7 +13,7 @@ use crate::text;
 #[serde(try_from = "text::ReleaseText", into = "text::ReleaseText")]
 #[non_exhaustive]
 pub struct Release {
-    /// Receivers: topics, or callbacks other than timers. Each gets a message, in this order.
+    /// Receivers: topics, or callbacks other than timers and joins. Each gets a message, in this order.
     pub to: Vec<String>,
     /// Pattern of arrivals.
     pub pattern: Pattern,
@@ -93,7 +93,7 @@ pub struct Limit {
 #[serde(deny_unknown_fields, expecting = "a link")]
 #[non_exhaustive]
 pub struct Link {
-    /// Receivers whose messages are delayed: topics, or callbacks other than timers.
+    /// Receivers whose messages are delayed: topics, or callbacks other than timers and joins.
     pub to: Vec<String>,
     /// Delay of each message: constant, bounded, listed or as measured.
     pub delay: ExecutionTime,
@@ -128,7 +128,7 @@ pub struct Burst {
 pub enum Fault {
     /// Some activations of a callback run longer.
     Overrun {
-        /// The callback.
+        /// Name of the callback.
         callback: String,
         /// Share of the callback's activations, from 0 to 1.
         probability: f64,
@@ -138,9 +138,9 @@ pub enum Fault {
     },
     /// A message is queued, but the executor is not notified.
     LostNotification {
-        /// The receiving callback.
+        /// Name of the receiving callback.
         callback: String,
-        /// Share of the callback's messages, from 0 to 1.
+        /// Probability, from 0 to 1, that the notification of a message is lost.
         probability: f64,
     },
     /// The executor is notified without a message.

@@ -39,7 +39,7 @@ impl Agenda {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Returns the next event that is due at `now`.
+    /// Takes the next event that is due at `now`, out of the agenda; `None` if there is none.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Happening> {
         if self.next_at()? > now {
             return None;

@@ -34,7 +34,7 @@ impl Clocks {
         set.base + now.saturating_since(set.at)
     }
 
-    /// Sets the clock. The steady clock cannot be set.
+    /// Sets the clock that much forward or back. Does nothing to the steady clock, which cannot be set.
     pub(crate) fn jump(&mut self, clock: ClockKind, by: Jump, now: Instant) {
         let reading = self.read(clock, now);
         let base = match by {

@@ -16,6 +16,7 @@ struct Runnable {
     order: u64,
     /// Cores that the thread may use, a bit per core.
     affinity: u64,
+    /// Core that the thread has; `None` while it waits for one.
     core: Option<usize>,
 }
 
@@ -26,12 +27,14 @@ pub(crate) enum Change {
     Displaced(usize, usize),
 }
 
+/// Cores, and the threads that are runnable.
 #[derive(Debug)]
 pub(crate) struct Cpu {
     cores: usize,
     /// The runnable threads, the most urgent first.
     runnable: Vec<Runnable>,
     order: u64,
+    /// True if the cores must be distributed anew.
     changed: bool,
 }
 
@@ -60,7 +63,7 @@ impl Cpu {
         self.changed = true;
     }
 
-    /// Removes a thread that waits, and returns the core that it had.
+    /// Removes a thread that waits, and returns the core that it had; `None` if it had none, or was not runnable.
     pub(crate) fn remove(&mut self, thread: usize) -> Option<usize> {
         let at = self.runnable.iter().position(|runnable| runnable.thread == thread)?;
         self.changed = true;
@@ -104,8 +107,9 @@ impl Cpu {
         }
     }
 
-    /// Gives the thread at `place` of `runnable` a core, if there is one: the one that it had, else an idle one, else any, else
-    /// one whose owner can move. `owners` has the place of each core's thread.
+    /// Gives the thread at `place` of `runnable` a core, if there is one: the one that it `had`, else one that was idle, else one
+    /// that no thread has now, else one whose owner can move. `occupied` has a bit for each core that was not idle, and `owners`
+    /// the place of the thread that has each core now.
     fn find_core(&self, place: usize, had: Option<usize>, occupied: u64, owners: &mut [Option<usize>]) {
         let affinity = self.runnable[place].affinity;
         let free = |core: &usize| affinity & 1 << core != 0 && owners[*core].is_none();

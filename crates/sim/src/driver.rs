@@ -38,24 +38,28 @@ pub(crate) struct Driver<'a> {
     arrivals: Vec<(Arrivals, Vec<Address>)>,
     /// Delayed messages, by the number that they were sent with.
     pub(crate) in_transit: BTreeMap<u64, (Address, Vec<Origin>)>,
+    /// Number of messages that were delayed, which is the number of the next one.
     pub(crate) sent: u64,
     pub(crate) clocks: Clocks,
     observers: Vec<&'a mut dyn Observer>,
+    /// True if the outcome keeps all events.
     traces: bool,
     fetched: Vec<TraceEvent>,
     trace: Vec<Event>,
     pub(crate) runs: Vec<Run>,
     polling_points: Vec<PollingPoint>,
-    /// The tally of each callback.
+    /// Counters of each callback.
     pub(crate) tallies: Vec<Tally>,
-    /// The completed instances of each chain.
+    /// Completed instances of each chain, with the release of the first callback and the latency.
     pub(crate) instances: Vec<Vec<(Instant, std::time::Duration)>>,
 }
 
 /// Counters of a callback.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
+    /// Number of activations that found no message.
     pub(crate) empty: u64,
+    /// Number of messages that newer ones displaced.
     pub(crate) dropped: u64,
 }
 
@@ -128,6 +132,7 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Puts the next message of a release into the agenda, unless it comes at or after the end.
     fn plan_message(&mut self, release: usize) {
         if let Some(at) = self.arrivals[release].0.next().map(|at| Instant::ZERO + at)
             && at < self.end
@@ -160,6 +165,7 @@ impl<'a> Driver<'a> {
         (self.now.as_nanos() as f64 / self.end.as_nanos() as f64).min(1.0)
     }
 
+    /// Returns true as long as an executor spins, or will start to.
     fn is_going_on(&self) -> bool {
         let planned = |executor: &Executor| executor.spin == Spin::NotYet;
         self.executors.iter().any(|executor| matches!(executor.spin, Spin::On | Spin::Halted))
@@ -186,6 +192,7 @@ impl<'a> Driver<'a> {
         Err(SimulationError::Livelock { at: self.now })
     }
 
+    /// Carries out an event of the agenda.
     fn happens(&mut self, happening: Happening) {
         match happening {
             Happening::SpinStart(executor) => {
@@ -211,6 +218,8 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Sets a clock, as the fault with this number says. Schedulers are told only if ROS time jumps back. All parked threads wake,
+    /// and see the new due times.
     fn jump(&mut self, fault: usize) {
         let Fault::ClockJump { clock, by, .. } = self.scenario.faults[fault] else {
             return;
@@ -224,6 +233,7 @@ impl<'a> Driver<'a> {
         (0..self.executors.len()).for_each(|executor| self.wake_all(executor));
     }
 
+    /// Notifies the executor of the callback that the fault with this number names, and plans the next time.
     fn notify_for_nothing(&mut self, fault: usize) {
         let Fault::SpuriousNotification { callback, period } = &self.scenario.faults[fault] else {
             return;
@@ -260,7 +270,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Returns the next instant at which a run ends, an event is due, or a timer of a parked thread is due.
+    /// Returns the next instant at which a run ends, an event is due, or a timer of a parked thread is due; `None` if nothing
+    /// will happen any more.
     fn next_instant(&self) -> Option<Instant> {
         let of = |thread: &Thread| match &thread.phase {
             Phase::Running(_, Progress::EndsAt(at)) | Phase::Parked(at) => Some(*at).filter(|at| *at != Instant::MAX),
@@ -273,6 +284,7 @@ impl<'a> Driver<'a> {
 
     // ---- recording ----
 
+    /// Records an event at the present instant.
     pub(crate) fn emit(&mut self, executor: usize, what: What) {
         let event = Event { at: self.now, executor, what };
         record(&mut self.observers, self.traces.then_some(&mut self.trace), &event);
@@ -311,6 +323,7 @@ impl<'a> Driver<'a> {
         self.fetched = fetched;
     }
 
+    /// Returns the results, with the work that had not run by the end.
     fn finish(self) -> Outcome {
         let over = self.end;
         let left: Vec<_> = (0..self.callbacks.len()).map(|callback| self.unfinished(callback, over)).collect();
@@ -364,6 +377,7 @@ impl<'a> Driver<'a> {
     }
 }
 
+/// Shows an event to the observers, and adds it to the trace if there is one.
 fn record(observers: &mut [&mut dyn Observer], trace: Option<&mut Vec<Event>>, event: &Event) {
     observers.iter_mut().for_each(|observer| observer.observe(event));
     if let Some(trace) = trace {

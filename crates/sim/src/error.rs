@@ -11,7 +11,7 @@ pub enum SimulationError {
     /// The scenario is invalid.
     #[error("the scenario cannot be run: {0}")]
     Scenario(#[from] CheckError),
-    /// No executor has that name.
+    /// No executor has that name, for which a policy was given.
     #[error("the scenario has no executor `{0}` to give a policy to")]
     UnknownExecutor(String),
     /// No policy has that name.
@@ -23,7 +23,7 @@ pub enum SimulationError {
     /// Callbacks that take no time activate each other in an endless loop.
     #[error("time stands still at {at:?}: callbacks that take no time release each other; give one of them a time")]
     Livelock {
-        /// The time.
+        /// Virtual time at which the simulation is stuck.
         at: Instant,
     },
 }

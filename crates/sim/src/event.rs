@@ -63,7 +63,7 @@ pub enum What {
     Settled,
 }
 
-/// An observer of a simulation.
+/// Observer of a simulation, which [`Simulation::observe`](crate::Simulation::observe) adds. Closures of `&Event` are observers.
 pub trait Observer {
     /// Handles an event. Events come in order.
     fn observe(&mut self, event: &Event);

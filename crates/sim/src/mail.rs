@@ -176,7 +176,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the due time of the executor's next timer, on the steady clock as the clocks are set now.
+    /// Returns the due time of the executor's next timer, on the steady clock as the clocks are set now; `None` if no timer is
+    /// armed.
     pub(crate) fn next_due(&self, executor: usize) -> Option<Instant> {
         let scheduler = &self.executors[executor].scheduler;
         let of = |clock| {

@@ -123,13 +123,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the activations of the callback called `name`.
+    /// Returns the activations of the callback called `name` that ended; nothing if the scenario has no such callback.
     pub fn runs_of<'a>(&'a self, scenario: &Scenario, name: &str) -> impl Iterator<Item = &'a Run> {
         let callback = scenario.callbacks.iter().position(|callback| callback.name == name);
         self.runs.iter().filter(move |run| Some(run.callback) == callback)
     }
 
-    /// Returns the events as text.
+    /// Returns the events as text, one per line; empty unless [`Simulation::trace`](crate::Simulation::trace) asked for them.
     #[must_use]
     pub fn trace_text(&self, scenario: &Scenario) -> String {
         render(scenario, &self.trace)

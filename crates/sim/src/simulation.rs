@@ -85,7 +85,8 @@ impl<'a> Simulation<'a> {
     /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// If virtual time does not advance any more, because callbacks that take no time activate each other.
+    /// If a scheduler refuses a callback, or if virtual time does not advance any more because callbacks that take no time
+    /// activate each other.
     pub fn run(self) -> Result<Outcome, SimulationError> {
         Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run(self.progress)
     }

@@ -17,13 +17,13 @@ use std::time::Duration;
 pub struct Statistics {
     /// Number of durations.
     pub count: usize,
-    /// The minimum.
+    /// Shortest duration; zero if there are none.
     pub min: Duration,
-    /// The mean.
+    /// Mean of the durations, rounded down to whole nanoseconds.
     pub mean: Duration,
     /// Smallest value that 99 % of the durations do not exceed.
     pub p99: Duration,
-    /// The maximum.
+    /// Longest duration; zero if there are none.
     pub max: Duration,
 }
 

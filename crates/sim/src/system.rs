@@ -172,7 +172,7 @@ pub(crate) struct Route {
     pub(crate) last: Instant,
 }
 
-/// Returns the receivers of a message to this name.
+/// Returns the receivers of a message to `name`, which is a topic or a callback.
 pub(crate) fn addresses<'a>(scenario: &'a Scenario, name: &'a str) -> impl Iterator<Item = Address> {
     scenario.receivers(name).map(move |(callback, plan)| {
         let input = plan.joins.iter().position(|topic| topic == name).unwrap_or(0);
@@ -260,7 +260,7 @@ pub(crate) fn threads(executors: &[Executor]) -> Vec<Thread> {
     executors.iter().enumerate().flat_map(of).collect()
 }
 
-/// Registers the callbacks in their order with the schedulers of their executors.
+/// Registers the callbacks in their order with the schedulers of their executors. The error is a refusal of a scheduler.
 pub(crate) fn callbacks(
     scenario: &Scenario,
     executors: &mut [Executor],

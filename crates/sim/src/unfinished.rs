@@ -7,9 +7,9 @@ use crate::driver::Driver;
 /// Unfinished work of a callback when its executor stopped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unfinished {
-    /// Waiting times, the longest first.
+    /// Waiting times of the activations that did not run, the longest first.
     pub(crate) waited: Vec<std::time::Duration>,
-    /// Due times of a timer that passed and will not be caught up on.
+    /// Number of a timer's due times that passed and will not be caught up on.
     pub(crate) lost: u64,
 }
 
@@ -54,8 +54,8 @@ impl Driver<'_> {
         Unfinished { waited: std::iter::once(first).chain(later).collect(), lost: passed - made_up }
     }
 
-    /// Returns the ages of a chain's unfinished instances: messages that nobody took, and activations of its first
-    /// callback that did not run.
+    /// Returns the ages of a chain's unfinished instances: messages in queues that nobody took, and activations of its first
+    /// callback that did not run. Messages that are delayed, or that wait in a join for others, do not count.
     pub(crate) fn unfinished_instances(&self, chain: usize, end: Instant) -> Vec<std::time::Duration> {
         let names = &self.scenario.chains[chain].callbacks;
         let place = |name: &String| self.scenario.callbacks.iter().position(|callback| callback.name == *name);

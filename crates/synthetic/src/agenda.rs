@@ -20,6 +20,7 @@ pub(super) enum Outlet {
 }
 
 impl Outlet {
+    /// Sends a message that is published at `now`.
     pub(super) fn send(&self, now: Instant) {
         match self {
             Self::Topic(publisher) => {
@@ -53,6 +54,7 @@ impl Mailbox {
         Self { depth, content: Mutex::default() }
     }
 
+    /// Puts in a message that is published at `now`, and notifies the entity.
     fn put(&self, now: Instant) {
         let mut content = lock(&self.content);
         if content.queue.len() == self.depth {
@@ -109,7 +111,7 @@ pub(super) struct Agenda {
     end_ns: u64,
 }
 
-/// Entry that is due. It is handled without the agenda's lock.
+/// Entry that is due, taken out of the agenda. It is handled without the agenda's lock.
 pub(super) enum Due {
     Message(Arc<[Outlet]>),
     Wake(Waker),
@@ -126,10 +128,12 @@ impl Agenda {
         self.plan(self.releases.len() - 1, 0);
     }
 
+    /// Enters the end of a callback's wait.
     pub(super) fn enter_wake(&mut self, at_ns: u64, waker: Waker) {
         self.enter(at_ns, Entry::Wake(waker));
     }
 
+    /// Returns the time of the first entry; `None` if the agenda is empty.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.entries.first_key_value().map(|((at_ns, _), _)| *at_ns)
     }

@@ -102,6 +102,7 @@ pub(super) fn build(
     Ok(System { executors, world, records, runs, _entities: entities })
 }
 
+/// Refuses joins, locks, links, and faults other than overruns, which the engine does not have.
 fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), SyntheticError> {
     let refused = scenario.faults.iter().find_map(|fault| match fault {
         Fault::Overrun { .. } => None,
@@ -121,6 +122,7 @@ fn refused(error: impl Display) -> SyntheticError {
     SyntheticError::Refused(error.to_string())
 }
 
+/// Creates the executors, each with the record of its scheduler's decisions.
 fn executors(scenario: &Scenario, context: &Context) -> Result<(Vec<Executor>, Vec<Record>), SyntheticError> {
     let mut made = (Vec::new(), Vec::new());
     for plan in &scenario.executors {
@@ -177,7 +179,8 @@ struct Builder<'a> {
     runs: Arc<Mutex<Vec<RealRun>>>,
 }
 
-/// Sets the options that all kinds of entities have in common.
+/// Sets the options that all kinds of entities have in common: from the callback `$plan` on `$options`, which are those of its
+/// kind.
 macro_rules! with_common {
     ($options:expr, $plan:expr) => {{
         let mut options = $options.name(&$plan.name);
@@ -194,7 +197,9 @@ macro_rules! with_common {
     }};
 }
 
-/// Creates an entity by one of the four methods that fit its group and its callback.
+/// Creates an entity by one of the four methods that fit its group and its callback. `$work` is run with the release time of
+/// each `$item`; `$create` and `$create_async` are the methods for synchronous and asynchronous callbacks, which take the
+/// arguments at the end before the callback.
 macro_rules! create {
     ($group:expr, $is_async:expr, $work:expr, $item:ty, $create:ident, $create_async:ident, $($argument:expr),+) => {{
         let work = Arc::new($work);
@@ -234,6 +239,7 @@ impl Builder<'_> {
         Some((&plan.name, executor, group))
     }
 
+    /// Creates the entity of the callback with this number. It lives as long as the handle that is returned.
     fn entity(&self, number: usize, plan: &Callback, group: &Group) -> Result<Box<dyn Any>, SyntheticError> {
         let mut outlets = Vec::new();
         for address in &plan.publishes {
@@ -259,6 +265,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns the options of a timer, whose first due time counts from the scenario's zero.
     fn timer(&self, plan: &Callback) -> TimerOptions {
         let options = match plan.period {
             Some(period) => TimerOptions::periodic(self.world.scaled(period)),

@@ -35,7 +35,7 @@ pub(crate) struct Decision {
 /// Runs a scenario on one core to its end. Returns the picks by executor, in the order of each executor, and the other results.
 ///
 /// Executors have one thread each, and OS priorities that differ: a more urgent one is spun in the middle of the callback
-/// that it preempts. At equal priorities it would matter who was notified first, down to notifications for nothing.
+/// that it preempts. At equal priorities it would matter who was notified first, even if the notification was spurious.
 ///
 /// # Errors
 /// If the scenario has other executors, or asks for what the engine cannot do.

@@ -70,7 +70,7 @@ fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     Behaviour { decisions, polling_points: points.collect() }
 }
 
-/// Returns a text about the first difference, or `None` if both sides are equal.
+/// Returns a text about the first difference; `None` if engine and simulator behave the same.
 fn difference(scenario: &Scenario) -> Option<String> {
     let (engine, simulator) = (on_the_engine(scenario), in_the_simulator(scenario));
     if engine == simulator {
@@ -101,8 +101,8 @@ impl Generator {
         low + self.0.below(high - low + 1)
     }
 
-    /// Returns a random number of steps. Half of the numbers are multiples on a coarse grid, because events at the same instant
-    /// are the interesting ones.
+    /// Returns a random duration from `low` to `high` times [`STEP`]. Half of the durations are multiples of ten steps, because
+    /// events at the same instant are the interesting ones.
     fn steps(&mut self, low: u64, high: u64) -> Duration {
         let steps = self.between(low, high);
         let steps = if self.chance(50) { steps.next_multiple_of(10).min(high.max(10)) } else { steps };

@@ -18,6 +18,7 @@ pub(super) struct Work {
     callback: usize,
     world: Arc<World>,
     draws: Mutex<Draws>,
+    /// Number of awaits.
     awaits: usize,
     os_priority: u8,
     outlets: Vec<Outlet>,
@@ -29,6 +30,7 @@ struct Draws {
     execution: ExecutionTimes,
     /// Waits of the callback, each with the execution time after it.
     awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
+    /// Fault by which executions take longer: its probability, the additional time, and its random numbers.
     overrun: Option<(f64, Duration, Stream)>,
 }
 
@@ -46,6 +48,7 @@ impl Draws {
         Self { execution: draws(&plan.execution, ""), awaits: awaits.collect(), overrun }
     }
 
+    /// Returns the execution time of the next activation's first segment.
     fn execution(&mut self) -> Duration {
         let mut run = self.execution.draw();
         if let Some((probability, extra, stream)) = &mut self.overrun
@@ -93,11 +96,13 @@ impl Work {
         self.end(release, start_ns);
     }
 
+    /// Spends the time of the first segment.
     fn first_segment(&self) {
         let time = lock(&self.draws).execution();
         self.world.spend(time, self.os_priority);
     }
 
+    /// Waits for the time `wait` of the scenario, in which the thread is free.
     async fn wait(&self, wait: Duration) {
         let mut until_ns = None;
         poll_fn(|cx| match until_ns {
@@ -113,6 +118,7 @@ impl Work {
         .await;
     }
 
+    /// Publishes the callback's messages, and records the run.
     fn end(&self, release: Instant, start_ns: u64) {
         let now = self.world.now();
         self.outlets.iter().for_each(|outlet| outlet.send(now));

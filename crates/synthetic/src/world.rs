@@ -24,11 +24,11 @@ pub(super) enum Pace {
 /// 1 ns.
 pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
-/// The executors other than the one whose callback runs, under a manual clock.
+/// All executors under a manual clock, as a callback that spends time sees them: those that are more urgent interrupt it.
 pub(super) trait Others: Send + Sync {
     /// Runs everything that is ready in executors that are more urgent than `os_priority`. That takes time on the clock.
     fn preempt(&self, os_priority: u8);
-    /// Returns the next time after now at which one of the executors may have something to do.
+    /// Returns the next time after now at which one of the executors may have something to do; `None` if nothing is left.
     fn next_ns(&self) -> Option<u64>;
 }
 
@@ -41,8 +41,9 @@ pub(super) struct World {
     agenda: Mutex<Agenda>,
     /// Signal that the agenda has a new first entry, or that the run is over.
     changed: Condvar,
+    /// True once the run is over.
     closed: Mutex<bool>,
-    /// The other executors, while a manual clock is driven.
+    /// The executors that may interrupt a running callback; `None` unless a manual clock is driven.
     others: Mutex<Option<Arc<dyn Others>>>,
 }
 
@@ -64,6 +65,7 @@ impl World {
         self.clock.now()
     }
 
+    /// Returns the present time of the scenario.
     pub(super) fn now_ns(&self) -> u64 {
         self.scenario_ns(self.now())
     }
@@ -103,7 +105,7 @@ impl World {
     }
 
     /// Handles the end of a callback's segment. Call it after the callback published. In manual time, events of this very
-    /// instant happen before the activation is completed.
+    /// instant happen before the activation is completed. In real time, this does nothing.
     pub(super) fn segment_ends(&self) {
         if let Pace::Manual(_) = self.pace {
             self.fire_due(self.now_ns());
@@ -120,6 +122,7 @@ impl World {
 
     // ---- for drivers ----
 
+    /// Gives access to the agenda, under its lock.
     pub(super) fn enter<R>(&self, enter: impl FnOnce(&mut Agenda) -> R) -> R {
         enter(&mut lock(&self.agenda))
     }
@@ -137,7 +140,8 @@ impl World {
         }
     }
 
-    /// Sets the other executors under a manual clock.
+    /// Sets the executors that may interrupt a running callback under a manual clock. `None` releases them at the end of a run, since
+    /// they refer to this world.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
     pub(super) fn set_others(&self, others: Option<Arc<dyn Others>>) {
         *lock(&self.others) = others;
@@ -181,15 +185,18 @@ impl World {
         }
     }
 
+    /// Ends [`publish_until_closed`](Self::publish_until_closed).
     pub(super) fn close(&self) {
         *lock(&self.closed) = true;
         self.changed.notify_all();
     }
 
+    /// Sleeps until that time of the scenario.
     pub(super) fn sleep_until(&self, at_ns: u64) {
         self.sleep_at_most(at_ns, Duration::MAX);
     }
 
+    /// Sleeps until that time of the scenario, but not for longer than `at_most` of real time.
     pub(super) fn sleep_at_most(&self, at_ns: u64, at_most: Duration) {
         thread::sleep(self.left_until(at_ns).min(at_most));
     }

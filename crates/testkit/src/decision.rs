@@ -17,18 +17,18 @@ pub struct Decision {
     pub priority: u32,
     /// The time at which this segment became eligible.
     pub release: Instant,
-    /// Absolute deadline.
+    /// Absolute deadline; [`Instant::MAX`] if there is none.
     pub deadline: Instant,
     /// The order of the entity's registration.
     pub registration: u64,
-    /// Number of the activation.
+    /// Number of the activation, among those of all entities.
     pub sequence: u64,
-    /// Number of the segment.
+    /// Number of the segment within its activation, from 0.
     pub segment: u32,
 }
 
 impl Decision {
-    /// Returns what identifies the activation, whatever its segment.
+    /// Returns what identifies the activation, whatever its segment: its entity and its sequence number.
     #[must_use]
     pub const fn identity(&self) -> (usize, u64) {
         (self.entity, self.sequence)

@@ -68,7 +68,7 @@ fn runs(thread: ThreadIndex, activation: &Activation, scheduler: &Scheduler) -> 
     format!("t{}  runs   {} (released {})", thread.0, name(activation, scheduler), released.trim_start())
 }
 
-/// Formats the line of an activation that leaves its thread.
+/// Removes an activation from the `running` ones, and formats the line of it: its thread, the word `what`, and its name.
 fn left(
     running: &mut Vec<(ThreadIndex, Activation)>,
     activation: &Activation,

@@ -35,17 +35,17 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// Returns an index into a list of length `len`.
+    /// Returns an index into a list of length `len`, which is not empty.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// Returns true in `percent` of the cases.
+    /// Returns true in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Returns one of `choices`.
+    /// Returns one of `choices`, which are not empty.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }

@@ -54,7 +54,7 @@ pub enum Op {
     RemoveEntity(usize),
     /// An entity, not a timer, is released.
     Release {
-        /// The entity.
+        /// Place of the entity.
         entity: usize,
         /// Age of the release, in ms.
         ago_ms: u64,
@@ -65,10 +65,10 @@ pub enum Op {
     Next(usize),
     /// One of the running activations completes.
     Complete(usize),
-    /// One of the running activations completes, its entity (not a timer) is released again, and its thread asks for
+    /// One of the running activations completes, its entity (unless it is a timer) may be released again, and its thread asks for
     /// work.
     GoOn {
-        /// The activation.
+        /// Place of the activation among those that run.
         running: usize,
         /// Age of the new release, in ms.
         ago_ms: u64,
@@ -79,20 +79,20 @@ pub enum Op {
     Resume(usize),
     /// A wake-up of an entity and a sequence number that need not be suspended: a late or a wrong one.
     Wake {
-        /// The entity.
+        /// Place of the entity.
         entity: usize,
-        /// The sequence number.
+        /// Sequence number of the activation.
         sequence: u64,
     },
     /// An entity is stopped, if it is a timer.
     Cancel(usize),
     /// An entity is restarted, if it is a timer.
     Restart {
-        /// The entity.
+        /// Place of the entity.
         entity: usize,
         /// First due time, counted from 2 ms ago, so that it may be in the past.
         due_ms: u64,
-        /// New period, or `None` to keep the old one.
+        /// New period; `None` and 0 keep the old one.
         period_ms: Option<u64>,
     },
 }

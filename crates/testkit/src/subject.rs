@@ -9,19 +9,19 @@ use crate::scenario::EntityPlan;
 pub trait Subject {
     /// Adds a group. Its number is the number of groups added before.
     fn add_group(&mut self, kind: GroupKind);
-    /// Removes a group. Returns true if it existed.
+    /// Removes a group. Returns true if it was there.
     fn remove_group(&mut self, group: usize) -> bool;
     /// Adds an entity. Returns true if it was accepted. Its number is the number of entities accepted before.
     fn add_entity(&mut self, now: Instant, plan: &EntityPlan) -> bool;
-    /// Removes an entity. Returns true if it existed.
+    /// Removes an entity. Returns true if it was there.
     fn remove_entity(&mut self, entity: usize) -> bool;
-    /// Releases an entity, at `release`.
+    /// Releases an entity, at `release`. Returns if that made a new activation, as the scheduler does.
     fn release(&mut self, release: Instant, entity: usize) -> Release;
     /// Returns the activation that `thread` runs now; `None` if there is nothing for it.
     fn next(&mut self, now: Instant, thread: u16) -> Option<Decision>;
     /// Completes a dispatched activation.
     fn complete(&mut self, now: Instant, decision: &Decision);
-    /// Completes a dispatched activation, releases its entity again at `release`, and returns the activation that
+    /// Completes a dispatched activation, releases its entity again at `release` if it is given, and returns the activation that
     /// `thread` runs now.
     fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Instant) -> Option<Decision> {
         self.release(release, decision.entity);
@@ -32,9 +32,9 @@ pub trait Subject {
     fn suspend(&mut self, now: Instant, decision: &Decision);
     /// Resumes a suspended activation. Returns true if it was suspended.
     fn resume(&mut self, now: Instant, entity: usize, sequence: u64) -> bool;
-    /// Stops a timer. Returns true if the entity is a timer.
+    /// Stops a timer. Returns true if the entity is a timer that was not removed.
     fn cancel_timer(&mut self, entity: usize) -> bool;
-    /// Restarts a timer. `None` keeps its period. Returns true if the entity is a timer.
+    /// Restarts a timer. `None` and 0 keep its period. Returns true if the entity is a timer that was not removed.
     fn restart_timer(&mut self, entity: usize, due: Instant, period_ms: Option<u64>) -> bool;
     /// Returns the earliest due time of all timers; `None` if no timer has one.
     fn next_due(&self) -> Option<Instant>;

@@ -73,10 +73,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Plays one scenario against the reference and against `policy` in the real scheduler. A panic counts as a mismatch at step 0.
+/// Plays one scenario against the reference with the policy `like`, and against the real scheduler with `policy`.
 ///
 /// # Errors
-/// The first operation after which they differ, or with which the real scheduler breaks a rule or panics.
+/// The first operation after which they differ, or with which the real scheduler breaks a rule. A panic is reported as step 0.
 pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
     silence_expected_panics();
     QUIET.set(true);

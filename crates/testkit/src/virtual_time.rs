@@ -23,7 +23,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Returns the behaviour of a callback that takes that many milliseconds.
+    /// Returns the behaviour of a callback that takes `ms` milliseconds, and neither awaits nor publishes.
     #[must_use]
     pub fn runs_ms(ms: u64) -> Self {
         Self { run: Duration::from_millis(ms), ..Self::default() }
@@ -61,7 +61,8 @@ pub struct VirtualTime {
 }
 
 impl VirtualTime {
-    /// Returns that many threads of an executor with `scheduler`. The driver takes over its trace.
+    /// Returns `threads` threads that run the activations of `scheduler`, and replaces the scheduler's trace by [one of
+    /// their own](Self::events).
     #[must_use]
     pub fn new(mut scheduler: Scheduler, threads: u16) -> Self {
         let events = Arc::new(Mutex::new(Events::new()));
@@ -75,7 +76,8 @@ impl VirtualTime {
         Self { scheduler, now: Instant::ZERO, entities: Vec::new(), threads, agenda: BTreeMap::new(), events }
     }
 
-    /// Sets the behaviour of an entity's callback. By default it takes no time.
+    /// Sets the behaviour of an entity's callback. Without one, it takes no time, and messages that arrive before it runs count
+    /// as one.
     pub fn behave(&mut self, id: EntityId, behaviour: Behaviour) {
         match self.entities.iter_mut().find(|entity| entity.id == id) {
             Some(entity) => entity.behaviour = behaviour,
@@ -179,7 +181,7 @@ impl VirtualTime {
         }
     }
 
-    /// Puts a message into the entity's queue. The first one releases the entity.
+    /// Puts a message into the entity's queue, and releases the entity, unless it is ready already.
     fn deliver(&mut self, id: EntityId) {
         if let Some(entity) = self.entities.iter_mut().find(|entity| entity.id == id) {
             entity.queued += 1;
@@ -205,7 +207,8 @@ impl VirtualTime {
         known.map(|entity| entity.behaviour.clone()).unwrap_or_default()
     }
 
-    /// Returns the next instant at which something ends, arrives, or, if a thread is idle, is due.
+    /// Returns the next instant at which something ends, arrives, or, if a thread is idle, is due; `None` if nothing will
+    /// happen.
     fn next_instant(&self) -> Option<Instant> {
         let idle = self.threads.iter().any(Option::is_none);
         let ends = self.threads.iter().flatten().map(|(until, _)| *until).min();

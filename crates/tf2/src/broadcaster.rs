@@ -23,7 +23,7 @@ impl TransformBroadcaster {
         Ok(Self { publisher: node.create_publisher(PublisherOptions::new("/tf").keep_last(DEPTH))? })
     }
 
-    /// Publishes transforms in one message. Does not block; may allocate.
+    /// Publishes transforms in one message. May allocate, and wait for room as [`Publisher::publish`] does.
     ///
     /// # Errors
     /// If the message was not published.
@@ -59,7 +59,8 @@ impl StaticTransformBroadcaster {
     /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the same
     /// child.
     ///
-    /// Calls of several threads take turns, so that the last message has all transforms. Does not block otherwise; may allocate.
+    /// Calls of several threads take turns, so that the last message has all transforms. May allocate, and wait for room as
+    /// [`Publisher::publish`] does.
     ///
     /// # Errors
     /// If the message was not published. The next one has these transforms, too.

@@ -91,7 +91,8 @@ impl Buffer {
         self.set(transform, authority, false)
     }
 
-    /// Sets the transform of a frame for all times. Its stamp does not matter.
+    /// Sets the transform of a frame for all times, in place of all transforms that the frame had. Its stamp does not matter.
+    /// `authority` is that of [`set_transform`](Self::set_transform).
     ///
     /// # Errors
     /// If the transform is invalid. Nothing is changed then.
@@ -124,7 +125,8 @@ impl Buffer {
     /// transform from a frame to itself is the identity, even if the buffer does not know the frame, as in tf2.
     ///
     /// # Errors
-    /// If a frame's name is invalid or not known, the frames are not connected, or a frame on the way has no data at that time.
+    /// If a frame's name is invalid or not known, the frames are not connected or form a loop, or a frame on the way has no data at
+    /// that time.
     pub fn lookup_transform(
         &self,
         target: &str,
@@ -183,7 +185,7 @@ impl Buffer {
     /// all transforms on the way are static.
     ///
     /// # Errors
-    /// If a frame does not exist, or the frames are not connected.
+    /// If a frame's name is invalid or not known, or the frames are not connected or form a loop.
     pub fn latest_common_time(&self, target: &str, source: &str) -> Result<Option<Time>, TransformError> {
         let state = self.lock();
         let (target_id, source_id) = (state.tree.known(target)?, state.tree.known(source)?);
@@ -280,7 +282,7 @@ impl Tree {
         }
     }
 
-    /// Looks up a pose by the names of the frames.
+    /// Returns the pose of `source` in `target`, and its time in nanoseconds; zero if it holds for all times.
     pub(crate) fn pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), TransformError> {
         self.try_pose(target, source, when).map_err(|obstacle| match obstacle {
             Obstacle::Name(error) => error,
@@ -288,7 +290,7 @@ impl Tree {
         })
     }
 
-    /// Looks up a pose by the names of the frames. From the error follows which new transforms may help.
+    /// Looks a pose up as [`pose`](Self::pose) does. From the error follows which new transforms may help.
     pub(crate) fn try_pose(&self, target: &str, source: &str, when: When) -> Result<(Pose, i64), Obstacle> {
         let time = when.nanos();
         if target == source {
@@ -300,7 +302,7 @@ impl Tree {
         self.look_up(known(target)?, known(source)?, time).map_err(Obstacle::Way)
     }
 
-    /// Returns the error for a failure, with names.
+    /// Returns the error for the failure of a look-up from `source` to `target`, with the names of the frames.
     pub(crate) fn explain(&self, failure: Failure, target: &str, source: &str) -> TransformError {
         let name = |frame| self.frame(frame).name.to_string();
         let (target, source_frame) = (target.to_owned(), source.to_owned());

@@ -13,7 +13,7 @@ pub enum TransformError {
     /// A frame's name is empty, or begins with a slash.
     #[error("`{frame}` is not the name of a frame: {reason}")]
     InvalidFrame {
-        /// The name.
+        /// Name, as it was given.
         frame: String,
         /// The rule that it breaks.
         reason: &'static str,
@@ -21,7 +21,7 @@ pub enum TransformError {
     /// The buffer has no transform from or to this frame.
     #[error("frame `{frame}` does not exist: no transform from or to it has come")]
     UnknownFrame {
-        /// The frame.
+        /// Name of the frame.
         frame: String,
     },
     /// A frame is its own ancestor.
@@ -33,9 +33,9 @@ pub enum TransformError {
     /// The frames are in different trees.
     #[error("frames `{target}` and `{source_frame}` are not connected: they are in different trees")]
     NotConnected {
-        /// The target.
+        /// The frame into which the look-up transforms.
         target: String,
-        /// The source.
+        /// The frame from which the look-up transforms.
         source_frame: String,
     },
     /// The time is after the newest transform of a frame on the way.
@@ -45,9 +45,9 @@ pub enum TransformError {
         Seconds(*requested_ns), Seconds(*newest_ns)
     )]
     Future {
-        /// The target.
+        /// The frame into which the look-up transforms.
         target: String,
-        /// The source.
+        /// The frame from which the look-up transforms.
         source_frame: String,
         /// The frame whose transform is missing.
         frame: String,
@@ -63,9 +63,9 @@ pub enum TransformError {
         Seconds(*requested_ns), Seconds(*oldest_ns)
     )]
     Past {
-        /// The target.
+        /// The frame into which the look-up transforms.
         target: String,
-        /// The source.
+        /// The frame from which the look-up transforms.
         source_frame: String,
         /// The frame whose transform is missing.
         frame: String,
@@ -80,9 +80,9 @@ pub enum TransformError {
         Seconds(*requested_ns), only(*only_ns)
     )]
     TooFew {
-        /// The target.
+        /// The frame into which the look-up transforms.
         target: String,
-        /// The source.
+        /// The frame from which the look-up transforms.
         source_frame: String,
         /// The frame whose transform is missing.
         frame: String,
@@ -131,35 +131,35 @@ pub enum SetTransformError {
     /// The frame is its own parent.
     #[error("the transform of `{frame}` was ignored: the frame is its own parent")]
     SameFrame {
-        /// The frame.
+        /// Name of the frame.
         frame: String,
     },
     /// The child has no name.
     #[error("a transform with the parent `{parent}` was ignored: its `child_frame_id` is empty")]
     NoChild {
-        /// The parent.
+        /// Name of the parent.
         parent: String,
     },
     /// The parent has no name.
     #[error("the transform of `{frame}` was ignored: the `frame_id` of its header is empty")]
     NoParent {
-        /// The child.
+        /// Name of the child.
         frame: String,
     },
     /// A number is `NaN`.
     #[error("the transform of `{frame}` in `{parent}` was ignored: it contains NaN")]
     NotANumber {
-        /// The child.
+        /// Name of the child.
         frame: String,
-        /// The parent.
+        /// Name of the parent.
         parent: String,
     },
     /// The length of the rotation is not one. As in tf2, its square may differ from one by less than a hundredth.
     #[error("the transform of `{frame}` in `{parent}` was ignored: its rotation has the length {length}, not 1")]
     NotNormalized {
-        /// The child.
+        /// Name of the child.
         frame: String,
-        /// The parent.
+        /// Name of the parent.
         parent: String,
         /// The length, to three places. It is zero in a message that was not filled in.
         length: String,
@@ -170,7 +170,7 @@ pub enum SetTransformError {
         Seconds(*stamp_ns), Seconds(*newest_ns), Seconds(*kept_ns)
     )]
     TooOld {
-        /// The child.
+        /// Name of the child.
         frame: String,
         /// The time of the transform.
         stamp_ns: i64,

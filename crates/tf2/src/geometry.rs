@@ -26,6 +26,7 @@ mod sealed {
 
     /// The part of [`super::Transformable`] that the buffer uses.
     pub trait Apply {
+        /// Returns the message with its content transformed by `pose`, and with that header.
         #[doc(hidden)]
         fn apply(&self, pose: &Opaque, header: Header) -> Self;
     }
@@ -90,6 +91,7 @@ fn pose(outer: &Pose, PoseMessage { position, orientation }: &PoseMessage) -> Po
     PoseMessage { position: point(outer, position), orientation: rotation(outer, orientation) }
 }
 
+/// Implements [`Transformable`] for `$message`, whose `$field` the function `$by` transforms.
 macro_rules! transformable {
     ($message:ident, $field:ident, $by:ident) => {
         impl Transformable for $message {

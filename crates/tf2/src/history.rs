@@ -49,8 +49,8 @@ impl History {
         if is_static { Self::Static(sample) } else { Self::Dynamic(VecDeque::from([sample])) }
     }
 
-    /// Forgets the samples that are older than the newest one so far by more than `keep_ns`, and adds a sample of the same kind.
-    /// An exact copy of a sample is not added.
+    /// Forgets the samples that are older than the newest one so far by more than `keep_ns`. Then adds a sample of the same kind,
+    /// unless it is as old itself, or an exact copy of another one. A static sample replaces the one before.
     pub(crate) fn insert(&mut self, sample: Sample, keep_ns: i64) -> Inserted {
         let samples = match self {
             Self::Static(before) => {
@@ -116,7 +116,7 @@ impl History {
         Ok(Sample { stamp: time, pose: before.pose.interpolate(&after.pose, ratio), ..*before })
     }
 
-    /// Returns the time of the newest sample, zero for a static one, with its parent.
+    /// Returns the time of the newest sample, zero for a static one, with its parent; `None` if there is no sample.
     pub(crate) fn latest(&self) -> Option<(i64, FrameId)> {
         match self {
             Self::Static(sample) => Some((0, sample.parent)),
@@ -124,7 +124,7 @@ impl History {
         }
     }
 
-    /// Returns the time of the oldest sample, zero for a static one.
+    /// Returns the time of the oldest sample, zero for a static one; `None` if there is no sample.
     pub(crate) fn oldest(&self) -> Option<i64> {
         match self {
             Self::Static(_) => Some(0),

@@ -136,7 +136,7 @@ impl TransformListener {
 /// Transforms that the buffer refused.
 #[derive(Debug, Default)]
 struct Refusals {
-    /// The listener's node.
+    /// Fully qualified name of the listener's node.
     node: String,
     count: AtomicU64,
     complaints: Complaints,

@@ -75,12 +75,14 @@ impl Buffer {
     }
 }
 
+/// Returns the number of a frame's newest parent.
 fn parent_of(tree: &Tree, history: Option<&crate::history::History>) -> Option<usize> {
     let (_, parent) = history?.latest()?;
     debug_assert!((parent.0 as usize) < tree.frames.len());
     Some(parent.0 as usize)
 }
 
+/// Returns the text behind the name of frame number `at`.
 fn describe(tree: &Tree, at: usize) -> String {
     match &tree.frames[at].history {
         None => String::new(),

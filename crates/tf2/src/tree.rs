@@ -9,7 +9,7 @@ use crate::pose::Pose;
 /// The most frames between a frame and its root. More are a loop, as in tf2.
 const DEPTH_MAX: usize = 1000;
 
-/// The number of a frame.
+/// The number of a frame: its place in [`Tree::frames`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct FrameId(pub(crate) u32);
 
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     },
 }
 
-/// All frames.
+/// All frames that transforms have mentioned, which are found by number and by name.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) frames: Vec<Frame>,
@@ -75,7 +75,7 @@ impl Tree {
     }
 
     /// Sets the pose of a frame in its parent: `is_static` at all times, otherwise at the time `stamp`. A static one replaces all
-    /// dynamic ones, and a dynamic one replaces a static one.
+    /// dynamic ones, and a dynamic one replaces a static one. Returns the frame, and the effect on its transforms.
     pub(crate) fn set(
         &mut self,
         (child, parent): (&str, &str),
@@ -198,7 +198,7 @@ impl Tree {
         Err(Failure::Loop(target))
     }
 
-    /// Returns the time of a frame's newest transform, or zero.
+    /// Returns the time of a frame's newest transform; zero if that is static, or there is none.
     pub(crate) fn latest_of(&self, frame: FrameId) -> i64 {
         self.history(frame).and_then(History::latest).map_or(0, |(stamp, _)| stamp)
     }

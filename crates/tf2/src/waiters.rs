@@ -24,7 +24,7 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    /// Adds a future, until the change or its [removal](Self::remove).
+    /// Adds a future, until the change or its [removal](Self::remove). Returns its place, by which it is removed.
     pub(crate) fn add(&mut self, change: Change, waker: Waker) -> (Change, u64) {
         self.tickets += 1;
         self.waiting.entry(change).or_default().push((self.tickets, waker));

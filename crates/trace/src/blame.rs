@@ -35,23 +35,23 @@ impl Reason {
 pub struct Share {
     /// The reason.
     pub reason: Reason,
-    /// The callback that ran meanwhile.
+    /// The place in [`Model::callbacks`] of the callback that ran meanwhile; `None` for [`Reason::Idle`].
     pub callback: Option<usize>,
-    /// The nanoseconds.
+    /// The length of the part, in nanoseconds.
     pub ns: u64,
 }
 
-/// All segments by executor, in the order of their starts, so that waits can be explained.
+/// Explanation of waits: all segments of a model by executor, in the order of their starts.
 pub struct Blame<'a> {
     model: &'a Model,
     /// By executor: start, end, activation.
     segments: Vec<Vec<(u64, u64, usize)>>,
-    /// By executor: the longest segment.
+    /// By executor: the length of the longest segment, in nanoseconds. It limits the search for overlaps.
     longest: Vec<u64>,
 }
 
 impl<'a> Blame<'a> {
-    /// Prepares the explanations.
+    /// Collects the segments of the model.
     #[must_use]
     pub fn new(model: &'a Model) -> Self {
         let mut segments = vec![Vec::new(); model.executors.len()];
@@ -67,7 +67,7 @@ impl<'a> Blame<'a> {
         Self { model, segments, longest }
     }
 
-    /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end and activation.
+    /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end, and place of the activation.
     pub fn overlapping(&self, executor: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
         let segments = &self.segments[executor];
         let earliest = from.saturating_sub(self.longest[executor]);
@@ -76,8 +76,8 @@ impl<'a> Blame<'a> {
         in_time.copied().filter(move |(_, end, _)| *end > from)
     }
 
-    /// Returns what the activation waited for: the largest share first. Where an executor has several threads, callbacks count
-    /// for the time that they ran beside each other, divided by the number of threads.
+    /// Returns the reasons for which the activation at this place waited, the largest share first. The time of a callback of its
+    /// group counts in full. That of other callbacks is divided by the number of the executor's threads, on which they run at once.
     #[must_use]
     pub fn of(&self, activation: usize) -> Vec<Share> {
         let model = self.model;
@@ -120,7 +120,7 @@ impl<'a> Blame<'a> {
     }
 }
 
-/// Returns true if the callbacks are in the same group, and it runs one of them at a time.
+/// Returns true if both callbacks are in the same mutually exclusive group.
 fn excludes(one: &Callback, other: &Callback) -> bool {
     one.excludes && one.process == other.process && one.executor == other.executor && one.group == other.group
 }

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use crate::model::Model;
 
-/// The longest chain that is followed.
+/// Largest number of callbacks of a chain. A longer one is followed only that far, from its end.
 const LINKS: usize = 64;
 
-/// A chain of callbacks that messages took.
+/// A sequence of callbacks, each of which took a message of the one before, and its runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Chain {
-    /// The places of its callbacks, from the source on.
+    /// The places in [`Model::callbacks`] of its callbacks, from the source on.
     pub callbacks: Vec<usize>,
-    /// The places of the first and the last activation of each run, in the order of the last ones.
+    /// The places in [`Model::activations`] of the first and the last activation of each run, in the order of the last ones.
     pub runs: Vec<(usize, usize)>,
 }
 
 impl Chain {
-    /// Returns the times from the release of the first activation to the end of the last one.
+    /// Returns for each run the time from the release of its first activation to the end of its last one, in nanoseconds.
     pub fn latencies_ns<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = u64> + 'a {
         let of = |&(first, last): &(usize, usize)| {
             Some(model.activations[last].end_ns?.saturating_sub(model.activations[first].release_ns))
@@ -26,8 +26,9 @@ impl Chain {
     }
 }
 
-/// Returns the chains that messages took: each ends with an activation whose messages nobody took, and goes back along the
-/// messages that came first. Chains of one callback are left out.
+/// Returns the chains along which messages went. A run of a chain ends with an activation of whose messages none was taken. From
+/// there it is followed back: from each activation to the one that published the first message which it took. Chains of one
+/// callback are left out.
 #[must_use]
 pub fn chains(model: &Model) -> Vec<Chain> {
     let mut found: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();

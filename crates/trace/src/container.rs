@@ -11,7 +11,7 @@ const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 /// Bytes of messages after which a chunk is full.
 const CHUNK: usize = 1 << 20;
 
-/// A file that can be cut off.
+/// A file, or a replacement of it, that `cut` shortens to `length` bytes.
 pub(crate) trait Store: Write + Seek + Send {
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
@@ -22,7 +22,7 @@ impl Store for File {
     }
 }
 
-/// Place of a chunk in the file.
+/// Place of a chunk in the file, for the index in the summary.
 struct ChunkPlace {
     times: (u64, u64),
     start: u64,
@@ -35,11 +35,11 @@ struct ChunkPlace {
 /// Writer of an MCAP file.
 pub(crate) struct Container<S: Store> {
     store: S,
-    /// The end of what was written of the data section.
+    /// Length of the file up to the end of the data section, in bytes.
     end: u64,
-    /// True if a summary stands behind `end`.
+    /// True if the file has a summary behind `end`. It is cut off before more data is written.
     is_complete: bool,
-    /// The checksum of the data section so far, before its last inversion.
+    /// State of the CRC-32 of the data section so far; its bits are inverted for the checksum.
     sum: u32,
     /// Schemas and channels as records, for the summary.
     declared: Vec<u8>,
@@ -75,7 +75,7 @@ fn number(out: &mut Vec<u8>, number: u64) {
 }
 
 impl<S: Store> Container<S> {
-    /// Begins a file.
+    /// Begins a file: writes its magic bytes and its header.
     pub(crate) fn new(store: S) -> io::Result<Self> {
         let mut container = Self {
             store,
@@ -141,7 +141,8 @@ impl<S: Store> Container<S> {
         self.append(&metadata)
     }
 
-    /// Adds a message of a channel. It is in the file once its chunk is full or the file is [flushed](Self::flush).
+    /// Adds a message of a channel, with its `time` in nanoseconds of the system clock. It is in the file once its chunk is full or
+    /// [ended](Self::end_chunk), or the file is [flushed](Self::flush).
     pub(crate) fn message(&mut self, channel: u16, time: u64, data: &[u8]) -> io::Result<()> {
         let count = self.counts.entry(channel).or_default();
         let sequence = *count as u32;
@@ -159,7 +160,7 @@ impl<S: Store> Container<S> {
         if self.chunk.len() >= CHUNK { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Writes the chunk that is begun.
+    /// Writes the messages that are not in the file yet as a chunk, with its indices. Does nothing if there are none.
     pub(crate) fn end_chunk(&mut self) -> io::Result<()> {
         let Some(times) = self.times.take() else { return Ok(()) };
         let chunk = std::mem::take(&mut self.chunk);
@@ -196,7 +197,7 @@ impl<S: Store> Container<S> {
         Ok(())
     }
 
-    /// Makes the file complete. Further messages replace its end.
+    /// Completes the file: writes the last chunk and the summary. Messages that come later overwrite the summary.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.end_chunk()?;
         if self.is_complete {
@@ -276,7 +277,8 @@ fn checksum(bytes: &[u8]) -> u32 {
     !add_to_checksum(!0, bytes)
 }
 
-/// Returns the checksum after further bytes, before its last inversion.
+/// Returns the state of a CRC-32 after further bytes, from the state `sum` before them. The first state is `!0`; the inverted last
+/// one is the checksum.
 fn add_to_checksum(sum: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];

@@ -11,16 +11,16 @@ use rospin_core::recording::{Definition, Event, KINDS, LOSS_CAUSES, Sink, Words}
 use crate::container::{Container, Store};
 use crate::names::{self, Name};
 
-/// The version of the format: the numbers and fields of events.
+/// Version of the file format. A change of the numbers or fields of events makes a new one.
 pub const VERSION: u32 = 1;
-/// The channel of names. Events of a kind have the channel with the number of the kind, plus this one.
+/// Number of the MCAP channel of names. The channel of a kind of event has the sum of this number and that of the kind.
 pub(crate) const NAMES: u16 = 1;
-/// The longest time until events are in the file.
+/// Age at which a chunk is written even if it is not full: the time by which the file is behind the program.
 const CHUNK_AGE: Duration = Duration::from_secs(1);
-/// The time that is recorded after the reason for which the last seconds are written.
+/// Time from a flight recorder's trigger to the writing of its file. The file has the events of this time, too.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
-/// The bytes of an event in the file: the header of CDR, the words, and the thread.
+/// Number of bytes of an event in the file: the header of CDR, six words of 8 bytes, and the thread.
 pub(crate) const EVENT_BYTES: usize = 4 + 6 * 8 + 4;
 
 /// Writer of a recording.
@@ -29,7 +29,7 @@ pub(crate) struct TraceWriter<S: Store> {
     offset_ns: i64,
 }
 
-/// The process that is recorded.
+/// Description of the process that is recorded.
 #[derive(Clone, Debug)]
 pub struct ProcessName {
     /// The name of the program.
@@ -38,12 +38,12 @@ pub struct ProcessName {
     pub process: u32,
     /// The name of the machine.
     pub host: String,
-    /// The nanoseconds from the steady clock to the system clock.
+    /// Time of the system clock minus that of the steady clock, in nanoseconds.
     pub system_offset_ns: i64,
 }
 
 impl ProcessName {
-    /// Returns the name of this process. `steady_ns` is the time on the steady clock now.
+    /// Returns the description of this process. `steady_ns` is the present time of the steady clock, in nanoseconds.
     #[must_use]
     pub fn of_this(steady_ns: u64) -> Self {
         let program = std::env::args_os().next().map(PathBuf::from);
@@ -55,7 +55,8 @@ impl ProcessName {
     }
 }
 
-/// Returns the definition of a message of that kind of event, in the language of ROS.
+/// Returns the definition, as in a `.msg` file, of the message that has a kind of event. `small` and `fields` are the names of the
+/// kind's own fields: an 8-bit one, and four 64-bit ones.
 fn schema(small: &str, fields: [&str; 4]) -> String {
     let [a, b, c, d] = fields;
     format!(
@@ -64,7 +65,7 @@ fn schema(small: &str, fields: [&str; 4]) -> String {
     )
 }
 
-/// Returns the name of a message type for events of that name: `Released`.
+/// Returns the message type of a kind of event: `rospin_trace/msg/Released` for `released`.
 fn type_name(kind: &str) -> String {
     let words = kind.split('_').map(|word| word[..1].to_uppercase() + &word[1..]);
     format!("rospin_trace/msg/{}", words.collect::<String>())
@@ -95,7 +96,7 @@ impl<S: Store> TraceWriter<S> {
         self.container.message(NAMES, time, &name.to_json())
     }
 
-    /// Writes a definition.
+    /// Writes a definition into the channel of names. Does nothing if that kind of definition has no [`Name`].
     pub(crate) fn define(&mut self, definition: &Definition) -> io::Result<()> {
         let time = self.offset_ns.max(0).unsigned_abs();
         Name::of(definition).map_or(Ok(()), |name| self.name(&name, time))
@@ -126,11 +127,11 @@ impl<S: Store> TraceWriter<S> {
     }
 }
 
-/// A recording in a file. Errors of writing end it, and are told once on stderr.
+/// Sink that writes a recording into a file. The first error of writing ends the recording, and is printed on stderr.
 pub struct FileSink {
     path: PathBuf,
     process: ProcessName,
-    /// The names that come before the first event, with which the file is created.
+    /// Definitions from before the first event, which are written when it has the file created.
     early: Vec<Definition>,
     writer: Option<TraceWriter<File>>,
     /// True if the file could not be created or written.
@@ -139,7 +140,7 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Creates the file, which must not be there.
+    /// Creates the file at once. It must not be there yet.
     ///
     /// # Errors
     /// If the file cannot be created or written.
@@ -150,14 +151,14 @@ impl FileSink {
     }
 
     /// Returns a sink that creates the file when there is a first event, so that processes that run no callback leave no file.
-    /// Where the file is there already, the number of the process is added to its name.
+    /// If the file is there already, the number of the process is added to its name.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName) -> Self {
         let (path, process) = (path.to_owned(), process.clone());
         Self { path, process, early: Vec::new(), writer: None, is_over: false, chunk_begun: Instant::now() }
     }
 
-    /// Creates the file unless it is there.
+    /// Creates the file and writes the early definitions, unless this was done or the recording is over.
     fn open(&mut self) {
         if self.writer.is_some() || self.is_over {
             return;
@@ -235,23 +236,24 @@ impl Sink for FileSink {
 }
 
 /// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
-/// a callback panics or fails, or the program asks for it.
+/// a timer skips a due time, a callback panics or fails, or the program asks for it.
 pub struct FlightSink {
     path: PathBuf,
     process: ProcessName,
     window: Duration,
     definitions: Vec<Definition>,
     batches: VecDeque<(Instant, u32, Vec<Words>)>,
-    /// The time at which the last seconds are written.
+    /// Time at which the last seconds are written, with the reason; `None` if there is no reason to.
     due: Option<(Instant, String)>,
-    /// No file is written before that time.
+    /// Time before which events cause no further file. The program can still ask for one.
     quiet_until: Option<Instant>,
     files_left: u32,
     files: u32,
 }
 
 impl FlightSink {
-    /// Creates a flight recorder, which writes `path` with a number before its ending: at most `files` files.
+    /// Creates a flight recorder that keeps the events of the last `window`. It writes at most `files` files: `path` without its
+    /// ending, and `-1.mcap`, `-2.mcap` and so on behind it. Numbers of files that are there already are skipped.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName, window: Duration, files: u32) -> Self {
         Self {

@@ -5,7 +5,9 @@
 //! and threads the numbers in events stand for. So Foxglove and everything else that reads MCAP opens a recording.
 //!
 //! - [`Settings`] are the environment variables that have a program recorded, and [`FileSink`] and [`FlightSink`] write.
-//! - With the feature `read`: `Recording` has the events of files, and `Model` the activations, messages and losses.
+//! - [`StreamSink`] writes the same bytes for somebody who watches the program while it runs, and [`places`] says where to meet.
+//! - With the feature `model`: `Recording` has events, and `Model` the activations, messages and losses. With `read`, events come
+//!   from files, too.
 #![cfg_attr(not(feature = "read"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "read")]

@@ -8,7 +8,9 @@ use serde::{Serialize, Serializer};
 use crate::read::Recording;
 use build::Build;
 
-/// What happened in one or more processes. All times are nanoseconds on the steady clock of the machine.
+/// Model of the events of one or more processes. All times are nanoseconds on the steady clock of the machine.
+///
+/// Items refer to each other by place: the index in the model's list of such items, as of an executor in `executors`.
 #[derive(Clone, PartialEq, Debug, Serialize, Default)]
 #[non_exhaustive]
 pub struct Model {
@@ -20,19 +22,20 @@ pub struct Model {
     pub threads: Vec<Thread>,
     /// Callbacks of all processes.
     pub callbacks: Vec<Callback>,
-    /// Activations, in the order of their starts.
+    /// Activations, process by process, each in the order of their starts.
     pub activations: Vec<Activation>,
-    /// Messages, in the order of their publication.
+    /// Messages. Those of one process are in the order of their publication, except for further takes: a message that several
+    /// subscriptions took is here once for each of them, and all but the first come later in the list.
     pub messages: Vec<Message>,
-    /// Queues of messages in their processes.
+    /// Queues in which subscriptions keep messages.
     pub queues: Vec<Queue>,
-    /// Losses of all entities.
+    /// Losses of items, of all entities.
     pub losses: Vec<Loss>,
     /// Incidents: panics and errors.
     pub incidents: Vec<Incident>,
     /// The number of events that threads could not record because their buffers were full.
     pub dropped: u64,
-    /// The number of events.
+    /// The number of events that were read.
     pub events: u64,
     /// The times of the first and the last event.
     pub span: (u64, u64),
@@ -42,18 +45,19 @@ fn as_text<S: Serializer>(kind: &EntityKind, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(kind.as_str())
 }
 
-/// A queue of messages in its process.
+/// A queue in which a subscription keeps messages until its callback takes them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Queue {
     /// The place of its process.
     pub process: usize,
     /// The topic.
     pub topic: String,
-    /// The number of messages that it holds.
+    /// The largest number of messages that it can hold.
     pub depth: u64,
-    /// The callback that takes from it, if it is known.
+    /// The place of the callback that takes from it; `None` if it is not known.
     pub callback: Option<usize>,
-    /// The times at which the number of messages changed, with the new number. It counts from the beginning of the recording.
+    /// The times at which messages came or went, each with the number of messages from then on. Messages from before the recording
+    /// are not counted.
     pub levels: Vec<(u64, u64)>,
 }
 
@@ -102,30 +106,30 @@ pub struct Callback {
     pub process: usize,
     /// The place of its executor.
     pub executor: usize,
-    /// The bits of its entity within the executor.
+    /// The bits of its `EntityId`, which is unique within the executor.
     pub entity: u64,
-    /// The number by which its losses are recorded.
+    /// The number that events of losses name it by; 0 if it is not known.
     pub account: u64,
     /// Its name.
     pub name: String,
     /// The name of its group.
     pub group: String,
-    /// True if one callback of the group runs at a time.
+    /// True if its group is mutually exclusive: callbacks of the group run one at a time.
     pub excludes: bool,
     /// Its kind.
     #[serde(serialize_with = "as_text")]
     pub kind: EntityKind,
     /// Its priority.
     pub priority: u32,
-    /// The time from release to end that it should not exceed.
+    /// The relative deadline: the longest time from a release to the end of the activation that is wanted.
     pub deadline_ns: Option<u64>,
-    /// The period of a timer.
+    /// The period, if it is a timer.
     pub period_ns: Option<u64>,
-    /// The topics from which it takes messages.
+    /// The topics of the queues from which it took messages in the recording.
     pub topics: Vec<String>,
     /// The places of its activations, in order.
     pub activations: Vec<usize>,
-    /// The number of due times that a timer skipped.
+    /// The number of due times that it skipped, if it is a timer.
     pub overruns: u64,
 }
 
@@ -134,9 +138,9 @@ pub struct Callback {
 pub struct Activation {
     /// The place of its callback.
     pub callback: usize,
-    /// Its sequence number within its executor.
+    /// Its sequence number, which is unique within its executor.
     pub sequence: u64,
-    /// Its release.
+    /// The time of its release.
     pub release_ns: u64,
     /// Its absolute deadline.
     pub deadline_ns: Option<u64>,
@@ -144,9 +148,9 @@ pub struct Activation {
     pub segments: Vec<Segment>,
     /// Its end; `None` if the recording does not have it.
     pub end_ns: Option<u64>,
-    /// Messages that it took.
+    /// The places of the messages that it took.
     pub inputs: Vec<usize>,
-    /// Messages that it published.
+    /// The places of the messages that it published.
     pub outputs: Vec<usize>,
 }
 
@@ -155,24 +159,24 @@ pub struct Activation {
 pub struct Segment {
     /// The place of the thread.
     pub thread: usize,
-    /// The time at which the segment became eligible.
+    /// The time at which the segment became eligible: the activation's release, or the wake-up after an await.
     pub release_ns: u64,
     /// Its start.
     pub start_ns: u64,
     /// Its end; its start if the recording does not have it.
     pub end_ns: u64,
-    /// The processor time that the thread used, if it was recorded.
+    /// The processor time that the thread used meanwhile; `None` if it was not recorded.
     pub cpu_ns: Option<u64>,
 }
 
 impl Activation {
-    /// Returns its first start.
+    /// Returns the start of its first segment.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.segments.first().map_or(self.release_ns, |segment| segment.start_ns)
     }
 
-    /// Returns the time for which threads ran it.
+    /// Returns the sum of the lengths of its segments.
     #[must_use]
     pub fn execution_ns(&self) -> u64 {
         self.segments.iter().map(|segment| segment.end_ns - segment.start_ns).sum()
@@ -184,13 +188,13 @@ impl Activation {
         self.segments.iter().map(|segment| segment.start_ns.saturating_sub(segment.release_ns)).sum()
     }
 
-    /// Returns the time from its release to its end, if it ended.
+    /// Returns the time from its release to its end; `None` if the recording does not have the end.
     #[must_use]
     pub fn response_ns(&self) -> Option<u64> {
         self.end_ns.map(|end| end.saturating_sub(self.release_ns))
     }
 
-    /// Returns the time for which threads ran it and the kernel did not let them, if processor times were recorded.
+    /// Returns the time within its segments for which its thread had no processor; `None` unless processor times were recorded.
     #[must_use]
     pub fn stalled_ns(&self) -> Option<u64> {
         let stalls = self
@@ -200,25 +204,25 @@ impl Activation {
         stalls.sum()
     }
 
-    /// Returns true if it ended after its deadline.
+    /// Returns true if it ended after its deadline. Returns false if one of the two is not known.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.end_ns.zip(self.deadline_ns).is_some_and(|(end, deadline)| end > deadline)
     }
 }
 
-/// A message that was published: in its process's own queue, or through a middleware.
+/// A message that was published, and at most one take of it. It went through a queue of its process or through a middleware.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Message {
-    /// The topic, if it is known.
+    /// The topic; empty if it is not known.
     pub topic: String,
     /// The time of its publication.
     pub published_ns: u64,
-    /// The activation that published it; `None` for code outside of callbacks.
+    /// The place of the activation that published it; `None` for code outside of callbacks.
     pub from: Option<usize>,
-    /// The thread that published it.
+    /// The place of the thread that published it.
     pub thread: usize,
-    /// The activation that took it, and when.
+    /// The place of the activation that took it, and the time of the take; `None` if no callback took it.
     pub taken: Option<(usize, u64)>,
 }
 
@@ -227,13 +231,13 @@ pub struct Message {
 pub struct Loss {
     /// The place of the callback, if it is known.
     pub callback: Option<usize>,
-    /// The process.
+    /// The place of the process.
     pub process: usize,
-    /// The topic of the queue of an entity without a callback.
+    /// The topic of the entity's queue; empty if it has none in its process.
     pub topic: String,
     /// The time.
     pub at_ns: u64,
-    /// The cause.
+    /// The cause, one of [`LOSS_CAUSES`](rospin_core::recording::LOSS_CAUSES).
     pub cause: &'static str,
     /// The number of items.
     pub count: u64,
@@ -246,12 +250,12 @@ pub struct Incident {
     pub callback: Option<usize>,
     /// The time.
     pub at_ns: u64,
-    /// The place of the kind in [`INCIDENTS`](rospin_core::recording::INCIDENTS).
+    /// The kind, as an index of [`INCIDENTS`](rospin_core::recording::INCIDENTS).
     pub kind: u8,
 }
 
 impl Model {
-    /// Returns what happened in the processes that were recorded.
+    /// Builds the model of the recorded processes, one for each recording.
     #[must_use]
     pub fn new(recordings: &[Recording]) -> Self {
         let mut build = Build::default();

@@ -1,4 +1,4 @@
-//! Definitions as JSON: what the numbers in events stand for, in the channel of names.
+//! Definitions of the numbers in events, as JSON messages of the channel of names.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rospin_core::EntityKind;
 use rospin_core::recording::Definition;
 use serde::{Deserialize, Serialize};
 
-/// A message of the channel of names.
+/// A message of the channel of names: the definition of a number that events use.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "define", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Name {
         process: u32,
         /// The name of the machine.
         host: String,
-        /// The nanoseconds from the steady clock to the system clock when the recording began.
+        /// Time of the system clock minus that of the steady clock when the recording began, in nanoseconds.
         system_offset_ns: i64,
     },
     /// An executor.
@@ -101,7 +101,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the kind with that name. Unknown ones are waitables.
+/// Returns the kind of entity with that name; a waitable if the name is unknown.
 #[must_use]
 pub fn kind_named(name: &str) -> EntityKind {
     let kinds = [EntityKind::Timer, EntityKind::Subscription, EntityKind::Service, EntityKind::Client];

@@ -1,4 +1,4 @@
-//! Reading of recordings. Damaged files are read as far as their chunks are whole, and what is missing is told with its place.
+//! Reading of recordings. Of a damaged file, the chunks that are whole are read, and a fault names the place of each missing one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +14,11 @@ use rospin_core::recording::{Event, Words};
 use crate::file::{EVENT_BYTES, VERSION};
 use crate::names::Name;
 
-/// The largest record that is read: a chunk of a recording has about a MiB.
+/// The largest record that is read, in bytes. A chunk of a recording has about a MiB.
 const RECORD_LIMIT: usize = 1 << 28;
 /// The largest number of events that are read of one file: about ten GiB of memory.
 const EVENT_LIMIT: usize = 150_000_000;
-/// The largest number of faults that are told of one file.
+/// The largest number of [`Recording::faults`] of one file. Further ones are left out.
 const FAULT_LIMIT: usize = 20;
 
 /// What one process recorded.
@@ -73,7 +73,7 @@ pub enum ReadError {
         /// The reason.
         reason: io::Error,
     },
-    /// The file is no MCAP file.
+    /// The file does not begin as an MCAP file.
     #[error("{}: is no recording: it does not begin as an MCAP file; `rospin trace record COMMAND` writes one", path.display())]
     NoMcap {
         /// The file.
@@ -84,7 +84,7 @@ pub enum ReadError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it has instead.
+        /// Text that continues the error message: the first fault or the topics of the file; empty if there are none.
         reason: String,
     },
     /// The file was written by a later version.
@@ -133,7 +133,7 @@ impl Recording {
             .collect()
     }
 
-    /// Reads a recording. `path` is for messages.
+    /// Reads a recording from `file`. `path` is the file's path in [`path`](Self::path) and in errors; it is not opened.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -181,7 +181,7 @@ impl Recording {
     }
 }
 
-/// Returns the error in words.
+/// Returns the error as a message for the user.
 fn plain(error: &mcap::McapError) -> String {
     match error {
         mcap::McapError::UnexpectedEof => "the file is cut off within a record".to_owned(),

@@ -1,4 +1,4 @@
-//! Settings of a recording in the environment of a program.
+//! Settings of a recording, from environment variables of the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use rospin_core::recording::Sink;
 
 use crate::file::{FileSink, FlightSink, ProcessName};
 
-/// The file that is recorded into. `%p` in it stands for the number of the process.
+/// Variable with the path of the file that is recorded into. `%p` in it stands for the number of the process.
 pub const FILE: &str = "ROSPIN_TRACE";
-/// The number of seconds that a flight recorder keeps. Without it, everything is recorded.
+/// Variable with the number of seconds that a flight recorder keeps. Without it, everything is recorded.
 pub const FLIGHT: &str = "ROSPIN_TRACE_FLIGHT";
-/// The largest number of files that a flight recorder writes: 10 unless it is set.
+/// Variable with the largest number of files that a flight recorder writes: 10 unless it is set.
 pub const FLIGHT_FILES: &str = "ROSPIN_TRACE_FLIGHT_FILES";
-/// `1` if the processor time of threads is recorded.
+/// Variable that is `1` if the processor time of threads is recorded.
 pub const CPU: &str = "ROSPIN_TRACE_CPU";
-/// The number of events that the buffer of each thread holds.
+/// Variable with the number of events that the buffer of each thread holds.
 pub const BUFFER: &str = "ROSPIN_TRACE_BUFFER";
 
 /// Settings of a recording.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The file.
+    /// The path of the file; a flight recorder makes the paths of its files from it.
     pub file: PathBuf,
     /// The time that a flight recorder keeps; `None` to record everything.
     pub window: Option<Duration>,
@@ -49,7 +49,7 @@ pub enum SettingsError {
         /// Values that it may have.
         must: &'static str,
     },
-    /// The file has no folder to be created in.
+    /// The folder in which the file should be created is not there.
     #[error("{FILE}: the folder {} is not there; create it", folder.display())]
     Folder {
         /// The folder.
@@ -91,8 +91,9 @@ impl Settings {
         }))
     }
 
-    /// Returns the sink of the recording. The file is created when there is a first event; where it is there already, the number
-    /// of the process is added to its name, so that nothing is overwritten. `steady_ns` is the time on the steady clock now.
+    /// Returns the sink of the recording: a [`FlightSink`] if the settings have a window, else a [`FileSink`]. The latter creates
+    /// its file when there is a first event. If the file is there already, the number of the process is added to its name, so
+    /// that nothing is overwritten. `steady_ns` is the present time of the steady clock, in nanoseconds.
     ///
     /// # Errors
     /// If the folder of the file is not there.

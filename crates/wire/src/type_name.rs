@@ -9,7 +9,7 @@ use crate::message::{Message, Service};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{name}` is not a valid name of a type; it should look like `{example}`")]
 pub struct TypeNameError {
-    /// The name.
+    /// Name that was given.
     pub name: String,
     /// A valid name of the same kind.
     pub example: &'static str,
@@ -42,7 +42,7 @@ impl TypeKind {
 /// A valid name of a type, for error messages.
 const EXAMPLE: &str = "std_msgs/msg/String";
 
-/// Splits a type's name into package, kind and name.
+/// Splits a type's name into package, kind and name; `None` if it is invalid.
 fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
     let parts: Vec<_> = name.split('/').collect();
     let [package, kind, base] = parts[..] else { return None };
@@ -64,9 +64,9 @@ pub struct TypeName {
     pub kind: TypeKind,
     /// The name, such as `String`, or for a part of an action `Fibonacci_FeedbackMessage`.
     pub name: String,
-    /// The type hash, `RIHS01_` and 64 digits, if it is known.
+    /// The type hash, `RIHS01_` and 64 digits; `None` if the type has none, or it is not known.
     pub hash: Option<Cow<'static, str>>,
-    /// The hash of a definition that is known only at run time, announced or not.
+    /// Hash of the type's definition, if that is known only at run time. Unlike `hash`, it is there even if no end announces it.
     #[doc(hidden)]
     pub definition: Option<Cow<'static, str>>,
 }

@@ -7,6 +7,7 @@ use zenoh::bytes::ZBytes;
 /// Identity of a publisher or client.
 pub(crate) type Gid = [u8; 16];
 
+/// Length of an attachment in bytes.
 const LENGTH: usize = 8 + 8 + 1 + size_of::<Gid>();
 
 /// Attachment of `rmw_zenoh_cpp`: two little-endian integers, and the sender behind its length.
@@ -25,6 +26,7 @@ impl Attachment {
         Self { number, sent_ns: i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX), source }
     }
 
+    /// Returns the attachment as bytes.
     pub(crate) fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[..8].copy_from_slice(&self.number.to_le_bytes());

@@ -19,7 +19,7 @@ pub enum OpenError {
     /// The configuration file could not be read, or is invalid.
     #[error("`{}` is no configuration of Zenoh: {reason}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason, in Zenoh's words.
         reason: String,
@@ -41,7 +41,7 @@ pub enum OpenError {
         "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
     )]
     Tls {
-        /// The endpoint.
+        /// Endpoint that uses TLS over TCP.
         endpoint: String,
     },
     /// Zenoh could not open the session.

@@ -19,7 +19,7 @@ pub fn token(key: &str) -> Option<String> {
     })
 }
 
-/// Creates session options from these values of the environment variables.
+/// Creates session options, with these values of `ROS_DOMAIN_ID` and `ZENOH_CONFIG_OVERRIDE`.
 ///
 /// # Errors
 /// If a value is invalid.

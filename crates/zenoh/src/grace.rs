@@ -47,6 +47,7 @@ impl Grace {
         }
     }
 
+    /// Runs the actions when they are due, until none is left.
     fn run(&self) {
         loop {
             let mut state = self.lock();
@@ -60,6 +61,7 @@ impl Grace {
         }
     }
 
+    /// Runs all actions at once.
     fn run_now(&self) {
         let mut state = self.lock();
         state.has_thread = false;

@@ -33,10 +33,12 @@ pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph
 /// Token of the graph.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Token<'a> {
+    /// Session of the node or endpoint.
     session: &'a str,
     pub(crate) says: Says,
 }
 
+/// Node or endpoint that a token describes.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Says {
     Node(String),

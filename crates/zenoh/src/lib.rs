@@ -36,8 +36,8 @@
 //! with one another and with nodes on Humble, but not with nodes of a later ROS 2. An action has three hashes, of the services
 //! and the message that belong to it: see [`Action`].
 //!
-//! Types that are known only at run time always have a hash, so their publishers and subscriptions are not connected with nodes
-//! on Humble.
+//! Types that are known only at run time have a hash, too. For nodes on Humble, `MessageType::without_hash` takes it away; a
+//! type that was learned from a publisher announces what the publisher does.
 //!
 //! Nodes of the crate ros2-client over Zenoh know the hashes of a few types. For all others they use 64 zeros, which no ROS 2
 //! does. To communicate with them, give a type the hash `RIHS01_` and 64 zeros.

@@ -23,6 +23,7 @@ pub(crate) struct Matched {
 
 #[derive(Default)]
 struct State {
+    /// Keys of the tokens of matched ends.
     tokens: BTreeSet<String>,
     /// Tasks that wait for the first match.
     waiters: Waiters,
@@ -50,6 +51,7 @@ impl Matched {
         Self::observe_except(session, endpoint, Some(own), Some(events.clone()), |_| ())
     }
 
+    /// Follows the tokens of all sessions but `except`.
     fn observe_except(
         session: &Session,
         endpoint: &Endpoint,
@@ -73,6 +75,7 @@ impl Matched {
     }
 }
 
+/// Enters a token that came or went, records the event, and wakes those who wait for a match.
 fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, token: &Sample) {
     let key = token.key_expr().as_str();
     let mut state = lock(state);

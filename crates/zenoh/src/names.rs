@@ -14,11 +14,13 @@ use zenoh::liveliness::LivelinessToken;
 use crate::attachment::Gid;
 use crate::session::Session;
 
+/// Form of keys and tokens.
 const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
 
 /// Text in place of the hash of a type that has none. Humble's `rmw_zenoh_cpp` writes it for all types.
 const NO_HASH: &str = "TypeHashNotSupported";
 
+/// Converts an error of Zenoh.
 pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(error.to_string())
 }
@@ -104,6 +106,7 @@ impl Endpoint {
     }
 }
 
+/// Returns the kind of endpoints that one of this kind is matched with.
 const fn counterpart(kind: EndpointKind) -> EndpointKind {
     match kind {
         EndpointKind::Publisher => EndpointKind::Subscription,
@@ -118,6 +121,7 @@ fn dds_type(type_name: &TypeName) -> String {
     format!("{}::{}::dds_::{}_", type_name.package, type_name.kind.as_str(), type_name.name)
 }
 
+/// Returns the hash of a type, from its text. The error says how a hash is written.
 fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
     let is_hash = text.strip_prefix("RIHS01_").is_some_and(|digits| {
         digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
@@ -139,6 +143,7 @@ fn limit(limit: Option<Duration>) -> QosDuration {
     })
 }
 
+/// Returns a quality of service as tokens have it.
 fn profile(qos: &Qos) -> QosProfile {
     QosProfile {
         reliability: match qos.reliability {

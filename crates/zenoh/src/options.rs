@@ -55,8 +55,11 @@ const WAITS: [&str; 2] = [
 /// Factor between the times that a publisher waits for the other packets of a message and for its first packet.
 const LONGER: u32 = 10;
 
+/// Variable of the domain's number.
 const DOMAIN_ID: &str = "ROS_DOMAIN_ID";
+/// Variable of the configuration file.
 const CONFIG_FILE: &str = "ZENOH_SESSION_CONFIG_URI";
+/// Variable of settings that override those of the file.
 const OVERRIDES: &str = "ZENOH_CONFIG_OVERRIDE";
 
 /// Role of a session in the network.
@@ -173,8 +176,8 @@ impl SessionOptions {
     /// stays.
     ///
     /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
-    /// change the two numbers. Every program that may open files of this user can read and change the memory. A process that is
-    /// killed leaves its memory behind; the next process that uses shared memory removes it.
+    /// change the 16 MiB and the 3072 bytes. Every program that may open files of this user can read and change the memory. A
+    /// process that is killed leaves its memory behind; the next process that uses shared memory removes it.
     #[cfg(feature = "shared-memory")]
     #[must_use]
     pub fn shared_memory(self, enabled: bool) -> Self {
@@ -247,7 +250,7 @@ impl SessionOptions {
 }
 
 impl SessionOptions {
-    /// Returns a complaint if the session should find others by itself and has found none.
+    /// Returns a complaint if the session should find others by itself and has found none; `None` otherwise.
     pub(crate) fn loneliness(&self, session: &zenoh::Session) -> Option<String> {
         let info = session.info();
         let is_alone = info.routers_zid().wait().next().is_none() && info.peers_zid().wait().next().is_none();
@@ -268,7 +271,7 @@ impl SessionOptions {
     }
 }
 
-/// Returns an endpoint with TLS over TCP if the configuration has one.
+/// Returns an endpoint with TLS over TCP if the configuration has one; `None` if it has none.
 ///
 /// The library `zenoh-link-tls` 1.10.2 lets the thread that reads and the thread that writes use the one `rustls` connection of a
 /// link at the same time, because each takes a lock of its own. So it is not compiled in; but another crate of the program may

@@ -49,6 +49,7 @@ pub(crate) struct ZenohPublisher {
 }
 
 struct Output {
+    /// Number of the last message.
     last: i64,
     publisher: AdvancedPublisher<'static>,
 }
@@ -115,7 +116,7 @@ impl ZenohPublisher {
     }
 }
 
-/// Returns the first policy of a publisher that Zenoh does not carry out in other processes.
+/// Returns the first policy of a publisher that Zenoh does not carry out in other processes; `None` if there is none.
 fn unknown_to_others(qos: &Qos) -> Option<&'static str> {
     let policies = [
         (qos.lifespan().is_some(), "lifespan"),

@@ -128,6 +128,7 @@ impl Session {
         self.latched().contains(&gid)
     }
 
+    /// Returns the number of a new node or entity.
     pub(crate) fn next_id(&self) -> usize {
         self.0.next_id.fetch_add(1, Ordering::Relaxed)
     }

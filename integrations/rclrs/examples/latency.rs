@@ -1,6 +1,7 @@
-//! Measures an executor: `latency --case saturation|paced|timer|urgent|idle --executor basic|worker|rospin [--seconds N]`.
+//! Measures an executor: `latency --case saturation|drain|paced|timer|urgent|idle --executor basic|worker|rospin [--seconds N]`.
 //!
-//! `basic` creates the callbacks on a node of rclrs's own executor, `worker` on workers of it, and `rospin` on workers of rospin.
+//! `basic` creates the callbacks on a node of rclrs's own executor, `worker` on workers of it, and `rospin` on workers of rospin. For
+//! `timer`, `sleep` is a loop that only sleeps: what it skips, the machine skips.
 //! Prints one line of JSON. Compare figures of one machine and one run only, by turns.
 
 mod common;
@@ -141,7 +142,7 @@ fn pace(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a timer with a period of a millisecond.
+/// Runs a timer with a period of a millisecond. A tick is skipped if the next one is due already when its callback could begin.
 fn tick(arguments: &Arguments) -> Result<(), Failure> {
     let bench = Bench::new(arguments, 60)?;
     let (go, ticks) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));

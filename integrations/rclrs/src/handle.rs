@@ -85,7 +85,7 @@ impl Handle {
     ///
     /// Items that arrived before ring the bell at once.
     pub(super) fn arm(primitive: &dyn RclPrimitive, bell: &'static Bell) -> Option<(Self, Option<String>)> {
-        // The handle stays locked while it is armed.
+        // The handle stays locked while it is asked.
         let locked = primitive.handle();
         let (kind, pointer) = match &locked {
             RclPrimitiveHandle::Subscription(handle) => (Kind::Subscription, untyped(&**handle)),
@@ -108,7 +108,7 @@ impl Handle {
         None
     }
 
-    /// Removes the callbacks. After it, the bell is not rung any more.
+    /// Removes the callbacks that were set by address. After it, the bell is not rung any more.
     pub(super) fn disarm(&self) {
         for setter in self.kind.setters() {
             // SAFETY: the handle is valid, and no callback is set.

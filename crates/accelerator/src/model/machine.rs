@@ -22,13 +22,13 @@ pub struct Finished {
     pub busy: Duration,
     /// The result.
     pub result: Result<(), SegmentFailure>,
-    /// The function that the work asked for.
+    /// The function that [`ModelWork::then`] set, which is called at the end of the work; `None` if none was set.
     pub effect: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Finished {
-    /// Calls the function that the work asked for, and returns the report of the end. A panic makes the segment fail. Called
-    /// without locks.
+    /// Calls the function that the work asked for, and returns the report of the end. A panic makes the segment fail. The caller
+    /// must hold no locks, since the function is the user's.
     #[must_use]
     pub fn report(self) -> Ended {
         let Self { lane, ticket, at, busy, mut result, effect } = self;
@@ -48,18 +48,22 @@ enum Engine {
     Compute,
 }
 
+/// Number of phases of a segment: copy in, kernel, copy out.
 const PHASES: usize = 3;
 
+/// Segment on a lane.
 struct Job {
     ticket: u64,
     priority: Priority,
     work: ModelWork,
     /// The number of the phase: copy in, kernel, copy out.
     phase: usize,
+    /// Time for which it has kept engines busy.
     busy: Duration,
 }
 
 impl Job {
+    /// Returns the engine that the present phase takes, and its length.
     const fn phase(&self) -> (Engine, Duration) {
         match self.phase {
             0 => (Engine::Copy, self.work.copy_in),
@@ -72,7 +76,8 @@ impl Job {
 /// An engine's queue: the phases that wait, and the number of engines that are free.
 struct Engines {
     free: usize,
-    /// Most urgent first, then in the order in which they were ready.
+    /// Phases that wait: priority, number in the order in which they were ready, and lane. The most urgent one comes first, then
+    /// the one that was ready first.
     waiting: BinaryHeap<(Priority, Reverse<u64>, usize)>,
 }
 
@@ -83,7 +88,7 @@ pub struct Machine {
     lanes: Vec<VecDeque<Job>>,
     copies: Engines,
     computes: Engines,
-    /// The ends of the phases that run.
+    /// The phases that run: their end, a number that orders equal ends, and their lane.
     ends: BinaryHeap<Reverse<(Instant, u64, usize)>>,
     finished: VecDeque<Finished>,
     /// Counter of phases, which breaks ties.
@@ -150,7 +155,7 @@ impl Machine {
         }
     }
 
-    /// Ends the phase that ends first, if it does so until then. Returns true if there was one.
+    /// Ends the phase that ends first, if its end is not after `until`. Returns false if there is no such phase.
     fn end_next(&mut self, until: Instant) -> bool {
         let Some(Reverse((at, _, lane))) = self.ends.peek().copied().filter(|Reverse((at, _, _))| *at <= until) else {
             return false;
@@ -162,7 +167,7 @@ impl Machine {
         true
     }
 
-    /// Forgets all segments: the device is lost.
+    /// Removes all segments without ending them, because the device is lost. Returns their work.
     pub fn clear(&mut self) -> Vec<ModelWork> {
         self.ends.clear();
         self.finished.clear();
@@ -198,6 +203,7 @@ impl Machine {
         }
     }
 
+    /// Ends the phase of the lane's first segment, and begins the next one.
     fn end_phase(&mut self, lane: usize) {
         let Some(job) = self.lanes[lane].front_mut() else { return };
         let (engine, length) = job.phase();
@@ -221,6 +227,7 @@ impl Machine {
         }
     }
 
+    /// Returns the engines of a kind.
     const fn engines(&mut self, engine: Engine) -> &mut Engines {
         match engine {
             Engine::Copy => &mut self.copies,

@@ -17,7 +17,7 @@ pub use machine::{Finished, Machine};
 pub use real_time::{RealTimeDevice, RealTimeOptions};
 pub use virtual_time::VirtualDevice;
 
-/// The parts of a model device.
+/// Options of a model device: the numbers of its lanes and engines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelOptions {
     pub(crate) lanes: usize,
@@ -26,7 +26,7 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Creates a device with one lane, one compute engine and one copy engine.
+    /// Creates options of a device with one lane, one compute engine and one copy engine.
     #[must_use]
     pub const fn new() -> Self {
         Self { lanes: 1, compute_engines: 1, copy_engines: 1 }
@@ -70,7 +70,7 @@ pub struct ModelWork {
 }
 
 impl ModelWork {
-    /// Creates work that computes for so long, and copies nothing.
+    /// Creates work that computes for `length`, and copies nothing.
     #[must_use]
     pub const fn kernel(length: Duration) -> Self {
         Self { copy_in: Duration::ZERO, kernel: length, copy_out: Duration::ZERO, failure: None, effect: None }
@@ -84,7 +84,7 @@ impl ModelWork {
         self
     }
 
-    /// Lets the segment fail at its end.
+    /// Lets the segment fail at its end, with this reason.
     #[must_use]
     pub fn failing(mut self, reason: impl Into<String>) -> Self {
         self.failure = Some(reason.into());

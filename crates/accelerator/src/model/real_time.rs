@@ -62,6 +62,7 @@ struct State {
     machine: Machine,
     alarm: Option<Instant>,
     listener: Option<Weak<dyn Listener>>,
+    /// Reason for which segments are refused; `None` until the device is lost.
     refusal: Option<String>,
     is_stopped: bool,
     /// The time until which the thread sleeps; zero while it works.
@@ -102,7 +103,7 @@ impl RealTimeDevice {
         Ok(Self { inner, waker: thread.thread().clone(), thread: Some(thread) })
     }
 
-    /// Loses the device: everything on it is forgotten, and the listener is told.
+    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the reason.
     pub fn lose(&self, reason: &str) {
         let (works, listener) = {
             let mut state = self.inner.state.lock();
@@ -129,6 +130,7 @@ impl Inner {
         Instant::ZERO + self.epoch.elapsed()
     }
 
+    /// Reports ends and alarms on the calling thread, the device's own, until the device is dropped.
     fn run(&self) {
         loop {
             let (next, listener) = {
@@ -154,6 +156,7 @@ impl Inner {
         }
     }
 
+    /// Returns what the thread must do next.
     fn next(&self, state: &mut State) -> Next {
         state.sleeps_until = Instant::ZERO;
         if state.is_stopped {
@@ -171,6 +174,7 @@ impl Inner {
         Next::Sleep(until)
     }
 
+    /// Sleeps until that time, or until the thread is woken. Spins for the last [`RealTimeOptions::spin`] before that time.
     fn sleep(&self, until: Instant) {
         let now = self.now();
         let ahead = until.saturating_since(now);

@@ -22,7 +22,7 @@ struct Inner {
     machine: Machine,
     alarm: Option<Instant>,
     listener: Option<Weak<dyn Listener>>,
-    /// The reason for which segments are refused.
+    /// The reason for which segments are refused; `None` until the device is lost.
     refusal: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl VirtualDevice {
         self.now()
     }
 
-    /// Loses the device: everything on it is forgotten, and the listener is told.
+    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the reason.
     pub fn lose(&self, reason: &str) {
         let (works, listener) = {
             let mut inner = self.inner.lock();
@@ -67,7 +67,8 @@ impl VirtualDevice {
         }
     }
 
-    /// Takes the next event that is not after `until`, and sets the clock to its time.
+    /// Takes the next event that is not after `until`, and sets the clock to its time. `None` if there is none, or no
+    /// listener is connected.
     fn next_event(&self, until: Instant) -> Option<(Event, Weak<dyn Listener>)> {
         let mut inner = self.inner.lock();
         loop {
@@ -90,6 +91,7 @@ impl VirtualDevice {
         }
     }
 
+    /// Reports an event to the listener, if it still exists.
     fn handle(&self, (event, listener): (Event, Weak<dyn Listener>)) {
         let listener = listener.upgrade();
         match event {
@@ -108,6 +110,7 @@ impl VirtualDevice {
     }
 }
 
+/// Event of the device.
 enum Event {
     Alarm(Instant),
     Ended(Finished),

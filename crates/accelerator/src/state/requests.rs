@@ -13,6 +13,7 @@ use crate::request::{Outcome, Request, RequestError, Segment, SubmitError};
 pub(crate) struct Slot<W> {
     pub(super) client: EntityId,
     pub(super) requested: Instant,
+    /// Start of the first segment; `None` before it.
     pub(super) started: Option<Instant>,
     pub(super) busy: Duration,
     /// The segments that have not started.
@@ -20,13 +21,17 @@ pub(crate) struct Slot<W> {
     pub(super) result: Option<Result<Outcome, RequestError>>,
     /// True once there was a result, whether or not it was read.
     pub(super) is_over: bool,
+    /// Waker of the task that awaits the result.
     pub(super) waker: Option<Waker>,
+    /// True as long as the future of the request exists.
     pub(super) has_future: bool,
+    /// True as long as its client's queue has it, or a lane runs it.
     pub(super) is_queued: bool,
 }
 
 impl<W> State<W> {
-    /// Accepts a request. Returns its slot, which belongs to the caller until [`abandon`](Self::abandon).
+    /// Accepts a request of the client `id`, and starts its first segment if a lane is idle. Returns the index of its slot, which
+    /// belongs to the caller until [`abandon`](Self::abandon).
     pub(crate) fn submit(
         &mut self,
         now: Instant,
@@ -74,6 +79,7 @@ impl<W> State<W> {
         Ok(place)
     }
 
+    /// Checks if a request is accepted. The error is the reason for which it is refused.
     fn check(&self, id: EntityId, request: &Request<W>) -> Result<(), SubmitError> {
         let client = self.client(id).expect("a client is not used after its drop");
         let name = || client.options.name.clone();
@@ -112,7 +118,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Notes that the future of a request is dropped. A request that waits is cancelled. A segment that runs goes on to its end.
+    /// Gives up the future of a request. If the request has not ended, it is cancelled: a segment that runs goes on to its end, and
+    /// no further one starts. Returns the request's waker, which the caller drops without the lock.
     pub(crate) fn abandon(&mut self, place: u32, actions: &mut Actions<W>) -> Option<Waker> {
         let slot = &mut self.requests[place as usize];
         slot.has_future = false;
@@ -135,7 +142,7 @@ impl<W> State<W> {
         waker
     }
 
-    /// Ends a request, unless it is over.
+    /// Ends a request with this result, and wakes the task that awaits it. Does nothing if it is over.
     pub(super) fn finish(&mut self, place: u32, result: Result<Outcome, RequestError>, actions: &mut Actions<W>) {
         let slot = &mut self.requests[place as usize];
         if slot.is_over {
@@ -154,12 +161,12 @@ impl<W> State<W> {
         }
     }
 
-    /// Notes that no queue has the request any more.
+    /// Records that the request is neither in its client's queue nor on a lane.
     pub(super) fn leave_queue(&mut self, place: u32) {
         self.requests[place as usize].is_queued = false;
     }
 
-    /// Frees the slot of a request that nobody has.
+    /// Frees the slot of a request that neither a future, nor a queue, nor a lane has. Does nothing otherwise.
     pub(super) fn free_if_over(&mut self, place: u32, actions: &mut Actions<W>) {
         let slot = &mut self.requests[place as usize];
         if slot.is_queued || slot.has_future {

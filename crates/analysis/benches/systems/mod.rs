@@ -10,7 +10,7 @@ use rospin_scenario::{Await, Callback, Chain, ExecutionTime, Executor, Group, Pa
 
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
 
-/// The system that belongs to `seed`: a policy after the other, so that all are met equally often.
+/// Returns the system that belongs to `seed`: a policy after the other, so that all are met equally often.
 pub(crate) fn random(seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, "always");
     let threads = 1 + rng.below(4) as u16;
@@ -19,7 +19,7 @@ pub(crate) fn random(seed: u64) -> Scenario {
     sized(seed, threads, count as usize, load)
 }
 
-/// The same with as many threads and callbacks, at this load of each thread.
+/// Returns a random system with so many threads and callbacks, at this load of each thread.
 pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenario {
     let rng = &mut Stream::new(seed, "sized");
     let mut scenario = Scenario::default();
@@ -63,7 +63,7 @@ pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenari
     scenario
 }
 
-/// Shares of a utilization (UUniFast, Bini and Buttazzo 2005).
+/// Returns random shares of a utilization that add up to `total` (UUniFast, Bini and Buttazzo 2005).
 pub(crate) fn shares(rng: &mut Stream, count: usize, total: f64) -> Vec<f64> {
     let mut left = total;
     let mut shares = Vec::new();
@@ -164,7 +164,7 @@ fn lighten(scenario: &mut Scenario, load: f64) {
     }
 }
 
-/// The system of four callbacks and a chain that once took minutes.
+/// Returns the system of four callbacks and a chain that once took minutes.
 pub(crate) fn four_at_43_percent() -> Scenario {
     let mut scenario = Scenario::default();
     scenario.duration = Duration::from_secs(1);

@@ -8,6 +8,8 @@ use crate::error::AnalysisError;
 use crate::solve::solve;
 use crate::system::{Policy, System};
 
+/// Assigns OS priorities to the executors of each core, and priorities to the callbacks of executors with fixed priorities. The
+/// error names a callback that misses its deadline.
 pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     for core in 0..system.cores.len() {
         let mut open = system.cores[core].executors.clone();
@@ -36,7 +38,8 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     }
 }
 
-/// Assigns priorities to the callbacks of one executor.
+/// Assigns priorities to the callbacks of one executor, if its policy has any. The error names a callback that misses its deadline
+/// nevertheless.
 fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
     let mut open = system.executors[executor].callbacks.clone();
     if system.executors[executor].policy != Policy::FixedPriority {
@@ -61,6 +64,7 @@ fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
     Ok(())
 }
 
+/// Returns the limit of the work by which the bounds of one candidate assignment are computed.
 fn budget(system: &System) -> Budget {
     Budget::for_bounds(system.callbacks.len(), None)
 }

@@ -44,7 +44,8 @@ struct Choice {
     ranks: Vec<usize>,
 }
 
-/// Distance of an allocation from holding all deadlines. A smaller one is better.
+/// Distance of an allocation from holding all deadlines. A smaller one is better. The second search is the one from the
+/// allocation that the scenario has already.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 struct Score {
     /// Sum of the cores' loads beyond 1.
@@ -97,6 +98,7 @@ impl Score {
     }
 }
 
+/// Search for an allocation, with what each step needs of the scenario and its system.
 struct Search<'a> {
     analysis: &'a Analysis<'a>,
     base: Scenario,
@@ -108,10 +110,13 @@ struct Search<'a> {
     system: System,
     /// Criticalities of the chains, the largest first.
     levels: Vec<u32>,
+    /// OS priority of the executor with the smallest rank.
     top: u8,
     /// Longest latency that each chain may have, in nanoseconds. Only in the second search.
     longest: Option<Vec<u64>>,
+    /// Number of allocations that may still be analysed.
     trials: u64,
+    /// Units of work that may still be spent.
     work: u64,
 }
 
@@ -244,6 +249,8 @@ impl<'a> Search<'a> {
         cores
     }
 
+    /// Assigns a core to each of the executors in `left`, the heaviest first, each the least loaded one. `used` is the load of
+    /// each core.
     fn spread(&self, mut left: Vec<usize>, cores: &mut [u16], used: &mut [f64]) {
         left.sort_by(|one, other| self.loads[*other].total_cmp(&self.loads[*one]));
         for executor in left {
@@ -253,7 +260,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Changes a core, swaps two cores, or swaps two ranks.
+    /// Changes the core of an executor, or swaps the cores or, if `is_free`, the ranks of two executors.
     fn step(&self, rng: &mut Stream, choice: &mut Choice, is_free: bool) {
         let any = |rng: &mut Stream| self.movable[rng.below(self.movable.len() as u64) as usize];
         let (one, other) = (any(rng), any(rng));
@@ -264,6 +271,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Returns the scenario with the cores and OS priorities of an allocation.
     fn scenario(&self, choice: &Choice) -> Scenario {
         let mut scenario = self.base.clone();
         for &executor in &self.movable {
@@ -275,6 +283,7 @@ impl<'a> Search<'a> {
         scenario
     }
 
+    /// Analyses an allocation. One that overloads a core has no other figures than its excess.
     fn judge(&mut self, choice: &Choice) -> Score {
         self.trials = self.trials.saturating_sub(1);
         let chains = vec![0; self.levels.len()];

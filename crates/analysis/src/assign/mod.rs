@@ -62,7 +62,7 @@ impl Assignment {
     /// order of executors, with which more of them are.
     ///
     /// # Errors
-    /// If the system cannot be analysed.
+    /// If the system cannot be analysed, or if no priorities can be derived from its chains.
     pub fn picas(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let scenario = analysis.scenario();
         let system = anywhere(analysis)?;
@@ -90,7 +90,7 @@ impl Assignment {
     }
 
     /// Returns a deadline monotonic assignment (Leung and Whitehead 1982): a shorter deadline gives a higher priority. A
-    /// callback without a deadline has that of its chain. Without either, it comes last.
+    /// callback without a deadline has the shortest one of its chains. Without either, it comes last.
     ///
     /// # Errors
     /// If the system cannot be analysed.

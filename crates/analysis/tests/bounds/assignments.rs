@@ -37,7 +37,7 @@ fn holds(scenario: &Scenario) -> bool {
     Analysis::new(scenario).run().is_ok_and(|report| report.holds())
 }
 
-/// The opposite of rate monotonic: the slow callback is more urgent.
+/// Returns a system with the opposite of rate monotonic: the slow callback is more urgent.
 fn reversed() -> Scenario {
     scenario(1, &[("x", 9, &[("slow", 9, 100, 100, 30)]), ("y", 1, &[("fast", 1, 10, 10, 2), ("mid", 2, 50, 50, 5)])])
 }
@@ -176,12 +176,12 @@ fn advice_names_what_to_shorten_and_what_to_move() {
     assert!(advice.iter().any(|line| line.starts_with("shorten `b` from 5ms to 2ms")), "{advice:?}");
 }
 
-/// The case study III of PiCAS: twelve chains that ask for 97 % of four cores, with the paper's cores and priorities.
+/// Returns the case study III of PiCAS: twelve chains that ask for 97 % of four cores, with the paper's cores and priorities.
 fn case_study() -> Scenario {
     Scenario::parse(include_str!("../../../scenario/scenarios/picas_case_study.toml")).unwrap()
 }
 
-/// The same in executors without cores.
+/// Returns the case study with executors that have no cores.
 fn without_cores() -> Scenario {
     let mut scenario = case_study();
     for executor in &mut scenario.executors {

@@ -58,7 +58,7 @@ priority = 0
 execution = "7 ms"
 "#;
 
-/// With these callbacks more, and arrivals of each: the bound of `control`, and how long it takes.
+/// Returns, with `more` callbacks and these arrivals, the bound of `control` and its longest response in a simulation.
 fn control(more: &str, arrivals: &[(&str, &[u64])]) -> (Duration, Duration) {
     let mut text = format!("{SYSTEM}{more}");
     for (name, times) in arrivals {
@@ -85,7 +85,7 @@ fn what_inherits_counts_for_each_segment() {
     assert!(seen <= bound && seen > bound - us(5_000), "{seen:?}, bound {bound:?}");
 }
 
-/// And each time that a less urgent one which has its group becomes ready.
+/// The same each time that a less urgent callback becomes ready which has the group of one that inherits.
 #[test]
 fn what_inherits_counts_for_each_segment_of_who_holds_the_group() {
     let more = "\n[[callback]]\nname = \"control\"\nkind = \"service\"\ngroup = \"control\"\npriority = 5\nexecution = \"1 ms\"\n\

@@ -91,8 +91,8 @@ struct State {
     polled: Vec<usize>,
 }
 
-/// Every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs ends after any
-/// unit. The longest responses by callback; `None` if one exceeds `limit`, or there are too many states.
+/// Searches every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs ends
+/// after any unit. Returns the longest responses by callback; `None` if one exceeds `limit`, or there are too many states.
 fn search(by: By, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
     let count = plans.len();
     let first =
@@ -146,7 +146,7 @@ fn search(by: By, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
     Some(longest)
 }
 
-/// Idle threads take what is most urgent, is due first or came first, of what is not excluded.
+/// Lets idle threads take what is most urgent, is due first or came first, of what is not excluded.
 fn dispatch(by: By, threads: u8, plans: &[Plan], state: &mut State) {
     loop {
         let runs = |callback: usize| state.jobs[callback].first().is_some_and(|job| job.1 > 0);

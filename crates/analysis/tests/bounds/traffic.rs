@@ -17,7 +17,7 @@ use crate::common::{pick, us};
 
 const SYSTEMS: u64 = 4_000;
 
-/// Arrivals at a rate of one in each period, or less.
+/// Returns arrivals at a rate of one in each period, or less.
 fn pattern(rng: &mut Stream, period: Duration) -> (Pattern, Option<Burst>) {
     let offset = us(rng.below(500));
     let jitter = |rng: &mut Stream| us(rng.below(period.as_micros() as u64));
@@ -48,7 +48,8 @@ fn pattern(rng: &mut Stream, period: Duration) -> (Pattern, Option<Burst>) {
     }
 }
 
-/// One or two executors on cores of their own or on one, up to six callbacks, perhaps joined by a last one.
+/// Returns a system with one or two executors on cores of their own or on one, and up to six callbacks, perhaps joined by a
+/// last one.
 fn random(seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, "traffic");
     let mut scenario = Scenario::default();

@@ -32,7 +32,8 @@ fn misses_are_counted_as_they_come() {
     }
 }
 
-/// One executor with fixed priorities. `of` activations of `control` in a row: how many miss, and the bound of that.
+/// Runs one executor with fixed priorities. Returns the most that miss of `of` activations of `control` in a row, and the bound
+/// of it.
 fn control(deadline: &str, of: u64, callbacks: &str) -> (u64, u64) {
     let text = format!(
         "duration = \"100 ms\"\ncores = 1\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n\

@@ -23,17 +23,21 @@ const ADVICE_MAX: usize = 8;
 /// All results of an analysis: what the tables, the JSON file and the report show.
 pub(super) struct Analyzed {
     pub(super) machine: Machine,
+    /// Path of the scenario file.
     pub(super) file: PathBuf,
     /// Scenario with the priorities and cores that were analysed.
     pub(super) scenario: Scenario,
+    /// Rule by which priorities were assigned before the analysis; `None` if the file's were kept.
     pub(super) assigned: Option<Rule>,
     /// Change that was applied before the analysis.
     pub(super) applied: Option<Change>,
     pub(super) overheads: Overheads,
+    /// Reservations of processor time, by the executor's name.
     pub(super) reservations: BTreeMap<String, Reservation>,
     pub(super) report: Report,
     /// The margins of callbacks and the changes that help; `None` until they are known, or if nobody asked for them.
     pub(super) sensitivity: Option<Sensitivity>,
+    /// Longest times in simulations; `None` if nobody asked for them.
     pub(super) seen: Option<Seen>,
     /// Pictures of the callback or chain that the user named, then of those whose deadline is not proven to hold.
     pub(super) pictures: Vec<Picture>,
@@ -95,6 +99,7 @@ impl Analyzed {
         all.filter(|row| row.bound.zip(row.seen).is_some_and(|(bound, seen)| seen > bound)).collect()
     }
 
+    /// Returns the sentence that all deadlines hold, or that names those that are not proven to.
     pub(super) fn verdict(&self) -> String {
         let failing = self.failing();
         if failing.is_empty() {
@@ -107,7 +112,7 @@ impl Analyzed {
         format!("Not proven to hold: {}.", names.join(", "))
     }
 
-    /// Returns the reasons for missing bounds: a line for each reason.
+    /// Returns a line for each reason for which bounds are missing, with the callbacks that it concerns.
     pub(super) fn reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for callback in &self.report.callbacks {
@@ -121,6 +126,8 @@ impl Analyzed {
         reasons.into_iter().map(line).collect()
     }
 
+    /// Returns a line for each proposed change, at most [`ADVICE_MAX`], or one line that no single change helps. Empty if all
+    /// deadlines hold, or the sensitivity is not known.
     pub(super) fn advice(&self) -> Vec<String> {
         if self.report.holds() {
             return Vec::new();
@@ -135,8 +142,8 @@ impl Analyzed {
         advice
     }
 
-    /// Returns a line for each deadline that is not proven to hold: how far its bound is beyond it, and whose execution causes
-    /// that. Empty if the sensitivity is not known.
+    /// Returns a line for each deadline that is not proven to hold: how far the bound is beyond it, or that there is no bound, and
+    /// whose execution causes that. Empty if the sensitivity is not known.
     pub(super) fn causes(&self) -> Vec<String> {
         let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
         let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {
@@ -157,8 +164,10 @@ impl Analyzed {
         sensitivity.late.iter().filter(|late| failing.contains(&late.name)).map(line).collect()
     }
 
-    /// Returns the error that the exit code reports: a time in a simulation exceeds its bound, or a deadline is not proven to
-    /// hold.
+    /// Checks the result, for the exit code.
+    ///
+    /// # Errors
+    /// If a time in a simulation exceeds its bound, or a deadline is not proven to hold.
     pub(super) fn judge(&self) -> Result<(), Failure> {
         if let Some(row) = self.exceeded().first() {
             let text = format!(

@@ -19,7 +19,7 @@ use rospin_sim::{Event, Outcome, Run, Simulation, What};
 use super::analyzed::Analyzed;
 
 /// Largest number of activations in the simulation of one critical instant, which then takes no more than some milliseconds. The
-/// simulated time is halved until there are no more.
+/// simulated time is halved until it has no more of them.
 const ACTIVATIONS_MAX: f64 = 100_000.0;
 /// Largest number of pictures of callbacks and chains whose deadline is not proven to hold.
 pub(super) const SHOWN_MAX: usize = 3;
@@ -28,6 +28,7 @@ pub(super) const SHOWN_MAX: usize = 3;
 pub(super) struct Picture {
     /// The name of the callback or chain.
     pub(super) name: String,
+    /// Time that the analysis proves for every response; `None` if there is no bound.
     pub(super) bound: Option<Duration>,
     /// Time from the release to the end of the response.
     pub(super) response: Duration,
@@ -76,7 +77,7 @@ fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
 }
 
 /// Returns the longest response of the callback with this name, or the longest latency of the chain with it, and its release;
-/// `None` if there is none.
+/// `None` if nothing of that name ran to its end.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
     // If several responses are equally long, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {
@@ -89,7 +90,7 @@ fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Dur
     runs.chain(instances).reduce(|one, other| first_longest(&one, &other))
 }
 
-/// Returns the pieces of the trace in which one callback ran without preemption.
+/// Returns the pieces of a simulation's trace in which one callback ran without preemption, in the order in which they ended.
 fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     let firsts: Vec<usize> = scenario.executors.iter().fold(vec![0], |mut firsts, executor| {
         firsts.push(firsts.last().copied().unwrap_or(0) + usize::from(executor.threads));
@@ -135,7 +136,7 @@ fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the last time up to `release` at which all activations that were released before had ended.
+/// Returns the critical instant: the last time up to `release` at which all activations that were released before had ended.
 fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     let mut begin = release;
     loop {
@@ -147,7 +148,8 @@ fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     }
 }
 
-/// Returns the timeline of the pieces from the critical instant to the end, with a row for each callback that ran.
+/// Returns the timeline of the pieces from `begin`, the critical instant, to `end`, with a row for each callback that ran. Its
+/// times count from `begin`.
 fn cut(scenario: &Scenario, pieces: &[Piece], begin: Instant, end: Instant) -> Timeline {
     let mut known = Vec::new();
     let after = |at: Instant| at.saturating_since(begin).as_nanos() as u64;
@@ -170,7 +172,7 @@ fn cut(scenario: &Scenario, pieces: &[Piece], begin: Instant, end: Instant) -> T
 }
 
 impl Picture {
-    /// Returns one line with the longest response and the bound.
+    /// Returns one line with the longest response and the bound, for the text and the page.
     pub(super) fn describe(&self) -> String {
         let bound = self.bound.map_or("there is no bound".to_owned(), |bound| format!("the bound is {bound:?}"));
         format!("From the critical instant of `{}`: {:?} until it has ended; {bound}.", self.name, self.response)

@@ -19,8 +19,8 @@ pub(super) enum OverheadError {
     Malformed { path: PathBuf, reason: String },
 }
 
-/// Returns the overheads that the options name. Those that they leave out are taken from the options' file, or are zero without a
-/// file.
+/// Returns the overheads that the options name, rounded up to nanoseconds. Those that they leave out are taken from the options'
+/// file, or are zero without a file.
 pub(super) fn read(options: &OverheadOptions) -> Result<Overheads, OverheadError> {
     let [dispatch, wake_up, receive] = options.overheads.as_deref().map_or(Ok([0.0; 3]), file)?;
     let time =
@@ -32,6 +32,7 @@ pub(super) fn read(options: &OverheadOptions) -> Result<Overheads, OverheadError
     })
 }
 
+/// Returns the overheads in the file at `path`, as [`parse`] does.
 fn file(path: &Path) -> Result<[f64; 3], OverheadError> {
     let unreadable = |reason| OverheadError::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(unreadable)?;

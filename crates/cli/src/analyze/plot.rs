@@ -14,17 +14,19 @@ const ROW_HEIGHT: u32 = 22;
 const AXIS_HEIGHT: u32 = 44;
 /// Width of the column of names, in pixels.
 const NAMES: u32 = 210;
-/// Number of letters of a name that fit beside a bar.
+/// Number of letters of a name that fit beside a bar. Longer names are cut.
 const NAME_LENGTH: usize = 28;
-/// Length of the longest bar, as a multiple of its deadline.
+/// Length of the longest bar on a page, as a multiple of its deadline. Longer ones are cut.
 const SHARE_MAX: f64 = 2.0;
 
+/// Colour of bars within their deadline.
 pub(super) const HOLDS: RGBColor = RGBColor(30, 125, 200);
+/// Colour of bars whose deadline is not proven to hold.
 pub(super) const FAILS: RGBColor = RGBColor(213, 94, 0);
 
 /// Number of characters from the beginning of a bar to the deadline.
 const LETTERS: usize = 40;
-/// Largest number of characters of a bar.
+/// Largest number of characters of a bar. Longer ones are cut.
 const LETTERS_MAX: usize = 56;
 
 /// Returns the callbacks and chains that have a deadline above zero.
@@ -33,8 +35,8 @@ fn judged(analyzed: &Analyzed) -> Vec<Row> {
     all.filter(|row| row.deadline.is_some_and(|deadline| !deadline.is_zero())).collect()
 }
 
-/// Returns a plot as text: a line for each callback and chain with a deadline, with a bar as long as its bound and `|` at the
-/// deadline. The text is empty if there are no deadlines.
+/// Returns a plot as text: a line for each callback and chain with a deadline, with a bar for its bound and `|` at the deadline.
+/// Each bar has its own scale, on which the deadline is [`LETTERS`] long. The text is empty if there are no deadlines.
 pub(super) fn text(analyzed: &Analyzed) -> String {
     let rows = judged(analyzed);
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
@@ -50,6 +52,7 @@ pub(super) fn text(analyzed: &Analyzed) -> String {
     text
 }
 
+/// Returns the bar of a bound that is `share` times its deadline; `None` stands for no bound.
 fn bar(share: Option<f64>) -> String {
     let Some(share) = share else {
         return format!("{}| no bound", " ".repeat(LETTERS));
@@ -64,8 +67,8 @@ fn bar(share: Option<f64>) -> String {
     format!("{bar} {:.0} %", share * 100.0)
 }
 
-/// Returns a plot as SVG: a bar for the bound of each callback and chain with a deadline, a line at the deadlines, and a dot for
-/// the longest time in a simulation. `None` if there are no deadlines.
+/// Returns a plot as SVG: a bar for the bound of each callback and chain with a deadline, in percent of that, a line at the
+/// deadlines, and a dot for the longest time in a simulation. `None` if there are no deadlines.
 pub(super) fn svg(analyzed: &Analyzed) -> Result<Option<String>, PlotError> {
     let rows = judged(analyzed);
     if rows.is_empty() {

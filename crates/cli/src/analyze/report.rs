@@ -52,6 +52,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     Ok(page::frame(&analyzed.title(), &page))
 }
 
+/// Appends a list of plain text lines to `page`; nothing if there are none.
 fn list(page: &mut String, lines: &[String]) -> std::fmt::Result {
     if lines.is_empty() {
         return Ok(());

@@ -10,11 +10,12 @@ use super::analyzed::Analyzed;
 pub(super) struct Row {
     pub(super) name: String,
     /// Longest time that is proven: from release to end, or for a chain from the release of the first callback to the end of the
-    /// last one.
+    /// last one. `None` if there is no bound.
     pub(super) bound: Option<Duration>,
     pub(super) deadline: Option<Duration>,
-    /// Longest time of the same kind in a simulation.
+    /// Longest time of the same kind in simulations; `None` if nothing was simulated, or it never ran to its end there.
     pub(super) seen: Option<Duration>,
+    /// True if the deadline is proven to hold, misses that are tolerated aside; without a deadline, if there is a bound.
     pub(super) holds: bool,
     /// Largest proven number of misses, which is `None` if none was found, and the number of activations in a row to which it
     /// applies. The field is `None` unless the callback tolerates some misses and its bound is beyond the deadline.
@@ -57,6 +58,7 @@ impl Row {
     }
 }
 
+/// Returns a row for each callback, in the scenario's order.
 pub(super) fn callbacks(analyzed: &Analyzed) -> Vec<Row> {
     let row = |(number, callback): (usize, &rospin_analysis::CallbackBound)| Row {
         name: callback.name.clone(),
@@ -72,6 +74,7 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Vec<Row> {
     analyzed.report.callbacks.iter().enumerate().map(row).collect()
 }
 
+/// Returns a row for each chain, in the scenario's order.
 pub(super) fn chains(analyzed: &Analyzed) -> Vec<Row> {
     let row = |(number, chain): (usize, &rospin_analysis::ChainBound)| Row {
         name: chain.name.clone(),

@@ -7,6 +7,7 @@ use rospin_sim::{Simulation, SimulationError, Statistics};
 
 /// The longest times in several simulations; `None` for a callback or chain that never ran to its end.
 pub(super) struct Seen {
+    /// Number of simulations, each with a seed of its own.
     pub(super) seeds: u64,
     /// Times from release to end, by callback in the scenario's order.
     pub(super) callbacks: Vec<Option<Duration>>,
@@ -14,7 +15,8 @@ pub(super) struct Seen {
     pub(super) chains: Vec<Option<Duration>>,
 }
 
-/// Runs `seeds` simulations: the first with the scenario's seed, the others with the seeds after it.
+/// Runs `seeds` simulations: the first with the scenario's seed, the others with the seeds after it. Calls `progress` with the
+/// share of all simulations that is done, 0 to 1.
 pub(super) fn simulate(
     scenario: &Scenario,
     seeds: u64,
@@ -33,6 +35,7 @@ pub(super) fn simulate(
     Ok(seen)
 }
 
+/// Raises each time in `longest` to the maximum of the statistics with the same place, if they have counted anything.
 fn raise<'a>(longest: &mut [Option<Duration>], statistics: impl Iterator<Item = &'a Statistics>) {
     for (longest, statistics) in longest.iter_mut().zip(statistics) {
         *longest = (*longest).max((statistics.count > 0).then_some(statistics.max));

@@ -14,12 +14,13 @@ pub(super) struct Figures {
 }
 
 impl Figures {
+    /// Returns the table as text for a terminal.
     pub(super) fn text(&self) -> String {
         text_table::render(&self.header, &self.rows)
     }
 }
 
-/// Returns the meaning of the columns.
+/// Returns the meaning of the columns of [`callbacks`] and [`chains`].
 pub(super) fn legend(analyzed: &Analyzed) -> String {
     let mut text = "\
 Times in ms. bound: from release to end at most, whatever the phases. slack: from the bound to the deadline."
@@ -112,6 +113,7 @@ pub(super) fn cores(analyzed: &Analyzed) -> Figures {
     }
 }
 
+/// Returns the columns of times. That of simulations is there if something was simulated.
 fn titles(analyzed: &Analyzed) -> Vec<(&'static str, Side)> {
     let seen = analyzed.seen.as_ref().map(|_| "simulated");
     ["bound"].into_iter().chain(seen).chain(["deadline", "slack"]).map(|title| (title, Side::Right)).collect()

@@ -50,7 +50,7 @@ impl Watch {
         &self.monitor
     }
 
-    /// Ends the watch, once the analysis is done.
+    /// Ends the watch, once the analysis is done. From now on, Ctrl-C ends the program at once.
     pub(super) fn end(self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread {

@@ -26,7 +26,7 @@ pub(crate) fn governors(read: Read<'_>, online: &CoreSet) -> Finding {
     Finding::limits(NAME, slow.join(", "), meaning, "`cpupower frequency-set -g performance` (as root)")
 }
 
-/// Judges the time that the core takes to leave the deepest sleep that it may enter.
+/// Judges the time that `core` takes to leave the deepest sleep that it may enter.
 pub(crate) fn idle_states(read: Read<'_>, core: u16) -> Finding {
     const NAME: &str = "idle states";
     let of = |state: u32, file: &str| read(&format!("{CPUS}/cpu{core}/cpuidle/state{state}/{file}"));
@@ -65,7 +65,8 @@ pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
     Finding::limits(NAME, value, meaning, fix)
 }
 
-/// Judges the interrupts that the core may handle. `affinities` has the cores of each interrupt.
+/// Judges the interrupts that `core` may handle. `affinities` has the number of each interrupt, and the list of cores that may
+/// handle it, such as `0-3`. It is empty if that cannot be read, which is judged good.
 pub(crate) fn interrupts(affinities: &[(u32, String)], core: u16) -> Finding {
     const NAME: &str = "interrupts";
     let here = |text: &String| text.parse::<CoreSet>().is_ok_and(|set| set.as_slice().contains(&core));
@@ -94,7 +95,7 @@ pub(crate) fn smt(read: Read<'_>) -> Finding {
     Finding::limits(NAME, "on", meaning, format!("boot with nosmt, or `echo off > {CPUS}/smt/control` (as root)"))
 }
 
-/// Judges the set of cores that this process may use.
+/// Judges the set of cores that this process may use, compared with those that are online.
 pub(crate) fn cpuset(allowed: &CoreSet, online: &CoreSet) -> Finding {
     const NAME: &str = "cores";
     if online.as_slice().iter().all(|core| allowed.as_slice().contains(core)) {

@@ -9,8 +9,9 @@ use super::measure::Measured;
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnosis {
     pub(crate) machine: Machine,
+    /// Number of the core that was judged and measured.
     pub(crate) core: u16,
-    /// The length of each measurement, in seconds.
+    /// The length of each measurement of wake-ups, in seconds.
     pub(crate) duration_s: f64,
     pub(crate) findings: Vec<Finding>,
     pub(crate) measured: Measured,

@@ -6,6 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
+    /// The property does not hinder real time, or cannot be read here.
     Good,
     /// Real time works, but with less than the machine could do.
     LimitsYou,
@@ -14,6 +15,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// Returns the verdict in words.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -32,15 +34,17 @@ pub(crate) struct Finding {
     pub(crate) value: String,
     /// Consequence for a real-time program.
     pub(crate) meaning: String,
-    /// Command or boot parameter that improves the property; `None` if it is good.
+    /// Command, boot parameter or advice that improves the property; `None` if it is good.
     pub(crate) fix: Option<String>,
 }
 
 impl Finding {
+    /// Returns a finding with the verdict [`Verdict::Good`], which needs no fix.
     pub(crate) fn good(name: &'static str, value: impl Into<String>, meaning: impl Into<String>) -> Self {
         Self { name, verdict: Verdict::Good, value: value.into(), meaning: meaning.into(), fix: None }
     }
 
+    /// Returns a finding with the verdict [`Verdict::LimitsYou`].
     pub(crate) fn limits(
         name: &'static str,
         value: impl Into<String>,

@@ -25,7 +25,8 @@ pub(crate) fn cgroup(read: Read<'_>) -> Finding {
     Finding::limits(NAME, format!("{cores:.2} cores in {folder}"), meaning, fix)
 }
 
-/// Returns the tightest limit of a control group and those around it in cores, with the folder of the group that has it.
+/// Returns the tightest limit of a control group and those around it in cores, with the folder of the group that has it; `None` if
+/// none of them has a limit. `controllers` and `path` are those of a line of [`CGROUP`]; the former is empty for version 2.
 fn quota(read: Read<'_>, controllers: &str, path: &str) -> Option<(f64, String)> {
     let is_second_version = controllers.is_empty();
     if !is_second_version && !controllers.split(',').any(|controller| controller == "cpu") {
@@ -54,6 +55,7 @@ fn parse_max(text: &str) -> Option<f64> {
     Some(quota.parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
 }
 
+/// Returns the limit in cores of a control group of version 1, whose files are in `folder`; `None` if it has none.
 fn old_quota(read: Read<'_>, folder: &str) -> Option<f64> {
     let number = |file: &str| read(&format!("{folder}/{file}"))?.parse::<f64>().ok().filter(|number| *number > 0.0);
     Some(number("cpu.cfs_quota_us")? / number("cpu.cfs_period_us")?)
@@ -62,13 +64,14 @@ fn old_quota(read: Read<'_>, folder: &str) -> Option<f64> {
 /// Processor time of all cores since the machine started, in ticks of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Ticks {
+    /// Whole time, idle time included.
     pub(crate) all: u64,
     /// Time that this machine wanted while the host gave it to others.
     pub(crate) stolen: u64,
 }
 
 impl Ticks {
-    /// Parses the first line of `/proc/stat`.
+    /// Parses the first line of `/proc/stat`; `None` if `text` does not begin with such a line.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         // The time of guests is part of the first numbers already.

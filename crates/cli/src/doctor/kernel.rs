@@ -22,10 +22,11 @@ pub(crate) enum Preemption {
     Model(String),
     /// The model can be chosen at boot (`PREEMPT_DYNAMIC`), and the choice cannot be read.
     Dynamic,
+    /// The kernel's files name no model.
     Unknown,
 }
 
-/// Finds the preemption model in the kernel's files about itself. The most reliable file counts.
+/// Finds the preemption model in the kernel's files about itself. The most reliable file that names a model counts.
 pub(crate) fn preemption(read: Read<'_>) -> Preemption {
     let version = read(VERSION).unwrap_or_default();
     if read(REALTIME).as_deref() == Some("1") || version.contains("PREEMPT_RT") {
@@ -42,7 +43,7 @@ pub(crate) fn preemption(read: Read<'_>) -> Preemption {
     }
 }
 
-/// Returns the model that the kernel was built with, if there is a file with its configuration.
+/// Returns the model that the kernel was built with; `None` if no file with its configuration names one.
 fn built_in(read: Read<'_>) -> Option<String> {
     let config = read(&format!("/boot/config-{}", read(RELEASE)?))?;
     let has = |option: &str| config.lines().any(|line| line.trim() == format!("CONFIG_PREEMPT{option}=y"));
@@ -50,7 +51,7 @@ fn built_in(read: Read<'_>) -> Option<String> {
     models.into_iter().find(|(option, _)| has(option)).map(|(_, model)| model.to_owned())
 }
 
-/// Returns the choice in a text such as `none voluntary (full)`.
+/// Returns the choice in a text such as `none voluntary (full)`; `None` if nothing is in parentheses.
 fn in_parentheses(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('(')?;
     rest.split_once(')').map(|(choice, _)| choice.to_owned())

@@ -22,7 +22,7 @@ use super::host::{STAT, Ticks};
 const PERIOD: Duration = Duration::from_millis(1);
 /// Number of messages that are dispatched one after the other in each burst.
 const BURST: usize = 1000;
-/// Number of bursts.
+/// Number of bursts in the measurement of dispatch and publication.
 const BURSTS: usize = 50;
 /// Number of bursts, or of messages, at the beginning of a measurement that do not count.
 const WARM_UP: usize = 5;
@@ -44,7 +44,7 @@ pub(crate) enum MeasureError {
     Panicked(&'static str),
 }
 
-/// Percentiles in microseconds.
+/// Percentiles of a measurement's values in microseconds, and their number. `p999` is the 99.9th percentile.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(crate) struct Microseconds {
     pub(crate) p50: f64,
@@ -55,6 +55,7 @@ pub(crate) struct Microseconds {
 }
 
 impl Microseconds {
+    /// Returns the percentiles of `values`. The error for no values has the `name` of the measurement.
     fn of(name: &'static str, values: &[f64]) -> Result<Self, MeasureError> {
         let at = |percent| percentile(values, percent).ok_or(MeasureError::Nothing(name));
         let (p50, p99, p999, max) = (at(50.0)?, at(99.0)?, at(99.9)?, at(100.0)?);
@@ -84,7 +85,7 @@ pub(crate) struct Measured {
 }
 
 /// Runs all measurements: those of wake-ups for `duration` each, and those of dispatch and publication with a fixed number of
-/// messages.
+/// messages. Calls `progress` with the share that is done, 0 to 1.
 pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64)) -> Result<Measured, MeasureError> {
     let before = ticks();
     let count = (duration.as_secs_f64() / PERIOD.as_secs_f64()).ceil() as u64;
@@ -113,9 +114,9 @@ pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64))
 }
 
 impl Measured {
-    /// Returns the overheads that the analysis adds to execution times, in microseconds. Those of dispatch and publication are
-    /// 99th percentiles. That of wake-ups is the 99.9th percentile, because the largest value is a stall of the machine, which
-    /// would make every bound useless.
+    /// Returns the names and microseconds of the overheads that the analysis adds to execution times. Those of dispatch and
+    /// publication are 99th percentiles. That of wake-ups is the 99.9th percentile, because the largest value is a stall of the
+    /// machine, which would make every bound useless.
     pub(crate) const fn overheads_us(&self) -> [(&'static str, f64); 3] {
         // The same interruptions delay a dispatch and a wake-up. They are counted in the wake-up.
         let wake_up = self.timer.p999.max(self.notification.p999);
@@ -144,15 +145,19 @@ impl Measured {
     }
 }
 
+/// Returns the processor time of all cores; zeros if it cannot be read.
 fn ticks() -> Ticks {
     read_file(STAT).and_then(|text| Ticks::parse(&text)).unwrap_or_default()
 }
 
-/// Runs `f` on a thread of its own, so that the settings that it applies end with the thread.
+/// Runs `f` on a thread of its own, so that the settings that it applies end with the thread. `name` is that of the measurement,
+/// for the error.
 fn apart<T: Send + 'static>(name: &'static str, f: impl FnOnce() -> T + Send + 'static) -> Result<T, MeasureError> {
     thread::Builder::new().name("doctor".to_owned()).spawn(f)?.join().map_err(|_| MeasureError::Panicked(name))
 }
 
+/// Measures the lateness of a bare loop of `count` wake-ups, on a new thread with `options`. `name` is that of the measurement, for
+/// errors.
 fn floor(name: &'static str, options: &ThreadOptions, count: u64) -> Result<Microseconds, MeasureError> {
     let options = options.clone();
     let late_us = apart(name, move || {
@@ -164,8 +169,8 @@ fn floor(name: &'static str, options: &ThreadOptions, count: u64) -> Result<Micr
     Microseconds::of(name, &late_us)
 }
 
-/// Measures the time from publication to callback: an ordinary thread publishes the present time, and the callback compares it
-/// with the time then. Returns microseconds.
+/// Measures the time from publication to callback: an ordinary thread publishes the present time `count` times, and the callback
+/// compares it with the time then. Returns the microseconds of each message but the first ones.
 fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("notified").thread(setup.timer.clone()));
@@ -196,7 +201,7 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
 }
 
 /// Returns the microseconds from the start of an empty callback to the start of the next, and those from one publication to the
-/// next.
+/// next. The calling thread has `options` while the callbacks run, and its own settings while it publishes.
 fn bursts(options: &ThreadOptions) -> Result<(Vec<f64>, Vec<f64>), MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("bursts").thread(options.clone()));

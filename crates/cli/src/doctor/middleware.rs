@@ -16,23 +16,23 @@ const RECEIVE_BUFFER_GOOD: u64 = 4 << 20;
 const REAL_TIME_POLICIES: [u32; 3] = [1, 2, 6];
 const DEADLINE_POLICY: u32 = 6;
 
-/// A thread of some process.
+/// A thread of a program that runs now, as the kernel's files show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Thread {
     pub(super) process: u32,
     /// The name of the process's first thread.
     pub(super) program: String,
     pub(super) name: String,
-    /// The real-time priority; `None` for an ordinary thread.
+    /// The real-time priority, or 100 for `SCHED_DEADLINE`; `None` for an ordinary thread.
     pub(super) priority: Option<u32>,
 }
 
-/// Returns findings about the programs that run now; nothing if none of them has real-time threads beside a middleware.
+/// Returns a finding for each program that runs now and has real-time threads beside those of a middleware.
 pub(super) fn findings() -> Vec<Finding> {
     judge(&threads())
 }
 
-/// Judges the receive buffers that programs may have.
+/// Judges the largest receive buffer that a socket may have.
 pub(super) fn receive_buffer(read: Read<'_>) -> Finding {
     const NAME: &str = "socket receive buffer";
     match read(RECEIVE_BUFFER_MAX).and_then(|text| text.parse::<u64>().ok()) {
@@ -50,7 +50,7 @@ pub(super) fn receive_buffer(read: Read<'_>) -> Finding {
     }
 }
 
-/// Judges programs by their threads.
+/// Judges programs by their threads. Those without a middleware, or without real-time threads of their own, have no finding.
 fn judge(threads: &[Thread]) -> Vec<Finding> {
     let mut programs: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
     for thread in threads {
@@ -60,6 +60,7 @@ fn judge(threads: &[Thread]) -> Vec<Finding> {
     [CYCLONE_DDS_THREADS, ZENOH_THREADS].into_iter().flat_map(of).collect()
 }
 
+/// Judges the program with these threads; `None` if they are not those of the middleware `known`, or no other one is real-time.
 fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
     const NAME: &str = "middleware threads";
     let kind = |thread: &Thread| known.kinds.iter().find(|kind| kind.is(&thread.name));
@@ -107,8 +108,8 @@ fn threads() -> Vec<Thread> {
     threads
 }
 
-/// Returns the name and the real-time priority of a thread, from its `stat` file. A reservation (`SCHED_DEADLINE`) has 100, above
-/// every priority.
+/// Returns the name and the real-time priority of a thread, from its `stat` file; `None` if the text is no such file. A reservation
+/// (`SCHED_DEADLINE`) has 100, above every priority.
 fn parse(stat: &str) -> Option<(String, Option<u32>)> {
     // The name may contain brackets and blanks. The third field comes after it.
     let (head, fields) = stat.rsplit_once(") ")?;

@@ -63,6 +63,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     Ok(())
 }
 
+/// Measures, and then judges the machine.
 fn diagnose(options: &Options, setup: &Setup) -> Result<Diagnosis, Failure> {
     let progress = Progress::new(1, options.duration * 4, options.quiet);
     progress.begin("measurements");
@@ -77,7 +78,7 @@ fn diagnose(options: &Options, setup: &Setup) -> Result<Diagnosis, Failure> {
     Ok(Diagnosis { machine, core, duration_s, findings, measured })
 }
 
-/// Returns the findings from the kernel's files about itself and the machine.
+/// Returns the findings from the kernel's files about itself and the machine. Those about one core are about `core`.
 fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
     let read = &read_file;
     let allowed = CoreSet::of_current_thread().unwrap_or_default();

@@ -13,12 +13,18 @@ use super::finding::{Finding, read_file};
 /// Rights of the process: for each, if an attempt to use it succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
+    /// Right to `SCHED_FIFO` with priority 1.
     pub(crate) fifo: Right,
+    /// Right to `SCHED_RR` with priority 1.
     pub(crate) round_robin: Right,
+    /// Right to `SCHED_DEADLINE`.
     pub(crate) deadline: Right,
+    /// Right to niceness -20.
     pub(crate) nice: Right,
+    /// Right to lock memory.
     pub(crate) memory: Right,
-    /// Highest `SCHED_FIFO` priority that a thread got: 99, the limit, or 1. `None` if it got none of them.
+    /// Highest `SCHED_FIFO` priority that a thread got, of those that were tried: 99, the limit of `ulimit -r`, and 1. `None` if
+    /// it got none of them.
     pub(crate) priority: Option<NonZeroU8>,
     pub(crate) limits: Limits,
 }
@@ -29,13 +35,16 @@ pub(crate) type Right = Result<(), String>;
 /// Limits that the process has if it lacks `CAP_SYS_NICE` and `CAP_IPC_LOCK`; `None` for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Limits {
+    /// Highest real-time priority (`ulimit -r`).
     pub(crate) rtprio: Option<u64>,
+    /// Number of bytes of memory that can be locked (`ulimit -l`, which counts in KiB).
     pub(crate) memlock: Option<u64>,
+    /// Twenty minus the lowest niceness (`ulimit -e`).
     pub(crate) nice: Option<u64>,
 }
 
 impl Rights {
-    /// Tries every right, on threads that end afterwards.
+    /// Tries every right. Scheduling is tried on threads that end afterwards, and memory is unlocked again.
     pub(crate) fn find() -> Self {
         let limits = Limits {
             rtprio: getrlimit(Resource::Rtprio).current,
@@ -57,7 +66,7 @@ impl Rights {
         }
     }
 
-    /// Returns a finding for each right.
+    /// Returns the findings about real-time priorities, reservations, niceness and locked memory.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         vec![self.real_time(), self.reservations(), self.niceness(), self.locking()]
     }
@@ -140,17 +149,20 @@ impl Rights {
 
 const LIMITS_FILE: &str = "a line `USER - {LIMIT}` in /etc/security/limits.conf and a new login";
 
+/// Returns a limit as text: `none` for `None`.
 fn told(limit: Option<impl ToString>) -> String {
     limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
 }
 
+/// Tries `scheduling` on a new thread.
 fn attempt(scheduling: OsScheduling) -> Right {
     let options = ThreadOptions::new().scheduling(scheduling);
     let report = std::thread::spawn(move || options.apply()).join().map_err(|_| "the attempt panicked".to_owned())?;
     report.shortfalls.first().map_or(Ok(()), |shortfall| Err(shortfall.to_string()))
 }
 
-/// Locks the memory that the process has now, and unlocks it again. Memory that other threads allocate meanwhile is not touched.
+/// Tries to lock the memory that the process has now, and unlocks it again. Memory that other threads allocate meanwhile is not
+/// touched.
 fn lock_memory() -> Right {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT).map_err(|error| error.to_string())?;
     let status = read_file("/proc/self/status").unwrap_or_default();

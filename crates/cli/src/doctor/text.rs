@@ -6,7 +6,7 @@ use super::diagnosis::Diagnosis;
 use super::finding::{Finding, Verdict};
 use super::measure::Microseconds;
 
-/// Returns the findings, then the remedies in lines of at most `width` characters, then the measurements.
+/// Returns the findings, then the remedies in lines of at most `width` characters, then the measurements and a summary.
 pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
     let mut text = format!("{}\n\n", diagnosis.machine.describe());
     let longest = diagnosis.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
@@ -18,6 +18,7 @@ pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
     text
 }
 
+/// Returns a paragraph for each finding that is not good: its meaning and its fix.
 fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
     let mut findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.verdict != Verdict::Good).collect();
     // The worst findings come first.
@@ -46,6 +47,7 @@ fn wrap(text: &str, indent: &str, width: usize) -> String {
     lines + &line + "\n"
 }
 
+/// Returns the table of measurements.
 fn measured(diagnosis: &Diagnosis) -> String {
     let measured = &diagnosis.measured;
     let row = |name: &str, us: Microseconds| {
@@ -62,6 +64,7 @@ fn measured(diagnosis: &Diagnosis) -> String {
     text_table::render(&header, &rows)
 }
 
+/// Returns a sentence with the number of findings of each bad verdict.
 fn summary(diagnosis: &Diagnosis) -> String {
     let count = |verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
     let core = diagnosis.core;
@@ -79,7 +82,7 @@ fn summary(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// Returns the text in lines that fit the terminal of this process.
+/// Returns the text for the terminal of this process: remedies are in lines that fit it, or have 40 characters if it is narrower.
 pub(crate) fn render_for_terminal(diagnosis: &Diagnosis) -> String {
     render(diagnosis, terminal_width().max(40))
 }

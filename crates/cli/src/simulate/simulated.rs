@@ -10,12 +10,14 @@ use rospin_sim::Outcome;
 
 use super::options::Listed;
 
-/// Number of activations that the timeline of the beginning shows. More would not fit a terminal.
+/// Number of activations that the timeline of the beginning shows, or fewer if the last ones start at the same time as the next
+/// one. More would not fit a terminal.
 pub(super) const SHOWN: usize = 40;
 
 /// All results of a simulation: what the tables, the JSON file and the report show.
 pub(super) struct Simulated<'a> {
     pub(super) machine: Machine,
+    /// Path of the scenario file.
     pub(super) file: &'a Path,
     pub(super) scenario: &'a Scenario,
     pub(super) outcome: Outcome,
@@ -23,7 +25,7 @@ pub(super) struct Simulated<'a> {
     pub(super) activations: Vec<Activation>,
     /// The kind of activations that the JSON file lists.
     pub(super) listed: Listed,
-    /// The violations that the oracles found, with the command that replays them.
+    /// The violations that the oracles found, with the command that replays them; `None` if there are none.
     pub(super) violations: Option<String>,
 }
 
@@ -33,7 +35,7 @@ impl Simulated<'_> {
         if self.scenario.name.is_empty() { self.file.display().to_string() } else { self.scenario.name.clone() }
     }
 
-    /// Returns a line that describes the simulation.
+    /// Returns a line with the length, the seed, the number of activations and the executors of the simulation.
     pub(super) fn describe(&self) -> String {
         let policies: Vec<_> = self
             .scenario
@@ -53,7 +55,8 @@ impl Simulated<'_> {
         )
     }
 
-    /// Returns the end of the timeline of the beginning, in nanoseconds since the scenario began.
+    /// Returns the end of the timeline of the beginning, in nanoseconds since the scenario began: the start of the first activation
+    /// that is left out.
     pub(super) fn shown_ns(&self) -> u64 {
         let end_ns = self.outcome.end.as_nanos();
         let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);
@@ -82,7 +85,7 @@ impl Simulated<'_> {
         ]
     }
 
-    /// Returns a line for each callback that waited and never ran, or that had waited for very long at the end.
+    /// Returns a line for each callback that [starved](rospin_sim::CallbackOutcome::is_starved).
     pub(super) fn starved(&self) -> Vec<String> {
         let simulated = self.scenario.duration;
         let line = |callback: &rospin_sim::CallbackOutcome| {
@@ -101,7 +104,10 @@ impl Simulated<'_> {
         self.outcome.callbacks.iter().filter(|callback| callback.is_starved(simulated)).map(line).collect()
     }
 
-    /// Returns an error if the exit code must report a failure.
+    /// Checks the result, for the exit code.
+    ///
+    /// # Errors
+    /// If an oracle found a violation, or a callback starved.
     pub(super) fn judge(&self) -> Result<(), Failure> {
         if let Some(text) = &self.violations {
             return Err(Failure::Run(text.clone().into()));
@@ -113,6 +119,7 @@ impl Simulated<'_> {
         Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
     }
 
+    /// Returns the sentence that says if the oracles found a violation.
     pub(super) fn oracle_line(&self) -> &'static str {
         match self.violations {
             None => {

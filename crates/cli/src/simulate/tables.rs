@@ -12,13 +12,14 @@ pub(super) struct Figures {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// Meaning of the columns.
+/// Meaning of the columns of both tables.
 pub(super) const LEGEND: &str = "\
 Times in ms from release to end, over the runs that ended. misses: ended after the deadline, or late and not run at the end.
 Drops by cause: overflow, messages that made room for newer ones; overrun, due times that a timer gave up or that passed.
 queued: messages left at the end. empty: notified for nothing.";
 
 impl Figures {
+    /// Returns the table as text for a terminal.
     pub(super) fn text(&self) -> String {
         text_table::render(&self.header, &self.rows)
     }
@@ -58,16 +59,19 @@ pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
     Figures { header: titles("chain", &["runs", "min", "mean", "p99", "max", "misses"]), rows }
 }
 
+/// Returns columns: the `first` for names, and the `others` for numbers.
 fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Side)> {
     let others = others.iter().map(|title| (*title, Side::Right));
     std::iter::once((first, Side::Left)).chain(others).collect()
 }
 
+/// Returns the number of values, and their minimum, mean, 99th percentile and maximum in milliseconds; dashes if there are none.
 fn statistics(of: &Statistics) -> Vec<String> {
     let time = |time: Duration| if of.count == 0 { "-".to_owned() } else { format!("{:.3}", ms(time)) };
     vec![of.count.to_string(), time(of.min), time(of.mean), time(of.p99), time(of.max)]
 }
 
+/// Returns a number as text, or a dash for `None`.
 fn count(count: Option<u64>) -> String {
     count.map_or_else(|| "-".to_owned(), |count| count.to_string())
 }

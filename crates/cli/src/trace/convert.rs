@@ -10,7 +10,7 @@ use rospin_trace::render;
 
 use super::Files;
 
-/// The formats on the command line. Text has no model.
+/// The formats on the command line. Text is written from the recordings themselves, the others from the model of them.
 const FORMATS: [&str; 4] = ["perfetto", "mcap", "json", "text"];
 
 // No doc comment: clap would show it as the description of the command.
@@ -36,6 +36,8 @@ struct Unwritable {
     reason: io::Error,
 }
 
+/// Writes the recordings in the format that the options name, and prints the file's path to `out`. Text for which no file is named
+/// goes to `out` itself.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let format = Format::ALL.into_iter().find(|(name, _)| *name == options.to).map(|(_, format)| format);
     let Some(format) = format else {
@@ -64,6 +66,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     tell(&faults, out)
 }
 
+/// Prints a line for each damaged place of the recordings.
 fn tell(faults: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     for fault in faults {
         writeln!(out, "Damaged: {fault}")?;

@@ -12,10 +12,10 @@ use rospin_trace::figures::Figures;
 
 /// The largest number of rows of a table of chains.
 const CHAINS: usize = 30;
-/// The largest number of callbacks that are told for each reason.
+/// The largest number of callbacks that are named for each reason of waiting.
 const SHARES: usize = 3;
 
-/// A table with a title and a sentence.
+/// A table with a title, and a sentence that explains it.
 pub(super) struct Table {
     pub(super) title: &'static str,
     pub(super) sentence: &'static str,
@@ -23,13 +23,13 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// An activation that went badly, with a picture of it.
+/// An activation that was late or waited long: what happened in words, and a picture of it.
 pub(super) struct Worst {
     pub(super) text: String,
     pub(super) timeline: Timeline,
 }
 
-/// Everything that a report says.
+/// Content of a report, for the terminal and the HTML page.
 pub(super) struct Facts {
     pub(super) summary: Vec<String>,
     pub(super) tables: Vec<Table>,
@@ -45,7 +45,8 @@ fn mean(figures: &Figures) -> String {
     format!("{:.3}", figures.mean_ns / 1e6)
 }
 
-/// Returns what the model says, with the `worst` activations that went worst, of one callback if it is named.
+/// Returns what the model of a recording says. `faults` has a line for each damaged place of it. `worst` is the number of
+/// activations that are shown one by one; with `callback`, they are those of the callback with that number.
 pub(super) fn facts(model: &Model, faults: &[String], worst: usize, callback: Option<usize>) -> Facts {
     let blame = Blame::new(model);
     let labels: Vec<String> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();
@@ -154,7 +155,8 @@ fn waits(model: &Model, blame: &Blame<'_>, labels: &[String]) -> Table {
     }
 }
 
-/// Returns the reasons in words, the largest first, each with the callbacks that ran longest meanwhile.
+/// Returns the reasons in words, the largest first, each with the callbacks that ran longest meanwhile. Percentages are of `sum`,
+/// the whole waiting time in nanoseconds. `shares` begins with the largest one.
 fn told(shares: &[Share], sum: u64, labels: &[String]) -> String {
     let percent = |ns: u64| format!("{:.0} %", 100.0 * ns as f64 / sum.max(1) as f64);
     let mut reasons: BTreeMap<Reason, (u64, Vec<String>)> = BTreeMap::new();
@@ -249,7 +251,8 @@ fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> W
     Worst { text: text + ".", timeline: picture(model, blame, labels, (place, callback.executor)) }
 }
 
-/// Returns the activation in the first row, and below it the threads of its executor at that time.
+/// Returns the picture of the activation with the number `place`: itself in the first row, and below it the threads of its
+/// executor at that time. The time axis begins a little before its release.
 fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor): (usize, usize)) -> Timeline {
     let of = &model.activations[place];
     let (release, end) = (of.release_ns, of.end_ns.unwrap_or_else(|| of.start_ns()));

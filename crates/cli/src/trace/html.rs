@@ -7,7 +7,7 @@ use rospin_report::timeline;
 
 use super::facts::Facts;
 
-/// Returns the page.
+/// Returns the whole HTML page.
 pub(super) fn render(facts: &Facts) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>Recording</h1>")?;

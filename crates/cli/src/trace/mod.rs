@@ -36,7 +36,7 @@ struct Options {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Runs a program and records it
+    /// Records a program: one that it runs, or one that runs already
     Record(record::Options),
     /// Says what happened: times by callback and chain, what activations waited for, losses, and the worst activations
     Report(report::Options),
@@ -53,7 +53,7 @@ struct Files {
 }
 
 impl Files {
-    /// Returns the recordings, and what is damaged of them, a line for each place.
+    /// Opens the recordings as [`open`] does.
     fn open(&self) -> Result<(Vec<Recording>, Vec<String>), Failure> {
         let mut recordings = Vec::new();
         for file in &self.files {
@@ -67,7 +67,7 @@ impl Files {
         Ok((recordings, faults))
     }
 
-    /// Returns what happened, and what is damaged.
+    /// Returns the model of what happened in all recordings together, and a line for each place that is damaged in them.
     fn model(&self) -> Result<(Model, Vec<String>), Failure> {
         let (recordings, faults) = self.open()?;
         Ok((Model::new(&recordings), faults))

@@ -115,7 +115,7 @@ fn fresh_folder() -> io::Result<PathBuf> {
     }
 }
 
-/// Returns the recordings in a folder, with their sizes.
+/// Returns the paths of the recordings in a folder, each with its size in bytes.
 fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -126,7 +126,7 @@ fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     Ok(files)
 }
 
-/// Records this process if its environment asks for it. `rospin lab` runs executors.
+/// Starts to record this process if its environment asks for it. `rospin lab` needs this, because it runs executors itself.
 pub(crate) fn record_from_env() -> Result<(), Failure> {
     let Some(settings) = Settings::from_env().map_err(Failure::input)? else { return Ok(()) };
     let recorder = Recorder::of_process();

@@ -11,7 +11,7 @@ fn shipped(name: &str) -> String {
     format!("{}/../scenario/scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The JSON of a run with these arguments, and its exit code.
+/// Runs `rospin analyze` with these arguments, and returns its JSON and its exit code.
 fn analyze(scratch: &Scratch, arguments: &[&str]) -> (Value, Option<i32>) {
     let json = scratch.path("out.json");
     let output = rospin(&[&["analyze", "--quiet", "--json", &json][..], arguments].concat());
@@ -20,6 +20,7 @@ fn analyze(scratch: &Scratch, arguments: &[&str]) -> (Value, Option<i32>) {
     (serde_json::from_str(&figures).expect("JSON"), output.status.code())
 }
 
+/// Returns the entry of this name in one of the lists of the JSON.
 fn of<'a>(figures: &'a Value, list: &str, name: &str) -> &'a Value {
     let found = figures[list].as_array().expect("a list").iter().find(|entry| entry["name"] == name);
     found.unwrap_or_else(|| panic!("{list} has no {name}"))
@@ -108,7 +109,7 @@ period = "40 ms"
 execution = "9 ms"
 "#;
 
-/// Bounds alone, and what callbacks may take only if that is asked for.
+/// There are only services, which have no deadlines. The times that callbacks may take are left out only if that is asked for.
 #[test]
 fn without_deadlines_and_without_sensitivity() {
     let scratch = Scratch::new("bounds");

@@ -144,7 +144,7 @@ fn a_reservation_is_analysed_and_deployed() {
     assert!(text(&twice.stderr).contains("two reservations for one executor"), "{}", text(&twice.stderr));
 }
 
-/// So many that what comes after the bounds takes minutes.
+/// Returns a scenario with so many callbacks that the search after the bounds takes minutes.
 fn large() -> String {
     let mut system = "duration = \"1 s\"\n[[executor]]\nname = \"main\"\n[[group]]\nname = \"node\"\n".to_owned();
     for number in 0..120 {
@@ -159,7 +159,7 @@ fn large() -> String {
     system
 }
 
-/// The first one ends the search with what is known; the exit code says what that is.
+/// Sends the first Ctrl-C once the bounds are there. It ends the search with what is known, and the exit code says what that is.
 #[test]
 fn ctrl_c_prints_what_is_known() {
     let scratch = Scratch::new("interrupt");

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::common::Scratch;
 
-/// KiB of address space.
+/// Largest address space of a command, in KiB.
 const MEMORY_MAX: u64 = 200 * 1024;
+/// Time after which a command is killed, so that its case fails.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Valid text; each case replaces a part of it.
@@ -53,7 +54,7 @@ period = "50 ms"
 jitter = "1 ms"
 "#;
 
-/// Whom a case is for.
+/// Commands that must refuse a case.
 #[derive(Clone, Copy, PartialEq)]
 enum For {
     Both,
@@ -188,7 +189,7 @@ fn sixty_broken_files() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The bytes of a case: for the soft hyphen, a byte that UTF-8 has not.
+/// Returns the bytes of a case: for the soft hyphen, a byte that is not valid UTF-8 there.
 fn bytes(text: &str) -> Vec<u8> {
     text.split('\u{ad}').map(str::as_bytes).collect::<Vec<_>>().join(&0xe9)
 }
@@ -202,7 +203,7 @@ fn what_they_are_made_of_is_right() {
     }
 }
 
-/// Exit code, and what was said on stderr; with little memory and little time.
+/// Runs a command on a file with little memory and little time. Returns its exit code, `None` if it was killed, and its stderr.
 fn run(command: &str, path: &str) -> (Option<i32>, String) {
     let script = format!("ulimit -v {MEMORY_MAX}; exec \"$0\" \"$@\"");
     let mut child = Command::new("sh")

@@ -12,7 +12,7 @@ pub(crate) fn rospin(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rospin")).args(arguments).stdin(Stdio::null()).output().expect("it starts")
 }
 
-/// Returns what was written as text.
+/// Returns what a command wrote, as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("it writes UTF-8")
 }
@@ -21,7 +21,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a new folder.
+    /// Creates a new folder for temporary files, with `name` in its name.
     pub(crate) fn new(name: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -30,12 +30,12 @@ impl Scratch {
         Self(folder)
     }
 
-    /// Returns the path of a file in it, which need not exist.
+    /// Returns the path of a file in the folder, which need not exist.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("UTF-8").to_owned()
     }
 
-    /// Writes a file, and returns its path.
+    /// Writes a file in the folder, and returns its path.
     pub(crate) fn file(&self, name: &str, content: &str) -> String {
         fs::write(self.path(name), content).expect("a file");
         self.path(name)

@@ -56,6 +56,7 @@ pub(crate) fn package(target: &Target<'_>, package: &Package) -> String {
     out
 }
 
+/// Writes the types of an interface: a struct for each part, and their traits.
 fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface) {
     let Interface { name, kind, .. } = interface;
     let (ros_name, wire) = (interface.ros_name(), target.wire);
@@ -144,6 +145,7 @@ fn write_doc(out: &mut String, sentence: &str, definition: Option<&str>) {
     }
 }
 
+/// Writes the struct of a part, with its constants, its defaults and its encoding.
 fn write_part(out: &mut String, target: &Target<'_>, name: &str, part: &Part) {
     let traits = traits::of(target.packages, part);
     let mut derives = vec!["Clone", "Debug", "PartialEq"];

@@ -21,6 +21,7 @@ pub(super) fn constant(base: &Base, value: &Literal) -> String {
     }
 }
 
+/// Returns a floating-point number of the type `base`, as Rust code.
 fn float(base: &Base, value: f64) -> String {
     let of = element_type(base);
     if value.is_nan() {
@@ -34,6 +35,7 @@ fn float(base: &Base, value: f64) -> String {
     }
 }
 
+/// Returns an element of a default.
 fn element(base: &Base, value: &Literal) -> String {
     match value {
         Literal::Text(text) => format!("::std::string::String::from({text:?})"),

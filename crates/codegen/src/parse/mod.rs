@@ -60,6 +60,7 @@ struct PartBuilder {
 }
 
 impl PartBuilder {
+    /// Reads a line: a field, a constant, a comment, or nothing.
     fn read(&mut self, package: &str, line: &str) -> Result<(), Fault> {
         // As in ROS 2, a comment starts at the first `#`, even inside a string.
         let content = line.split('#').next().unwrap_or_default().replace('\t', " ");
@@ -102,6 +103,7 @@ impl PartBuilder {
         Ok(())
     }
 
+    /// Notes the name of a field or constant, which must be new in this part.
     fn add_name(&mut self, name: &str) -> Result<(), Fault> {
         if self.names.insert(name.to_owned()) {
             Ok(())

@@ -12,6 +12,7 @@ fn is_snake(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
+/// Refuses an invalid name of a package.
 pub(crate) fn check_package(name: &str) -> Result<(), Fault> {
     if is_snake(name) {
         return Ok(());
@@ -22,6 +23,7 @@ pub(crate) fn check_package(name: &str) -> Result<(), Fault> {
     ))
 }
 
+/// Refuses an invalid name of a field.
 pub(super) fn check_field(name: &str) -> Result<(), Fault> {
     if is_snake(name) {
         return Ok(());
@@ -34,6 +36,7 @@ pub(super) fn check_field(name: &str) -> Result<(), Fault> {
     Err(Fault::new(format!("`{name}` is not a valid name of a field"), fix))
 }
 
+/// Refuses an invalid name of a constant.
 pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
     let is_known = |char: char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_';
     if name.starts_with(|first: char| first.is_ascii_uppercase()) && name.chars().all(is_known) && !name.ends_with('_')
@@ -46,6 +49,7 @@ pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
     ))
 }
 
+/// Refuses an invalid name of a message, service or action.
 pub(super) fn check_interface(name: &str) -> Result<(), Fault> {
     if name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.chars().all(|char| char.is_ascii_alphanumeric())

@@ -29,6 +29,7 @@ pub(super) fn constant(text: &str) -> Result<Base, Fault> {
     })
 }
 
+/// Parses what is between the brackets of the type `text`.
 fn shape(text: &str, length: &str) -> Result<Shape, Fault> {
     let number = length.strip_prefix("<=").unwrap_or(length);
     let is_number = |number: &&str| number.chars().all(|char| char.is_ascii_digit());
@@ -58,6 +59,7 @@ fn bounded(text: &str) -> Result<Option<Base>, Fault> {
     Ok(Some(if of == "string" { Base::String { max } } else { Base::WString { max } }))
 }
 
+/// Parses a type without brackets. A message without a package is one of `package`.
 fn base(package: &str, text: &str) -> Result<Base, Fault> {
     if let Some(base) = bounded(text)?.or_else(|| Base::primitive(text)) {
         return Ok(base);
@@ -75,6 +77,7 @@ fn base(package: &str, text: &str) -> Result<Base, Fault> {
     Ok(Base::Nested(TypeRef { package: package.to_owned(), name: name.to_owned() }))
 }
 
+/// Returns the error of a text that is not a type.
 fn unknown(text: &str) -> Fault {
     let fix = match text {
         "time" => "write `builtin_interfaces/Time`, as ROS 2 calls it",

@@ -58,6 +58,7 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
+/// Appends an element to an array, whose first element decides the type. An empty array is [`ParameterValue::NotSet`].
 fn push(array: ParameterValue, entry: Entry) -> Result<ParameterValue, &'static str> {
     use ParameterValue as V;
     Ok(match (array, entry) {
@@ -90,6 +91,7 @@ pub(super) fn flat<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMa
     Ok(flat)
 }
 
+/// Adds the values of an entry to `flat`, under names that begin with `name`.
 fn flatten(name: String, entry: Entry, flat: &mut BTreeMap<String, ParameterValue>) -> Result<(), String> {
     match entry {
         Entry::Table(table) => {

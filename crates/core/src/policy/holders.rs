@@ -28,16 +28,17 @@ impl<K: Ord> Holders<K> {
         self.heap.is_empty()
     }
 
-    /// Returns the first entry.
+    /// Returns the first entry; `None` if there is no segment.
     pub(super) fn first(&self) -> Option<&Entry<K>> {
         self.entries.get(self.heap.peek()? as usize)?.rank.as_ref()
     }
 
-    /// Returns the place of the group's segment.
+    /// Returns the place of the group's segment; `None` if the group has none here.
     pub(super) fn of(&self, group: GroupId) -> Option<u32> {
         Some(self.entries.get(group.index())?.rank.as_ref()?.place)
     }
 
+    /// Returns true if the group has a segment here.
     pub(super) fn has(&self, group: GroupId) -> bool {
         !self.is_empty() && self.of(group).is_some()
     }
@@ -48,7 +49,7 @@ impl<K: Ord> Holders<K> {
         self.heap.push(group.index() as u32, &mut self.entries);
     }
 
-    /// Takes out the first segment. Returns its place.
+    /// Takes out the first segment. Returns its place; `None` if there is no segment.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let group = self.heap.pop(&mut self.entries)?;
         self.entries[group as usize].rank.take().map(|entry| entry.place)

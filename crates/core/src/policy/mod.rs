@@ -95,8 +95,8 @@ pub trait Policy: Send {
     /// Returns true if a pick by another thread might find an activation now. May return true although a pick would find none.
     fn has_candidates(&self) -> bool;
 
-    /// Returns true if the order depends on releases. Then a ready activation that turns out to have an earlier release is
-    /// withdrawn and released again.
+    /// Returns true if the order of activations depends on when they were released. If a ready activation then turns out to have an
+    /// earlier release, the scheduler withdraws it and releases it again.
     fn orders_by_release(&self) -> bool {
         false
     }

@@ -74,7 +74,8 @@ struct Waiting<K> {
     blocked: Queue<K>,
     /// The number of activations of the group that can be ready at once, for which `blocked` needs room.
     room: usize,
-    /// The place of the resumed segment that holds the group, while it waits for a guest to leave.
+    /// The place of the resumed segment that holds the group, while it waits for an activation that [precedes
+    /// all](EntitySpec::precedes_all) and runs in the group meanwhile.
     parked: Option<u32>,
 }
 

@@ -24,6 +24,7 @@ pub(super) struct Places {
     room: usize,
 }
 
+/// Place of a ready activation, or a free place.
 pub(super) struct Slot {
     /// The activation. While the place is free, only its sequence number is valid, which is [`NOBODY`].
     pub(super) activation: Activation,
@@ -82,7 +83,8 @@ impl Places {
         place
     }
 
-    /// Returns the slot of the place, if its activation has that sequence number.
+    /// Returns the slot of the place; `None` if another activation than the one with that sequence number has it by now, or
+    /// none.
     #[inline]
     pub(super) fn get(&mut self, place: u32, sequence: u64) -> Option<&mut Slot> {
         self.slots.get_mut(place as usize).filter(|slot| slot.activation.sequence == sequence)
@@ -110,6 +112,7 @@ impl Places {
         activation
     }
 
+    /// Takes a place out of the middle of its chain, which begins at `first` and goes on at `after`.
     #[cold]
     fn unchain(&mut self, place: u32, first: u32, after: u32) {
         let mut before = first as usize;
@@ -137,6 +140,7 @@ impl Places {
         self.free.len() == self.slots.len()
     }
 
+    /// Makes room for the chain of an entity.
     #[cold]
     fn know(&mut self, id: EntityId) {
         if self.first.len() <= id.index() {

@@ -78,7 +78,8 @@ impl<K: Ord> Queue<K> {
         self.heap.peek().map(|Reverse(entry)| entry)
     }
 
-    /// Takes out the first entry. If it turns out to be stale, the caller must call [`was_stale`](Self::was_stale).
+    /// Takes out the first entry; `None` if there are no entries. If it turns out to be stale, the caller must call
+    /// [`was_stale`](Self::was_stale).
     #[inline]
     pub(super) fn pop_any(&mut self) -> Option<Entry<K>> {
         self.heap.pop().map(|Reverse(entry)| entry)
@@ -89,7 +90,7 @@ impl<K: Ord> Queue<K> {
         self.stale -= 1;
     }
 
-    /// Takes out the first entry that is not stale.
+    /// Takes out the first entry that is not stale; `None` if there is none.
     pub(super) fn pop(&mut self, places: &mut Places) -> Option<Entry<K>> {
         loop {
             let entry = self.pop_any()?;
@@ -100,7 +101,7 @@ impl<K: Ord> Queue<K> {
         }
     }
 
-    /// Returns the first entry that is not stale.
+    /// Returns the first entry that is not stale; `None` if there is none.
     pub(super) fn first(&mut self, places: &mut Places) -> Option<&Entry<K>> {
         while self.peek().is_some_and(|entry| places.get(entry.place, entry.sequence()).is_none()) {
             self.heap.pop();

@@ -70,7 +70,8 @@ impl WaitSet {
         }
     }
 
-    /// Takes the timer that was registered first, of those outside the ready set that are due and that their group admits.
+    /// Takes the timer that was registered first, of those outside the ready set that are due and that their group admits;
+    /// `None` if there is none.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
         let admitted = |place: &u32| view.groups.admits(self.places.activation(*place));
         let order = |place: &u32| {

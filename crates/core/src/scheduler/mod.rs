@@ -112,12 +112,12 @@ impl Scheduler {
         self.trace = trace;
     }
 
-    /// Takes the trace out, so that another one can stand before it.
+    /// Takes the trace out: the scheduler has none until [`set_trace`](Self::set_trace) sets one, such as one that wraps it.
     pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
         self.trace.take()
     }
 
-    /// Returns the entities that there are.
+    /// Returns all entities, in the order of their indices.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
         self.entities.ids().map(|(index, generation)| EntityId::new(index, generation))
     }

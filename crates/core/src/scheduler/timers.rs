@@ -99,7 +99,8 @@ impl Scheduler {
         true
     }
 
-    /// Sets the longest time that a timer that fires once still waits after its clock jumped.
+    /// Sets the longest time that a timer that fires once still waits after its clock jumped. Does nothing if the entity is no
+    /// timer.
     pub fn set_delay(&mut self, id: EntityId, delay: Duration) {
         if let Some(timer) = self.timer_mut(id) {
             timer.spec.delay = Some(delay);

@@ -9,7 +9,7 @@ use crate::options::DomainOptions;
 
 use super::{EntityQos, Handle, Listen, Participant, Writer};
 
-/// A domain with one topic in it.
+/// Participant that writes one topic and reads one, which may be the same.
 pub struct Bare {
     raw: *mut c_void,
     // Dropped after the thread that calls it has ended: `drop` stops that thread first.
@@ -44,6 +44,8 @@ unsafe extern "C" {
     fn rospin_dds_bare_stop(bare: *mut c_void);
 }
 
+/// Passes a message to the function that is the target.
+///
 /// # Safety
 /// The library calls it with the target that [`Bare::start`] gave it, and bytes that are valid during the call.
 unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize) {
@@ -56,8 +58,8 @@ unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize)
 }
 
 impl Bare {
-    /// Starts a participant in a domain that this process has not joined, a writer of the first topic, and a reader of the second
-    /// one. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each message.
+    /// Starts a participant in a domain that this process has not joined, a writer of the topic `written`, and a reader of the
+    /// topic `read`. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each message.
     ///
     /// # Panics
     /// If Cyclone DDS cannot create one of them.

@@ -19,6 +19,7 @@ impl Entity {
         self.0
     }
 
+    /// Returns the entity's id in the network.
     fn guid(&self) -> Result<Guid, Code> {
         let mut guid = Guid::default();
         // SAFETY: `guid` has the size that the function writes.
@@ -26,6 +27,7 @@ impl Entity {
         Ok(guid)
     }
 
+    /// Returns the number by which the library's reports name the entity.
     fn handle(&self) -> Result<Handle, Code> {
         let mut handle = 0;
         // SAFETY: `handle` has the size that the function writes.
@@ -100,6 +102,7 @@ fn nanos(limit: Option<Duration>) -> i64 {
     limit.map_or(i64::MAX, |limit| i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX))
 }
 
+/// Returns a quality of service in the library's form, which borrows the user data.
 fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
     RawQos {
         reliable: qos.is_reliable.into(),
@@ -149,6 +152,7 @@ unsafe impl<L: Send + Sync> Send for Writer<L> {}
 unsafe impl<L: Send + Sync> Sync for Writer<L> {}
 
 impl<L: Listen> Writer<L> {
+    /// Creates a writer, whose matches are reported to `listen`.
     pub(crate) fn create(
         participant: &Participant,
         topic: &str,
@@ -180,6 +184,7 @@ impl<L: Listen> Writer<L> {
         check(unsafe { ffi::rospin_dds_assert_liveliness(self.writer.0) }).map(drop)
     }
 
+    /// Returns the probe of this writer.
     pub(crate) const fn probe(&self) -> Probe {
         Probe(self.writer.0)
     }
@@ -254,6 +259,7 @@ unsafe impl<D: Send + Sync> Send for Discovery<D> {}
 unsafe impl<D: Send + Sync> Sync for Discovery<D> {}
 
 impl<D: Discover> Discovery<D> {
+    /// Starts discovery, which reports to `discover` what exists already, too.
     pub(crate) fn start(participant: &Participant, discover: &Arc<D>) -> Result<Self, Code> {
         let raw = Box::new(listener::discovery(&**discover));
         let mut readers = [0; 3];

@@ -61,6 +61,8 @@ pub(super) fn listener<L: Listen>(listen: &L) -> RawListener {
     }
 }
 
+/// Passes a match, or the end of one, to the listener that is the target.
+///
 /// # Safety
 /// The library calls it with the target that [`listener`] gave it, while the entity is there.
 unsafe extern "C" fn matched<L: Listen>(target: *const c_void, peer: u64, came: i32) {
@@ -69,6 +71,8 @@ unsafe extern "C" fn matched<L: Listen>(target: *const c_void, peer: u64, came: 
     listen.matched(peer, came != 0);
 }
 
+/// Passes another end whose quality of service does not fit to the listener.
+///
 /// # Safety
 /// As [`matched`].
 unsafe extern "C" fn incompatible<L: Listen>(target: *const c_void, policy: u32) {
@@ -77,6 +81,8 @@ unsafe extern "C" fn incompatible<L: Listen>(target: *const c_void, policy: u32)
     listen.incompatible(policy);
 }
 
+/// Passes the numbers of writers that are alive, and that are not, to the listener.
+///
 /// # Safety
 /// As [`matched`].
 unsafe extern "C" fn liveliness<L: Listen>(target: *const c_void, alive: u32, not_alive: u32) {
@@ -90,6 +96,8 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
     RawReceiver { target: Box::into_raw(Box::new(receive)).cast(), arrived: arrived::<R>, forget: forget::<R> }
 }
 
+/// Passes a message to the receiver that is the target.
+///
 /// # Safety
 /// The library calls it with the target that [`receiver`] gave it, a sample of which one reference count belongs to the receiver
 /// from then on, and an id that is valid during the call.
@@ -109,6 +117,8 @@ unsafe extern "C" fn arrived<R: Receive>(
     receive.arrived(sample, writer, unsafe { &*id }, limit(lifespan));
 }
 
+/// Drops the receiver that is the target.
+///
 /// # Safety
 /// The library calls it once, after the last call of [`arrived`] has returned.
 unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
@@ -126,6 +136,8 @@ pub(super) fn discovery<D: Discover>(discover: &D) -> RawDiscovery {
     RawDiscovery { target: std::ptr::from_ref(discover).cast(), endpoint: endpoint::<D>, participant: participant::<D> }
 }
 
+/// Passes a reader or writer that exists, or has gone, to the receiver of discovery that is the target.
+///
 /// # Safety
 /// The library calls it with the target that [`discovery`] gave it, and an endpoint that is valid during the call.
 unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *const RawEndpoint) {
@@ -167,7 +179,7 @@ unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *con
     });
 }
 
-/// Returns the text; `None` if the pointer is null or the text is not Unicode.
+/// Borrows a text of C; `None` if the pointer is null or the text is not Unicode.
 ///
 /// # Safety
 /// The text ends with a zero, if the pointer is not null, and nobody changes it as long as it is borrowed.
@@ -180,6 +192,8 @@ unsafe fn borrow<'a>(from: *const c_char) -> Option<&'a str> {
     text.to_str().ok()
 }
 
+/// Passes a participant that exists, or has gone, to the receiver of discovery.
+///
 /// # Safety
 /// The library calls it with the target that [`discovery`] gave it, and an id that is valid during the call.
 unsafe extern "C" fn participant<D: Discover>(target: *const c_void, guid: *const [u8; 16], is_alive: i32) {

@@ -78,7 +78,7 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// Returns the result of a call of the library.
+/// Converts the result of a call of the library, which is an error code if it is negative.
 fn check(code: i32) -> Result<i32, Code> {
     if code < 0 { Err(Code(code)) } else { Ok(code) }
 }

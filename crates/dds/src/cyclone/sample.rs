@@ -18,12 +18,15 @@ unsafe impl Send for Sample {}
 unsafe impl Sync for Sample {}
 
 impl Sample {
+    /// Takes over a sample of the library.
+    ///
     /// # Safety
     /// The caller owns one reference count of the sample, which becomes this value's.
     pub(super) const unsafe fn from_raw(raw: NonNull<RawSample>) -> Self {
         Self(raw)
     }
 
+    /// Returns the encapsulation header and the payload.
     pub(crate) fn bytes(&self) -> &[u8] {
         let mut size = 0;
         // SAFETY: the sample lives as long as this value has a reference count of it.
@@ -41,14 +44,15 @@ impl AsRef<[u8]> for Sample {
 
 impl Sample {
     /// Returns its number among the samples of its writer, which are numbered without gaps; `None` if it did not come over the
-    /// network, where nothing gets lost.
+    /// network. Within the process nothing gets lost.
     pub(crate) fn number(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
         (number > 0).then_some(number)
     }
 
-    /// Returns the time of sending in nanoseconds since 1970 on the clock of the writer's machine, if the writer told it.
+    /// Returns the time of sending in nanoseconds since 1970 on the clock of the writer's machine; `None` if the writer did not
+    /// tell it.
     pub(crate) fn sent_ns(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let time = unsafe { ffi::rospin_dds_sample_time(self.0.as_ptr()) };
@@ -66,7 +70,9 @@ impl Drop for Sample {
 /// Memory of messages that were sent, for later ones: the operating system would have to fill fresh memory with zeros first.
 /// The number of vectors and their lengths are limited.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+/// Largest number of vectors whose memory is kept.
 const SPARE_MAX: usize = 32;
+/// Largest capacity of such a vector, in bytes.
 const SPARE_SIZE_MAX: usize = 256 << 10;
 
 /// Keeps the vector's memory for later, if there is room. Never blocks.

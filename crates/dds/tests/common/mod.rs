@@ -21,7 +21,7 @@ pub(crate) use rospin_testkit::peers::{
 /// Nothing but the loopback interface, whatever networks the machine has.
 pub(crate) const LOOPBACK: &str = "<General><Interfaces><NetworkInterface name=\"lo\"/></Interfaces></General>";
 
-/// A domain id that nobody else on this machine uses at the moment, for as long as the process lives.
+/// Returns a domain id that nobody else on this machine uses at the moment, for as long as the process lives.
 pub(crate) fn domain_id() -> u16 {
     let OwnDomain { id, reservation } = OwnDomain::new();
     std::mem::forget(reservation);
@@ -51,10 +51,12 @@ impl OwnDomain {
     }
 }
 
+/// Returns the options of a participant that uses the loopback interface only.
 pub(crate) fn options(domain_id: u16) -> DomainOptions {
     DomainOptions::new().domain_id(domain_id).localhost().cyclonedds_uri(LOOPBACK)
 }
 
+/// Joins a domain on the loopback interface.
 pub(crate) fn join(domain_id: u16) -> Domain {
     Domain::join(options(domain_id)).expect("a participant")
 }

@@ -1,6 +1,6 @@
 //! A peer that shares no code with ours: Eclipse Cyclone DDS under Python, with the names that ROS 2 uses on the wire.
 //!
-//! See `common/peer.rs` for what it wants.
+//! See `rospin_testkit::peers::python` for what it wants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

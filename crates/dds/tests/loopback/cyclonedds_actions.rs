@@ -1,4 +1,4 @@
-//! Actions with a peer that shares no code: Eclipse Cyclone DDS under Python, see `common/peer.rs`.
+//! Actions with a peer that shares no code: Eclipse Cyclone DDS under Python.
 
 use std::time::Duration;
 

@@ -12,8 +12,9 @@ use crate::common::{
     process_of, wait,
 };
 
-/// The domain of a process that the test started, and the number of the node in it.
+/// Variable with the domain that the other process joins.
 const DOMAIN: &str = "ROSPIN_TEST_GRAPH_DOMAIN";
+/// Variable with the name of the node of that process.
 const NODE: &str = "ROSPIN_TEST_GRAPH_NODE";
 
 /// The lease that every implementation of ROS 2 asks for unless told otherwise.
@@ -43,7 +44,7 @@ impl Drop for Other {
     }
 }
 
-/// Spins until that is so, for so long at most, and says how long it took.
+/// Spins until `is_so` returns true, for `patience` at most. Returns how long it took.
 fn wait_until(executor: &Executor, what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     let begin = Instant::now();
     let so = async {

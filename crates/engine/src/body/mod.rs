@@ -20,7 +20,7 @@ pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
 /// The input of one run, and what the run leaves behind.
 pub(crate) struct RunContext {
-    /// The release of the activation.
+    /// Release time of the activation.
     pub(crate) release: Instant,
     /// The payload of the group; `None` in a reentrant group.
     pub(crate) payload: Option<AnyPayload>,

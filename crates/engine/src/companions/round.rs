@@ -64,7 +64,8 @@ pub(super) struct Companion {
 }
 
 impl Common {
-    /// Has all companions spin that do not spin in this round yet.
+    /// Has all companions spin that do not spin in this round yet. If the thread of one cannot be started, the leaders' spins end
+    /// with that error.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
         let round = state.round;
         let mut failure = None;

@@ -18,9 +18,11 @@ pub(crate) struct Dial {
     faces: [Face; 2],
 }
 
+/// A [`Reading`] as words, without its turn.
 struct Face {
+    /// [`FOLLOWS_SYSTEM`] while ROS time follows the system clock.
     time_ns: AtomicU64,
-    /// The sum of all shifts of the time line: an `i64` in two's complement.
+    /// As [`Reading::shift_ns`], an `i64` in two's complement.
     shift_ns: AtomicU64,
     base_ns: AtomicU64,
 }
@@ -28,7 +30,7 @@ struct Face {
 /// A reading of a dial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
-    /// The number of jumps so far that timers must be told of.
+    /// The number of jumps so far. If two readings differ in it, time has jumped in between, and timers must be told of it.
     pub(crate) turn: u64,
     /// ROS time in nanoseconds; `None` if it follows the system clock.
     pub(crate) time_ns: Option<u64>,

@@ -25,6 +25,7 @@ struct Shared<const WORDS: usize> {
 pub(crate) struct Writer<const WORDS: usize> {
     log: Arc<Shared<WORDS>>,
     tail: u64,
+    /// The reader's `head` when the writer last looked at it.
     head_seen: u64,
     dropped: u64,
 }

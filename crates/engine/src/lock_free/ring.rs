@@ -29,10 +29,14 @@ pub(crate) unsafe trait OwningPointer {
     type Target;
     /// Data that is the same for all pointers of a ring, such as their type. The ring keeps it once, and not with each of them.
     type Kind: Copy + Send + Sync;
+    /// Returns true if this pointer is of that kind.
     fn is_of(&self, kind: Self::Kind) -> bool;
+    /// Returns the raw pointer, which owns the target from then on.
     fn into_raw(self) -> *mut Self::Target;
+    /// Returns the pointer that [`into_raw`](Self::into_raw) made `raw` of.
+    ///
     /// # Safety
-    /// `raw` must come from `into_raw` of a pointer of that kind, and be given back only once.
+    /// `raw` must come from `into_raw` of a pointer of that kind, and be passed to this function only once.
     unsafe fn from_raw(raw: *mut Self::Target, kind: Self::Kind) -> Self;
 }
 

@@ -87,7 +87,7 @@ fn letters_are_delivered() {
     assert!(!office.0.has_waiting());
 }
 
-/// Takes messages until it has seen the last one, or the producer is gone.
+/// Takes messages until the ring is empty and all `count` messages were `pushed`. Returns the numbers of those that it took.
 fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicUsize) -> Vec<usize> {
     let mut taken = Vec::new();
     loop {

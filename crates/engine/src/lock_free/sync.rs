@@ -24,8 +24,8 @@ mod native {
             Self(AtomicU32::new(0))
         }
 
-        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if a
-        /// [`wake`](Self::wake) has counted this thread.
+        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if this thread is among
+        /// those that a [`wake`](Self::wake) has woken and counted.
         pub(crate) fn wait(&self, expected: u32, deadline: Deadline) -> bool {
             let (flags, nanos) = match deadline {
                 Deadline::Never => (Flags::PRIVATE, None),
@@ -155,7 +155,7 @@ mod shuttle_futex {
             self.wake_sleepers(threads)
         }
 
-        /// Returns how many sleepers it has woken.
+        /// Wakes up to `threads` sleepers, and returns how many it has woken.
         fn wake_sleepers(&self, threads: u32) -> u32 {
             let mut sleepers = lock(&self.1);
             let count = sleepers.len().min(threads as usize);

@@ -126,7 +126,8 @@ fn apply_cores(thread: Option<Pid>, cores: &CoreSet) -> Option<Shortfall> {
     Some(Shortfall { asked, reason, fix })
 }
 
-/// Returns the reason why a setting is not in place, or `None` if it is.
+/// Returns the reason for which a setting is not in place, or `None` if it is: `set` is the result of setting it, and `is_so`
+/// reads it back.
 fn failed(set: io::Result<()>, is_so: impl FnOnce() -> bool) -> Option<String> {
     match set {
         Err(error) => Some(error.to_string()),

@@ -50,11 +50,13 @@ impl CoreSet {
         self.0.is_empty()
     }
 
+    /// Returns the cores that `thread` may use, or with `None` the calling thread.
     pub(crate) fn of(thread: Option<Pid>) -> io::Result<Self> {
         let set = sched_getaffinity(thread)?;
         Ok(Self((0..CpuSet::MAX_CPU as u16).filter(|core| set.is_set((*core).into())).collect()))
     }
 
+    /// Restricts `thread` to these cores, or with `None` the calling thread.
     pub(crate) fn apply(&self, thread: Option<Pid>) -> io::Result<()> {
         let mut set = CpuSet::new();
         for core in self.0.iter().filter(|core| usize::from(**core) < CpuSet::MAX_CPU) {
@@ -63,7 +65,7 @@ impl CoreSet {
         Ok(sched_setaffinity(thread, &set)?)
     }
 
-    /// Returns the cores of the set that the machine does not have.
+    /// Returns the cores of the set that the machine does not have: none if the kernel does not tell which it has.
     pub(crate) fn missing(&self) -> Self {
         // If the kernel does not tell, it refuses missing cores later, when they are set.
         let online = Self::online().unwrap_or_else(|_| self.clone());
@@ -75,7 +77,7 @@ impl CoreSet {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is no set of cores; write numbers and ranges, as in 0-2,5")]
 pub struct CoreSetError {
-    /// The invalid text.
+    /// Text that is no set of cores, as it was given.
     pub text: String,
 }
 

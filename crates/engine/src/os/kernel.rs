@@ -24,6 +24,7 @@ pub(crate) struct Attributes {
 pub(crate) struct Saved(libc::sched_attr);
 
 impl Saved {
+    /// Saves the calling thread's scheduling.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(get(None)?))
     }

@@ -1,4 +1,4 @@
-//! The recording thread, which moves events from the threads' logs to the sink.
+//! The recording thread, which moves events from the threads' logs to the sinks.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const ROUND: Duration = Duration::from_millis(10);
 pub(super) enum Command {
     /// Has the sink make everything readable, and answers.
     Flush(Sender<()>),
-    /// Has the sink write the last seconds, for this reason.
+    /// Has the sinks write the last seconds, for this reason.
     Trigger(String),
     /// Ends the recording.
     Stop,

@@ -1,5 +1,5 @@
 //! Recording of what executors do: an event for each release, dispatch, publication, loss and so on, in a lock-free log for each
-//! thread. One ordinary thread moves the events from the logs to a [`Sink`].
+//! thread. One ordinary thread moves the events from the logs to all [`Sink`]s.
 //!
 //! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
 //! while its recorder is on. Publishing and taking look at one flag, without ordering.
@@ -31,7 +31,7 @@ pub(crate) use tap::Tap;
 
 /// The number of events that a thread's log holds unless [`Recorder::set_capacity`] sets another one: 1.5 MiB.
 const CAPACITY: usize = 1 << 15;
-/// The longest time that a caller waits for the recording thread.
+/// The longest time that [`Recorder::flush`] waits for the recording thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The recorder of the process, which every context has unless its options name another one.
@@ -62,7 +62,7 @@ struct Inner {
 #[derive(Default)]
 struct Registry {
     executors: Vec<Weak<dyn Recorded>>,
-    /// Queues and publishers that are there.
+    /// Queues and publishers that are there, each by its number, with true for a publisher.
     standing: BTreeMap<(bool, u64), Definition>,
     /// Definitions for the recording thread.
     definitions: Vec<Definition>,
@@ -71,7 +71,7 @@ struct Registry {
     recording: Option<Recording>,
 }
 
-/// A recording that is under way.
+/// The recording thread, and the numbers of its sinks.
 struct Recording {
     commands: Sender<Command>,
     thread: JoinHandle<Vec<ThreadLog>>,
@@ -135,7 +135,7 @@ impl Recorder {
         self.0.is_on.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of events that the log of each further thread holds, which take 48 bytes each.
+    /// Sets the number of events that the log of each further thread holds, rounded up to a power of two. Each takes 48 bytes.
     pub fn set_capacity(&self, events: usize) {
         self.0.capacity.store(events, Ordering::Relaxed);
     }
@@ -146,9 +146,10 @@ impl Recorder {
         self.0.has_cpu_times.store(yes, Ordering::Relaxed);
     }
 
-    /// Starts to record into `sink`. Executors that spin are recorded from their next callback on.
+    /// Starts to record into `sink`, beside other sinks that there may be. It first has all names that are known, and then events
+    /// from now on. Executors that spin are recorded from their next callback on.
     ///
-    /// Locks, allocates, and starts an ordinary thread. May be called from any thread.
+    /// Locks, allocates, and starts an ordinary thread for the first sink. May be called from any thread.
     ///
     /// # Errors
     /// If the recorder is on, or the thread cannot be started.
@@ -170,7 +171,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Stops to record, and waits until the sink has all events. Does nothing if the recorder is off.
+    /// Stops all sinks, and waits until they have all events. Does nothing if the recorder is off, or if a sink calls it.
     pub fn stop(&self) {
         self.0.is_on.store(false, Ordering::SeqCst);
         let Some(Recording { commands, thread, process }) = self.lock().recording.take() else { return };
@@ -184,14 +185,14 @@ impl Recorder {
         }
     }
 
-    /// Waits until the sink has all events that were recorded before this call, and has made them readable. Returns false if
-    /// that takes more than five seconds, or the recorder is off.
+    /// Waits until all sinks have the events that were recorded before this call, and have made them readable. Returns false if
+    /// that takes more than five seconds, the recorder is off, or a sink calls it.
     pub fn flush(&self) -> bool {
         let (done, finished) = channel();
         self.command(Command::Flush(done)) && finished.recv_timeout(PATIENCE).is_ok()
     }
 
-    /// Has a sink that keeps the last seconds in memory write them; other sinks ignore it. Does not wait for that.
+    /// Has the sinks that keep the last seconds in memory write them; other sinks ignore it. Does not wait for that.
     pub fn trigger(&self, reason: impl Into<String>) {
         self.command(Command::Trigger(reason.into()));
     }
@@ -223,7 +224,7 @@ impl Recorder {
         }
     }
 
-    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove).
+    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.
     fn stand(&self, key: (bool, u64), definition: Definition) {
         let mut registry = self.lock();
         if self.is_on() {
@@ -232,13 +233,14 @@ impl Recorder {
         registry.standing.insert(key, definition);
     }
 
-    /// Defines a queue, until it is removed.
+    /// Defines the queue with the number `queue`, until it is removed. `account` is the number of the loss counters of the entity
+    /// that takes from it.
     pub(crate) fn add_queue(&self, queue: u64, account: u64, topic: &str, depth: usize) {
         let definition = Definition::Queue { queue, account, topic: topic.to_owned(), depth: depth as u64 };
         self.stand((false, queue), definition);
     }
 
-    /// Notes that another entity takes from the queue.
+    /// Notes that another entity takes from the queue: the one whose loss counters have the number `to`.
     pub(crate) fn move_queue(&self, queue: u64, to: u64) {
         let mut registry = self.lock();
         if let Some(Definition::Queue { account, .. }) = registry.standing.get_mut(&(false, queue)) {
@@ -270,8 +272,8 @@ impl Recorder {
         }
     }
 
-    /// Records that the calling thread takes that message for a subscription of a node at `at`, if the recorder is on. The number is
-    /// 0 if the middleware does not tell it.
+    /// Records that the calling thread takes that message, which came encoded, for a subscription of a node at `at`, if the
+    /// recorder is on. The number is 0 if the middleware does not tell it.
     #[inline]
     pub fn received(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
         if self.is_on() {

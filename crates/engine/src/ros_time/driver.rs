@@ -109,7 +109,7 @@ impl Driver {
         ticket
     }
 
-    /// Notes that a jump callback that was waited for has run.
+    /// Notes that a jump callback that was waited for has run, or never will.
     pub(crate) fn arrived(&self) {
         let mut books = self.open();
         books.waiting -= 1;
@@ -141,7 +141,7 @@ impl Driver {
 
     // ---- jump callbacks ----
 
-    /// Adds a jump callback. It is told of nothing before it is [hooked up](Self::hook_up).
+    /// Adds a jump callback, and returns its number. It is told of nothing before it is [hooked up](Self::hook_up).
     pub(crate) fn add_hook(&self, threshold: JumpThreshold) -> u64 {
         let mut books = self.open();
         books.hook_numbers += 1;
@@ -216,7 +216,7 @@ impl Driver {
 }
 
 impl Books {
-    /// Carries out the requests in order, until one has to wait for jump callbacks.
+    /// Carries out the requests in order, until one has to wait for jump callbacks. Returns the wake-ups that are then to be made.
     fn proceed(&mut self, dial: &Dial, clock: &TimeSource) -> Afterwards {
         let mut afterwards = Afterwards::default();
         while self.waiting == 0 {

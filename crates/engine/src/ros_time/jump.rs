@@ -28,7 +28,7 @@ pub struct TimeJump {
     pub from: Instant,
     /// The time after the jump.
     pub to: Instant,
-    /// The change of the source.
+    /// The change of the source: ROS time begins to be driven, begins to follow the system clock, or keeps its source.
     pub change: ClockChange,
 }
 

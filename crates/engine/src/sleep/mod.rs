@@ -45,10 +45,10 @@ pub enum SleepError {
 /// A future that resolves when a clock shows a certain time. It may be awaited anywhere: in asynchronous callbacks, in the future
 /// of [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
-/// If a thread of an executor polls it, that executor wakes it. So a callback that a deployment file moved sleeps on its own
-/// executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it. It resolves
-/// only while that executor spins. A sleep on ROS time does not end before all jump callbacks of the executor that must be told
-/// of a jump have run.
+/// If a thread of an executor of the same context polls it, that executor wakes it. So a callback that a deployment file moved
+/// sleeps on its own executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it.
+/// It resolves only while that executor spins. A sleep on ROS time does not end before all jump callbacks of the executor that
+/// must be told of a jump have run.
 ///
 /// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is logarithmic in the
 /// number of sleepers. The first poll may allocate. None of them waits for a callback.

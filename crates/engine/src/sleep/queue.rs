@@ -120,6 +120,7 @@ impl Queue {
         self.slots[slot].sleeper.take()
     }
 
+    /// Returns the due time and the number of the sleeper in a slot, by which sleepers are ordered.
     fn key(&self, slot: usize) -> (Instant, u64) {
         let Slot { number, sleeper, .. } = &self.slots[slot];
         // Slots that are in the heap are not free.

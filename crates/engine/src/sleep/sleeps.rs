@@ -204,8 +204,8 @@ impl Sleeps {
 
     // ---- for sleepers ----
 
-    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise true if a thread of the executor must look at
-    /// the clock again. Takes O(log n), may allocate.
+    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's ticket, with true if a thread of
+    /// the executor must look at the clock again. Takes O(log n), may allocate.
     pub(super) fn add(&self, times: &Times, wish: &Wish, waker: Waker) -> Option<(Ticket, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };

@@ -24,10 +24,10 @@ pub enum SpinError {
         /// The name of the executor.
         executor: String,
     },
-    /// The spin ended before the future resolved.
+    /// The executor was halted before the awaited future resolved, or a `spin_once` or `spin_all` was done before that.
     #[error("halted before the awaited future resolved")]
     Halted,
-    /// The timeout passed.
+    /// The timeout of the spin passed.
     #[error("the time to spin is over")]
     Timeout,
     /// A callback panicked in a group that [halts](crate::OnPanic::Halt) its executor then.

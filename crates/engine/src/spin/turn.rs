@@ -48,8 +48,8 @@ impl Spin<'_> {
         }
     }
 
-    /// Takes the short way from a callback to its next item. Returns true if nothing has happened meanwhile, no due time has
-    /// come, and the policy would pick the same entity.
+    /// Takes the short way from a callback to its entity's next item, without a pick, if nothing has happened meanwhile, no due
+    /// time has come, and the policy would pick the same entity. Returns true if it did: the run in the seat is the next one.
     #[inline]
     pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &mut seat.run else {
@@ -138,8 +138,8 @@ impl Spin<'_> {
         Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 
-    /// Returns true if a parked thread should wake: there is more to run, or a due time will come that no parked thread
-    /// watches.
+    /// Returns true if a parked thread should wake: there is more to run, a due time will come that no parked thread watches, or
+    /// ROS time has come to one that the executor waits for.
     #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);

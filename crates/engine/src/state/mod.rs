@@ -111,8 +111,8 @@ pub(crate) struct NewEntity {
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
     pub(crate) shared: Arc<TimerShared>,
-    /// The turn of ROS time in which the first due time was calculated, and the delay that it was calculated from; `None` if the
-    /// due time was given.
+    /// The number of jumps of ROS time before the first due time was calculated, and the delay that it was calculated from; `None`
+    /// if the due time was given.
     pub(crate) reckoned: Option<(u64, Duration)>,
 }
 
@@ -176,7 +176,7 @@ impl State {
         self.books = books;
     }
 
-    /// Picks the next activation for `thread`, and lends it the callback and the payload.
+    /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.
     pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Run> {
         loop {
             let activation = self.scheduler.next(now, thread)?;
@@ -286,7 +286,7 @@ impl State {
         }
     }
 
-    /// Puts callback and payload back into their places.
+    /// Puts callback and payload back into their places, or among the leftovers if the entity or the group was removed meanwhile.
     fn put_back(&mut self, activation: &Activation, mut callback: Box<Callback>, suspended: bool) -> PutBack {
         self.return_payload(activation.group, callback.cx.payload.take());
         let Some(entity) = self.entity_mut(activation.entity) else {
@@ -318,8 +318,9 @@ impl State {
         }
     }
 
-    /// Deals with a run that failed: notes that the source has ended, or reports a panic or an item that could not be taken.
-    /// Returns true if the entity was removed because of a panic.
+    /// Handles the failure of a run. An entity whose source has ended is marked as closing. A panic, or an item that could not be
+    /// taken, is reported; after a panic, the group's [`OnPanic`] says if the entity continues, is removed, or the executor halts.
+    /// Returns true if the entity was removed.
     fn judge(
         &mut self,
         executor: &Shared,

@@ -9,7 +9,7 @@ use crate::recorder::Tap;
 use crate::shared::Shared;
 
 impl State {
-    /// Sets the trace that the user wants, behind a tap if the executor is recorded.
+    /// Sets the user's trace in place of the former one, behind a tap if the executor is recorded.
     pub(crate) fn set_users_trace(&mut self, executor: &Shared, threads: u16, trace: Option<Box<dyn Trace>>) {
         let former = self.scheduler.take_trace();
         self.scheduler.set_trace(trace);

@@ -25,6 +25,8 @@ struct Functions {
     release: unsafe fn(*const ()),
 }
 
+/// Adds an owner to the `Arc<T>` that `raw` is of.
+///
 /// # Safety
 /// As for [`Arc::increment_strong_count`].
 unsafe fn share<T>(raw: *const ()) {
@@ -32,6 +34,8 @@ unsafe fn share<T>(raw: *const ()) {
     unsafe { Arc::increment_strong_count(raw.cast::<T>()) };
 }
 
+/// Removes an owner from the `Arc<T>` that `raw` is of. The last one drops the value.
+///
 /// # Safety
 /// As for [`Arc::decrement_strong_count`].
 unsafe fn release<T>(raw: *const ()) {

@@ -52,7 +52,7 @@ struct Topic {
 }
 
 struct TopicState {
-    /// Numbers the queues, the histories and the kept messages, in order.
+    /// The number of the next queue, history or kept message. All three are numbered in one sequence.
     next_id: u64,
     queues: Vec<Queue>,
     /// The alarms of the queues, in their order. They are called without the lock. The last places may be empty.

@@ -26,7 +26,7 @@ use crate::sync::atomic::Ordering;
 pub struct NoSubscription<T> {
     /// The name of the topic.
     pub topic: String,
-    /// The message.
+    /// The message, which no subscription got.
     pub message: Arc<T>,
 }
 
@@ -180,7 +180,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     ///
     /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That thread
     /// [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never waits for a
-    /// subscription's callback.
+    /// subscription's callback, unless the options [say so](PublisherOptions::wait_for_room).
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
@@ -190,7 +190,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are
     /// notified then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
     ///
-    /// For code that publishes under a lock of its own: drop the result after the unlock.
+    /// For code that publishes under a lock of its own: drop the result after the unlock. A publisher that
+    /// [waits for room](PublisherOptions::wait_for_room) waits in this call.
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
         Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
     }
@@ -300,7 +301,8 @@ impl TopicState {
         self.push::<true>(message, stamp, promises, displaced)
     }
 
-    /// Appends the message to every queue that demands no more than its publisher promises.
+    /// Appends the message to every queue that demands no more than its publisher promises. Leaves the messages that made room in
+    /// `displaced`, and also the message itself if no queue gets it.
     #[inline]
     fn push<const IS_RECORDED: bool>(
         &mut self,

@@ -47,7 +47,8 @@ impl Room {
     }
 }
 
-/// The lengths of a topic's lists.
+/// The memory that a change of a topic's lists may need: the lengths of the lists, true for those that are full, and the number of
+/// messages that publishers keep.
 struct Need {
     queues: usize,
     queues_full: bool,

@@ -20,7 +20,7 @@ use crate::sync::atomic::Ordering;
 pub(crate) struct TopicSource<T: Send + Sync + 'static> {
     /// The end of a topic whose messages are of type `T`.
     any: AnySource,
-    /// As in [`Publisher`](super::Publisher).
+    /// The type of the messages, see the same field of [`Publisher`](super::Publisher).
     messages: PhantomData<fn(T) -> T>,
 }
 
@@ -130,7 +130,7 @@ impl AnySource {
         self.consumer.oldest_stamp().is_none()
     }
 
-    /// Returns when the oldest message arrived.
+    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.consumer.oldest_stamp().map(Instant::from_nanos)
     }
@@ -140,7 +140,7 @@ impl AnySource {
         self.consumer.len()
     }
 
-    /// Sets a waker that is called instead of an executor.
+    /// Sets the waker that publishers call from now on whenever a message has arrived. No executor is notified any more.
     pub(crate) fn set_waker(&self, waker: Waker) {
         self.set_alarm(Alarm::Waker(Arc::new(waker)));
     }

@@ -25,12 +25,14 @@ struct Callback {
 }
 
 impl Callback {
+    /// Runs a synchronous activation.
     fn run(&self, item: Option<usize>, load: Option<&mut Load>) {
         let life = self.life;
         let run = self.world.note(|model, task| model.starts(task, life, item));
         run_script(&self.world, run, &self.script, load);
     }
 
+    /// Begins an asynchronous activation, and returns its future.
     fn begin(&self, item: Option<usize>, payload: Option<Payload<Load>>) -> impl Future<Output = ()> + Send + use<> {
         let life = self.life;
         let run = self.world.note(|model, task| model.starts(task, life, item));

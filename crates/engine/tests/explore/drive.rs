@@ -20,6 +20,7 @@ use super::world::{Group, Load, World, lock, lost};
 #[derive(Default)]
 pub(crate) struct Verdict(Mutex<Option<Broken>>);
 
+/// A broken rule. `story` is the text of the last notes up to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub(crate) rule: Rule,
@@ -28,7 +29,7 @@ pub(crate) struct Broken {
 }
 
 impl Broken {
-    /// Returns a key that tells one failure from another: the rule and its text, without numbers.
+    /// Returns a key that tells one kind of failure from another: the rule and its message, without digits.
     pub(crate) fn key(&self) -> String {
         let words: String = self.message.chars().filter(|letter| !letter.is_ascii_digit()).collect();
         format!("{:?}: {words}", self.rule)
@@ -103,6 +104,7 @@ impl Watch<'_> {
         self.stop_if_broken();
     }
 
+    /// Judges the end of the program, when everything was dropped.
     fn end(&self) {
         let world = self.world;
         let tables = std::mem::take(&mut *world.tables());
@@ -120,6 +122,7 @@ impl Watch<'_> {
         self.stop_if_broken();
     }
 
+    /// Writes the verdict and panics if a rule was broken.
     fn stop_if_broken(&self) {
         let broken = self.world.note(|model, _| {
             let (violation, _) = model.violation.clone()?;
@@ -132,6 +135,7 @@ impl Watch<'_> {
     }
 }
 
+/// Plays a round, judges once all threads are blocked, and then opens the gate.
 fn play(watch: &Watch<'_>, round: &Round) {
     let world = watch.world;
     // Spins are left out: a spin may last, and everything waits for this thread.
@@ -155,6 +159,7 @@ fn play(watch: &Watch<'_>, round: &Round) {
     world.gate.open(false);
 }
 
+/// Creates the world of a program, without executors. The model is told of incidents.
 fn build(program: &Arc<Program>) -> Arc<World> {
     let clock = ManualClock::new();
     let told: Arc<Mutex<Option<std::sync::Weak<World>>>> = Arc::default();
@@ -175,7 +180,7 @@ fn build(program: &Arc<Program>) -> Arc<World> {
     world
 }
 
-/// Returns the deployment file that moves groups to companions.
+/// Returns the deployment file that moves groups to companions; `None` if the program has no companion.
 fn deployment(program: &Program) -> Option<Deployment> {
     let companions: Vec<_> = program.executors.iter().filter(|executor| executor.role == Role::Companion).collect();
     if companions.is_empty() {

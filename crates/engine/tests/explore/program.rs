@@ -8,6 +8,7 @@ use std::fmt;
 /// Milliseconds of the model's clocks.
 pub(crate) type Ms = u64;
 
+/// A program: executors with their groups and entities, threads beside them, and the rounds of the main thread.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) executors: Vec<ExecutorPlan>,
@@ -21,6 +22,7 @@ pub(crate) struct Program {
     pub(crate) handles_first: bool,
 }
 
+/// An executor of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ExecutorPlan {
     pub(crate) id: usize,
@@ -31,6 +33,7 @@ pub(crate) struct ExecutorPlan {
     pub(crate) spins: Vec<SpinPlan>,
 }
 
+/// The way in which an executor comes to spin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// It is spun by a thread of its own.
@@ -49,6 +52,7 @@ pub(crate) enum PolicyKind {
     WaitSet,
 }
 
+/// The end of a spin: only a halt, or that of `spin_once` or `spin_all`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Until {
     Halted,
@@ -56,6 +60,7 @@ pub(crate) enum Until {
     All,
 }
 
+/// One spin of an executor. `main` is the future that `spin_until` gets; without one it is a plain `spin`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct SpinPlan {
     pub(crate) until: Until,
@@ -75,13 +80,14 @@ pub(crate) enum Main {
     Call(usize),
     /// Wakes itself this number of times.
     Yields(u64),
-    /// Does the same, and every poll blocks its thread until the next round.
+    /// Wakes itself this number of times, and before each blocks its thread until the next round.
     Gates(u64),
-    /// Is woken twice by items in that channel, and then blocks its thread until the next round.
+    /// Waits twice for a change of that channel, and after each blocks its thread until the next round.
     Listens(usize),
     Never,
 }
 
+/// A callback group of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct GroupPlan {
     pub(crate) id: usize,
@@ -99,6 +105,7 @@ pub(crate) enum PanicPlan {
     Halt,
 }
 
+/// An entity of a program. It may be created several times; each time begins a life.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct EntityPlan {
     pub(crate) id: usize,
@@ -116,6 +123,7 @@ pub(crate) struct EntityPlan {
     pub(crate) bomb: bool,
     /// True if its callback has captured a value whose drop blocks its thread until the next round.
     pub(crate) slow: bool,
+    /// The actions of its callback.
     pub(crate) script: Vec<Action>,
 }
 
@@ -163,7 +171,10 @@ pub(crate) enum Kind {
     },
 }
 
-/// An action of a callback, of an outside thread, or of the main thread between rounds.
+/// An action of a callback, of an outside thread, or of the main thread in a round.
+///
+/// Numbers without a name of their own are those of the part that the action is on: the topic of [`Self::Publish`], the entity of
+/// [`Self::Drop`] and so on.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     Publish(usize),
@@ -173,7 +184,7 @@ pub(crate) enum Action {
     CallAndForget(usize),
     Send(usize),
     CloseChannel(usize),
-    /// Adds an item that makes the channel's stream panic when it is polled.
+    /// Makes every stream of the channel panic whenever it is polled from now on.
     Poison(usize),
     Create(usize),
     Drop(usize),
@@ -187,29 +198,31 @@ pub(crate) enum Action {
     SleepAndForget(usize, Clock, Ms),
     /// Lets other callbacks go first.
     Yield,
-    /// Blocks its thread until the next round, like a callback that takes long.
+    /// Blocks the thread until the next round, like a callback that takes long. Does nothing outside of callbacks.
     Gate,
     Panic,
     Halt(usize),
     SetRos(Ms),
     ActivateRos(bool),
-    /// Sets ROS time, and awaits the barrier if it can.
+    /// Sets ROS time, and awaits the move if it can. A synchronous callback asks to wait, which may be refused.
     AwaitRos(Ms),
     RemoveGroup(usize),
-    /// Uses the group's payload once more.
+    /// Changes the payload of the callback's group. Does nothing outside of callbacks and in reentrant groups.
     Touch,
-    /// Spins a spare executor.
+    /// Spins a spare executor on the calling thread. The main thread leaves it out.
     Spin(usize, SpinPlan),
 }
 
+/// A round of the main thread, after which everything that waits at the gate goes on.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Round {
+    /// The actions of the main thread, before time moves.
     pub(crate) before: Vec<Action>,
-    /// The time by which all clocks move, except ROS time while it is active.
+    /// The time by which all clocks move after that, except ROS time while it is active.
     pub(crate) advance: Ms,
     /// The time that the system clock is set to afterwards.
     pub(crate) set_system: Option<Ms>,
-    /// True if time moves while all threads are blocked, and false if it moves while they are busy.
+    /// True if time moves once all threads are blocked, and false if it moves while they may be busy.
     pub(crate) while_blocked: bool,
 }
 
@@ -226,7 +239,7 @@ impl Program {
         self.entities.iter().find(|entity| entity.id == id)
     }
 
-    /// Returns the executor that runs the group: its companion, if it is moved to one that exists.
+    /// Returns the number of the executor that runs the group: its companion, if it is moved to one that exists.
     pub(crate) fn runs(&self, group: &GroupPlan) -> usize {
         let moved = group.moved_to.filter(|to| self.executor(*to).is_some());
         moved.unwrap_or(group.executor)

@@ -32,7 +32,8 @@ pub(crate) const fn kind(clock: Clock) -> ClockKind {
     }
 }
 
-/// Does the part of an action that needs no waiting. `run` is the activation whose callback does it.
+/// Does the part of an action that needs no waiting, and returns the rest, if there is one. `run` is the activation whose callback
+/// does it; `None` outside of callbacks.
 pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Option<Waiting> {
     match *action {
         Action::Publish(topic) => publish(world, topic),
@@ -63,13 +64,14 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
         Action::AwaitRos(to) if world.spend() => return Some(Waiting::Barrier(set_ros(world, Some(to), None))),
         Action::RemoveGroup(group) => remove_group(world, group),
         Action::Spin(executor, plan) => spin_spare(world, executor, plan),
-        // `Touch` needs the payload, so the caller handles it. Other actions do nothing once the budget is spent.
+        // `Touch` needs the payload, so the caller handles it. What needs the budget does nothing once that is spent.
         _ => {}
     }
     None
 }
 
-/// Runs the script of a synchronous callback, which drops at once what it would have to wait for.
+/// Runs the script of a synchronous callback, which drops at once what it would have to wait for. For a move of ROS time it asks to
+/// wait first, which the engine must refuse unless time has moved already.
 pub(crate) fn run_script(world: &Arc<World>, run: usize, actions: &[Action], payload: Option<&mut Load>) {
     let mut touched = 0;
     for action in actions {

@@ -104,7 +104,9 @@ pub(crate) fn be_quiet() {
     }
 }
 
-/// Runs programs by their seeds, each under several schedules. Returns the number of programs that ran, and the first one that failed.
+/// Runs programs by their seeds, each under several schedules, and calls `before` with each seed.
+///
+/// Returns the number of programs that ran, and the first failure with the seed of its program.
 pub(crate) fn search(
     seeds: impl Iterator<Item = u64> + Send + 'static,
     mut before: impl FnMut(u64) + Send + 'static,
@@ -136,7 +138,8 @@ pub(crate) const fn schedule(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number)
 }
 
-/// Runs a program under up to `schedules` schedules, until one of them fails with that key.
+/// Runs a program under up to `schedules` schedules, from the one with the seed `first` on, until one of them fails with that key.
+/// Returns `None` if none does.
 pub(crate) fn try_program(program: &Program, first: u64, schedules: u64, key: &str) -> Option<Failure> {
     let program = Arc::new(program.clone());
     let mut numbers = first..first + schedules;

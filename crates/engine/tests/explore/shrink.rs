@@ -29,7 +29,7 @@ struct Search {
 }
 
 impl Search {
-    /// Tries the program with a change, and keeps it if it fails in the same way.
+    /// Tries the program with a change, and keeps the change if the program fails in the same way. Returns true if it does.
     fn accept(&mut self, change: impl FnOnce(&mut Program)) -> bool {
         let mut candidate = (*self.best.job.program).clone();
         change(&mut candidate);
@@ -49,7 +49,7 @@ impl Search {
         }
     }
 
-    /// Leaves out the parts of one list: halves first, then smaller ones.
+    /// Leaves out the parts of one list that the failure does not need: tries halves first, then smaller pieces.
     fn without<T>(&mut self, list: impl Fn(&mut Program) -> Option<&mut Vec<T>>) {
         let length = |search: &Self| {
             let mut program = (*search.best.job.program).clone();

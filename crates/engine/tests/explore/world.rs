@@ -20,6 +20,7 @@ use rospin_engine::{
 /// The number of things that a program may publish, send and create, so that callbacks that feed themselves come to an end.
 const BUDGET: usize = 60;
 
+/// The engine's objects, the model that judges them, and the state of the program that runs.
 pub(crate) struct World {
     pub(crate) program: Arc<Program>,
     model: Mutex<Model>,
@@ -32,7 +33,9 @@ pub(crate) struct World {
     pub(crate) channels: Vec<Arc<Channel>>,
     pub(crate) gate: Gate,
     pub(crate) tables: Mutex<Tables>,
+    /// True once the rounds are over, so that nothing new shall begin.
     finishing: AtomicBool,
+    /// The number of things taken from the budget.
     spent: AtomicUsize,
 }
 
@@ -52,6 +55,7 @@ pub(crate) enum Group {
     Reentrant(ReentrantGroup),
 }
 
+/// The handle of an entity.
 pub(crate) enum Handle {
     Timer(Timer),
     Subscription(Subscription),
@@ -111,7 +115,7 @@ impl World {
         lock(&self.tables)
     }
 
-    /// Takes one from the budget. Returns false if nothing is left.
+    /// Takes one from the budget. Returns false if nothing is left, or the program comes to its end.
     pub(crate) fn spend(&self) -> bool {
         self.spent.fetch_add(1, Ordering::Relaxed) < BUDGET && !self.is_finishing()
     }
@@ -249,6 +253,7 @@ impl Gate {
         }));
     }
 
+    /// Lets all threads at the gate go on, and those that come later if it is `for_good`.
     pub(crate) fn open(&self, for_good: bool) {
         let mut state = lock(&self.0);
         state.times += 1;
@@ -267,12 +272,14 @@ pub(crate) struct Channel(Mutex<Contents>);
 struct Contents {
     items: VecDeque<Token>,
     is_closed: bool,
+    /// True if streams panic when they are polled.
     is_poisoned: bool,
     wakers: Vec<Waker>,
     notifiers: Vec<Notifier>,
 }
 
 impl Channel {
+    /// Adds an item, closes the channel or poisons it, and tells its readers. A closed channel drops the item.
     pub(crate) fn change(&self, item: Option<Token>, close: bool, poison: bool) {
         let mut contents = lock(&self.0);
         if !contents.is_closed {
@@ -372,7 +379,7 @@ impl Source for ChannelSource {
     }
 }
 
-/// Returns the number of items that an entity lost to a full queue, and with its queue.
+/// Returns the number of items that an entity lost to a full queue; and in all, with those that were in its queue at its end.
 pub(crate) fn lost(context: &Context, entity: usize) -> (u64, u64) {
     let name = format!("e{entity}");
     let losses = context.losses();

@@ -8,11 +8,13 @@ use super::contender::Contender;
 use super::figures::Row;
 use super::workload::Pipeline;
 
-/// The time in which the device runs.
+/// The kind of time in which the device runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Time {
+    /// Simulated time, which gives the same figures on every machine.
     Virtual,
+    /// The machine's time, with a thread for each pipeline and for the device.
     Real,
 }
 
@@ -30,7 +32,9 @@ impl Time {
 /// All results and settings of a run.
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
+    /// Share of the device's time that the pipelines ask for.
     pub(crate) load: f64,
+    /// Length of each contender's run, by kind of time.
     pub(crate) durations: [(Time, Duration); 2],
     /// The settings that the threads could not have.
     pub(crate) shortfalls: Vec<String>,
@@ -39,6 +43,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
+    /// Returns the row of a contender in this kind of time; `None` if it did not run in it.
     pub(crate) fn row(&self, time: Time, contender: Contender) -> Option<&Row> {
         self.rows.iter().find(|row| (row.time, row.contender) == (time, contender))
     }

@@ -7,13 +7,13 @@ use super::workload::Pipeline;
 /// A way in which pipelines reach the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contender {
-    /// Each launches all kernels of a frame on a stream of its own.
+    /// Each pipeline launches all kernels of a frame at once, on a stream of its own. No stream has a priority over another.
     EachForItself,
-    /// All launch on one stream.
+    /// All pipelines launch all kernels of a frame at once, on the same stream.
     OneStream,
-    /// Each has a stream with the priority of its criticality.
+    /// Each pipeline launches all kernels of a frame at once, on a stream with the priority of its criticality.
     Priorities,
-    /// All send requests to an accelerator.
+    /// All pipelines send their frames as requests to rospin's accelerator.
     Rospin,
 }
 
@@ -29,7 +29,7 @@ impl Contender {
         }
     }
 
-    /// Returns the number of lanes that the device needs.
+    /// Returns the number of lanes, which are the device's streams, that this number of pipelines needs.
     pub(crate) const fn lanes(self, pipelines: usize) -> usize {
         match self {
             Self::EachForItself | Self::Priorities => pipelines,
@@ -37,7 +37,7 @@ impl Contender {
         }
     }
 
-    /// Returns the lane on which the pipeline launches.
+    /// Returns the lane on which the pipeline with this number launches.
     pub(crate) const fn lane(self, pipeline: usize) -> usize {
         match self {
             Self::EachForItself | Self::Priorities => pipeline,

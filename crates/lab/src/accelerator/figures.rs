@@ -8,12 +8,15 @@ use super::comparison::Time;
 use super::contender::Contender;
 use super::workload::{Criticality, Pipeline};
 
-/// Results of a pipeline, or of all of a criticality. Latencies are in microseconds, from the frame to its end.
+/// Results of a pipeline, or of all of a criticality. Latencies are in microseconds, from a frame's due time to its end; they are
+/// zero if no frame ended.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Figures {
     pub(crate) name: String,
     pub(crate) criticality: Criticality,
+    /// Number of frames that ended.
     pub(crate) frames: usize,
+    /// Number of those that ended after their deadline.
     pub(crate) misses: usize,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
@@ -23,6 +26,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Returns the results of a pipeline whose frames had these latencies.
     pub(crate) fn new(pipeline: &Pipeline, latencies_us: Vec<f64>) -> Self {
         let deadline_us = pipeline.deadline.as_secs_f64() * 1e6;
         let misses = latencies_us.iter().filter(|latency| **latency > deadline_us).count();
@@ -42,13 +46,14 @@ pub(crate) struct Row {
     pub(crate) time: Time,
     pub(crate) contender: Contender,
     pub(crate) pipelines: Vec<Figures>,
-    /// Segments that ended in a second.
+    /// Number of segments that ended in a second, on average.
     pub(crate) segments_per_second: f64,
     /// Share of the time for which the pipelines used the device.
     pub(crate) utilisation: f64,
 }
 
 impl Row {
+    /// Returns the results of a run that took `elapsed`, with the `figures` of each of the pipelines, in their order.
     pub(crate) fn new(
         time: Time,
         contender: Contender,

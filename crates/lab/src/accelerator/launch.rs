@@ -13,17 +13,18 @@ use rospin_accelerator::{
 use super::contender::Contender;
 use super::workload::Pipeline;
 
-/// The device, as the pipelines of a contender reach it.
+/// Way of a contender's pipelines to the device.
 pub(crate) struct Launcher<B: Backend<Work = ModelWork>> {
     contender: Contender,
     device: Arc<B>,
     /// The clients by pipeline; empty for contenders that launch directly.
     clients: Vec<Client<B>>,
-    /// Kept, because the device has a weak reference to it.
+    /// Listener of contenders that launch directly. It is kept here, because the device has only a weak reference to it.
     _listener: Option<Arc<dyn Listener>>,
 }
 
-/// Listener for programs that do not need one: the functions at the ends of their works tell them.
+/// Listener that ignores all reports, for contenders that launch directly. The end of a frame is told by a function that the device
+/// calls at the end of its last segment.
 struct Nobody;
 
 impl Listener for Nobody {
@@ -33,6 +34,7 @@ impl Listener for Nobody {
 }
 
 impl<B: Backend<Work = ModelWork>> Launcher<B> {
+    /// Connects the pipelines to the device in the contender's way.
     pub(crate) fn new(contender: Contender, device: Arc<B>, pipelines: &[Pipeline]) -> Self {
         let (mut clients, mut kept) = (Vec::new(), None);
         if contender == Contender::Rospin {
@@ -50,7 +52,8 @@ impl<B: Backend<Work = ModelWork>> Launcher<B> {
         Self { contender, device, clients, _listener: kept }
     }
 
-    /// Launches a frame of the pipeline. The future's result is the time of its end on the device's clock; `None` if it failed.
+    /// Launches a frame of the pipeline, which has the index `number` among all pipelines. The future's result is the time of the
+    /// frame's end on the device's clock; `None` if the frame failed.
     pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<B> {
         if let Some(client) = self.clients.get(number) {
             return client.request(pipeline.request().collect()).map_or(Frame::Failed, Frame::Request);
@@ -75,10 +78,13 @@ impl<B: Backend<Work = ModelWork>> Launcher<B> {
     }
 }
 
-/// A frame on the device.
+/// A frame on the device, as a future of the time of its end.
 pub(crate) enum Frame<B: Backend> {
+    /// A frame that was launched directly. The receiver gets the time.
     Direct(oneshot::Receiver<Instant>),
+    /// A frame that is a request to the accelerator.
     Request(Completion<B>),
+    /// A frame that could not be launched.
     Failed,
 }
 

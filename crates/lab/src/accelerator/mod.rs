@@ -1,8 +1,8 @@
 //! `rospin lab accelerator`: camera pipelines of three criticalities share one device.
 //!
-//! The device is the model device of rospin's accelerator, in virtual or in real time. `workload` is the pipelines, `contender` the
-//! ways in which they reach the device, `launch` their common interface, and `virtual_time` and `real_time` run them. `table`, `verdict`,
-//! `json` and `report` show the results.
+//! The device is the model device of rospin's accelerator, in virtual or in real time. `workload` is the pipelines, `contender`
+//! the ways in which they reach the device, `launch` their common interface, and `virtual_time` and `real_time` run them. `table`,
+//! `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contender;
@@ -60,6 +60,7 @@ impl Experiment for AcceleratorExperiment {
     }
 }
 
+/// Runs all contenders in virtual time, and then in real time unless the options leave that out.
 fn run_all(options: &Options) -> std::io::Result<Comparison> {
     let pipelines = workload::pipelines(options.load);
     let mut rows = Vec::new();

@@ -21,11 +21,13 @@ const LEAD: Duration = Duration::from_millis(50);
 /// The priority of the device's thread, above those of the pipelines: it stands for an interrupt.
 const DEVICE_PRIORITY: u8 = 30;
 
+/// Returns the options of a thread with this real-time priority.
 fn options(priority: u8) -> ThreadOptions {
     ThreadOptions::new().scheduling(OsScheduling::Fifo { priority }).timer_slack(Duration::from_nanos(1))
 }
 
-/// Runs the pipelines. Also returns the settings that a pipeline's thread could not have.
+/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a pipeline's thread
+/// could not have. Frames that fail are left out.
 pub(crate) fn run(
     contender: Contender,
     pipelines: &[Pipeline],

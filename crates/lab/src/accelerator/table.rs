@@ -36,7 +36,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     )
 }
 
-/// Returns the cells: a line for each contender and time.
+/// Returns the cells of the columns of [`HEADER`]: a line for each contender and kind of time.
 pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let line = |row: &super::figures::Row| {
         let [critical, medium, low] = Criticality::ALL.map(|criticality| row.of(criticality));

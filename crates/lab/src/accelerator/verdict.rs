@@ -4,10 +4,11 @@ use super::comparison::{Comparison, Time};
 use super::contender::Contender;
 use super::workload::{self, Criticality};
 
-/// Time that an ordinary machine adds in real time: to wake the device's thread at each end, and the pipeline's at the last one.
+/// Time in microseconds by which real time may exceed the bound on an ordinary machine: it takes that long to wake the device's
+/// thread at the end of each segment, and the pipeline's thread at the end of the last one.
 const WAKE_UPS_US: f64 = 500.0;
 
-/// Promise of rospin, and the measured result.
+/// Promise of rospin, with the measured result in its text. `kept` is true if the result keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Promise {
     pub(crate) text: String,
@@ -25,6 +26,8 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
+/// Returns a sentence with the share of critical frames that miss their deadline, by contender; `None` if nothing ran in this kind
+/// of time.
 fn who_misses(comparison: &Comparison, time: Time) -> Option<String> {
     let parts = Contender::ALL.map(|contender| {
         let critical = comparison.row(time, contender)?.of(Criticality::High);
@@ -35,7 +38,7 @@ fn who_misses(comparison: &Comparison, time: Time) -> Option<String> {
     Some(format!("In {} time the critical pipeline misses: {}.", time.name(), parts?.join(", ")))
 }
 
-/// Returns the promises that the run has figures for.
+/// Returns the promises that the run has figures for. There are none if the critical pipeline has no bound.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     let limit = workload::critical_bound(&comparison.pipelines);
     let promise = |time: Time| {

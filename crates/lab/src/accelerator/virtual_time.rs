@@ -13,6 +13,7 @@ use super::figures::{Figures, Row};
 use super::launch::{Frame, Launcher};
 use super::workload::Pipeline;
 
+/// Runs the frames of `duration` to their ends, and returns the contender's results.
 pub(crate) fn run(contender: Contender, pipelines: &[Pipeline], duration: Duration) -> Row {
     let lanes = contender.lanes(pipelines.len());
     let device = Arc::new(VirtualDevice::new(ModelOptions::new().lanes(lanes)));
@@ -29,6 +30,7 @@ pub(crate) fn run(contender: Contender, pipelines: &[Pipeline], duration: Durati
     dues.sort_unstable();
     let mut latencies: Vec<Vec<f64>> = pipelines.iter().map(|_| Vec::new()).collect();
     let mut open: Vec<(Instant, usize, Frame<VirtualDevice>)> = Vec::new();
+    // Records the latencies of frames that have ended, and removes them from `open`.
     let mut note = |open: &mut Vec<(Instant, usize, Frame<VirtualDevice>)>| {
         open.retain_mut(|(due, number, frame)| match frame.now_or_never() {
             Some(end) => {

@@ -12,6 +12,7 @@ const LAYER: Duration = Duration::from_micros(2_300);
 const LAYER_COPY: Duration = Duration::from_micros(100);
 /// Kernel of a critical segment.
 const SHORT: Duration = Duration::from_micros(800);
+/// Copy before and after a critical segment.
 const SHORT_COPY: Duration = Duration::from_micros(100);
 
 /// The criticality of a pipeline, most critical first.
@@ -50,16 +51,20 @@ pub(crate) struct Pipeline {
     pub(crate) name: String,
     pub(crate) criticality: Criticality,
     pub(crate) period: Duration,
-    /// The time of the first frame.
+    /// The time of the first frame, from the start of the run.
     pub(crate) phase: Duration,
+    /// Time from a frame to the latest end of its work.
     pub(crate) deadline: Duration,
+    /// Number of segments of a frame.
     pub(crate) segments: usize,
+    /// Length of the kernel of each segment.
     kernel: Duration,
+    /// Length of the copy before each kernel, and of the one after it.
     copy: Duration,
 }
 
 impl Pipeline {
-    /// Returns the work of a frame.
+    /// Returns the work of a frame on the device: a kernel for each segment, with a copy before and after it.
     pub(crate) fn works(&self) -> impl Iterator<Item = ModelWork> {
         (0..self.segments).map(|_| ModelWork::kernel(self.kernel).copies(self.copy, self.copy))
     }
@@ -80,14 +85,14 @@ impl Pipeline {
         self.segment() * self.segments as u32
     }
 
-    /// Returns the number of frames in that time.
+    /// Returns the number of frames in a run of that length: that of whole periods from the first frame to the end.
     pub(crate) fn frames(&self, duration: Duration) -> u64 {
         (duration.saturating_sub(self.phase).as_nanos() / self.period.as_nanos()) as u64
     }
 }
 
-/// Returns the pipelines that ask for that share of the device's time: one of high criticality, two of medium and four of low, which
-/// fill it up.
+/// Returns the pipelines that together ask for the share `load` of the device's time: one of high criticality, two of medium and
+/// four of low criticality. The periods of the last four are chosen so that the sum is `load`.
 pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
     let ms = Duration::from_millis;
     let mut all = vec![Pipeline {
@@ -124,7 +129,8 @@ pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
     all
 }
 
-/// Returns the proven bound of the critical pipeline behind rospin's server: one foreign segment and its own work.
+/// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from a frame to
+/// its end. That is one segment of another pipeline and the frame's own work. `None` if there is no bound.
 pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),

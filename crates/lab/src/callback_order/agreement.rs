@@ -46,9 +46,11 @@ pub(super) const NOTES: [&str; 2] = [
 
 /// The polling points of an experiment under an executor, from a table of the paper.
 pub(super) struct ReadySets {
+    /// Number of the table in the paper.
     pub(super) table: &'static str,
     pub(super) experiment: &'static str,
     pub(super) policy: &'static str,
+    /// Time of each polling point in milliseconds, and the entities of its ready set in the order in which they are served.
     points: &'static [(u64, &'static str)],
 }
 
@@ -60,8 +62,11 @@ const EXECUTION_NS: u64 = 500_000_000;
 pub(super) struct Cell {
     pub(super) experiment: &'static str,
     pub(super) policy: &'static str,
+    /// Name of the value, such as `PP0 time` for the time of the first polling point.
     pub(super) what: String,
+    /// The paper's value, as text.
     pub(super) paper: String,
+    /// The run's value, as text; a dash if there is none.
     pub(super) run: String,
     pub(super) agrees: bool,
 }
@@ -69,7 +74,8 @@ pub(super) struct Cell {
 /// Text in place of a missing value.
 const NOTHING: &str = "-";
 
-/// Returns every comparison of the paper with the run. Times agree if they differ by at most `tolerance_ns`.
+/// Returns every comparison of the paper with the run. Times agree if they differ by at most `tolerance_ns`. Cases that are not in
+/// `results` are not compared.
 pub(super) fn compare(results: &[CaseResult], tolerance_ns: u64) -> Vec<Cell> {
     let find = |experiment: &str, policy: &str| {
         results.iter().find(|result| result.case.experiment.name == experiment && result.case.policy == policy)

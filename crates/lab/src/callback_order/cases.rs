@@ -19,9 +19,11 @@ pub(super) struct Published {
     pub(super) title: &'static str,
     /// Policies of the executors that the paper shows in this experiment: E1, E2 or both.
     pub(super) executors: &'static [&'static str],
+    /// Scenario, as TOML.
     text: &'static str,
 }
 
+/// The experiments, in the paper's order.
 pub(super) static EXPERIMENTS: [Published; 4] = [
     Published {
         name: "exp1",
@@ -69,6 +71,7 @@ impl Case {
         self.experiment.executors.contains(&self.policy)
     }
 
+    /// Returns the names of experiment and policy, such as `exp1 fifo`.
     pub(super) fn label(self) -> String {
         format!("{} {}", self.experiment.name, self.policy)
     }

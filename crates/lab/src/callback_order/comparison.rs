@@ -10,18 +10,21 @@ use super::verdict;
 
 /// Default duration of all real-time runs together, in seconds.
 pub(super) const REAL_TIME_S: f64 = 20.0;
-/// Largest difference between two times that count as equal in real time: a good part of a callback's 500 ms, and less than lies
-/// between two starts whose order matters.
+/// Largest difference between two times that count as equal in real time, once they are unscaled: a good part of a callback's
+/// 500 ms, and less than lies between two starts whose order matters.
 const REAL_TOLERANCE_NS: u64 = 200_000_000;
 
 /// Kind of time that the cases run in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Time {
+    /// Virtual time, in the simulator.
     Virtual,
+    /// Real time, on the engine. Every duration of a scenario is multiplied by `scale`.
     Real { scale: f64 },
 }
 
 impl Time {
+    /// Returns the kind of time that the options ask for.
     pub(super) fn of(options: &Options) -> Self {
         let default = || (REAL_TIME_S / runs::seconds_in_all() * 1e3).round() / 1e3;
         if options.real { Self::Real { scale: options.scale.unwrap_or_else(default) } } else { Self::Virtual }
@@ -35,6 +38,7 @@ impl Time {
         }
     }
 
+    /// Returns the conditions of the run, as the rest of a sentence about its time.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Virtual => "virtual time, so times agree exactly or not at all.".to_owned(),
@@ -64,10 +68,12 @@ pub(super) struct Comparison {
     pub(super) machine: Machine,
     pub(super) time: Time,
     pub(super) results: Vec<CaseResult>,
+    /// Comparisons of the results with the paper.
     pub(super) cells: Vec<Cell>,
 }
 
 impl Comparison {
+    /// Compares the results with the paper, and adds a description of this machine.
     pub(super) fn new(time: Time, results: Vec<CaseResult>) -> Self {
         let cells = agreement::compare(&results, time.tolerance_ns());
         Self { machine: Machine::read(), time, results, cells }

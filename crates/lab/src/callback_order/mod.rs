@@ -48,6 +48,10 @@ impl Experiment for CallbackOrder {
     }
 }
 
+/// Runs all cases, prints the tables and writes the files.
+///
+/// # Errors
+/// If a file cannot be written, a case cannot be run, or a cell does not agree with the paper.
 fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let time = Time::of(options);
@@ -65,6 +69,7 @@ fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     Err(Failure::Run(format!("{summary} Replay: {}", time.replay()).into()))
 }
 
+/// Runs all cases in this kind of time.
 fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
     match time {
         Time::Virtual => runs::simulate_all(),

@@ -20,6 +20,7 @@ pub(super) enum RunError {
 /// A polling point: the moment at which a ready set was built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PollingPoint {
+    /// Time since the beginning of the run, in nanoseconds, unscaled.
     pub(super) at_ns: u64,
     /// Callbacks by their numbers in the scenario, in the order of service.
     pub(super) ready_set: Vec<usize>,
@@ -36,22 +37,24 @@ pub(super) struct CaseResult {
 }
 
 impl CaseResult {
+    /// Returns the results of a case, whose activations may be in any order.
     fn new(case: Case, scenario: Scenario, activations: Vec<Activation>, polling_points: Vec<PollingPoint>) -> Self {
         let mut result = Self { case, scenario, activations, polling_points };
         result.activations.sort_by_key(|activation| (activation.start_ns, activation.callback));
         result
     }
 
+    /// Returns the name of the callback with this number in the scenario.
     pub(super) fn name(&self, callback: usize) -> &str {
         &self.scenario.callbacks[callback].name
     }
 
-    /// Returns the names in a ready set, separated by spaces as in the paper.
+    /// Returns the names of callbacks, such as those of a ready set, separated by spaces as in the paper.
     pub(super) fn names(&self, callbacks: &[usize]) -> String {
         callbacks.iter().map(|callback| self.name(*callback)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the activations of a callback, in the order of their starts.
+    /// Returns the activations of the callback with this name, in the order of their starts.
     pub(super) fn runs_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Activation> {
         self.activations.iter().filter(move |activation| self.name(activation.callback) == name)
     }
@@ -67,6 +70,7 @@ pub(super) fn simulate_all() -> Result<Vec<CaseResult>, RunError> {
     Case::all().into_iter().map(simulate).collect()
 }
 
+/// Runs a case in virtual time.
 fn simulate(case: Case) -> Result<CaseResult, RunError> {
     let scenario = case.scenario(false);
     let outcome = oracle::check(&scenario, scenario.seed, "rospin lab callback-order");
@@ -83,7 +87,7 @@ pub(super) fn seconds_in_all() -> f64 {
 }
 
 /// Runs all cases on the engine in real time, one after the other. Durations are multiplied by `scale` for the run, and the times
-/// in the results are divided by it again.
+/// in the results are divided by it again. All cases together count as one run of `progress`.
 pub(super) fn run_all(scale: f64, progress: &Progress) -> Result<Vec<CaseResult>, RunError> {
     let all_s = seconds_in_all();
     let mut done_s = 0.0;

@@ -17,6 +17,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
+    /// Returns the titles of the columns, each with its side.
     pub(super) fn header(&self) -> Vec<(&str, Side)> {
         self.header.iter().map(|(title, side)| (title.as_str(), *side)).collect()
     }
@@ -67,7 +68,7 @@ pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
 }
 
 /// Returns two rows for a run: the times of its polling points in seconds, and below them its ready sets. `points` is the number
-/// of columns behind the label.
+/// of columns behind the label, of which the last ones are empty if the run has fewer polling points.
 fn two_rows(result: &CaseResult, points: usize) -> [Vec<String>; 2] {
     let row = |what: &str, value: &dyn Fn(&super::runs::PollingPoint) -> String| {
         let mut row = vec![format!("{} {what}", result.case.label())];

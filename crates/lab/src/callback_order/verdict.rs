@@ -85,13 +85,14 @@ impl CaseResult {
         self.wait_ns(|kind| kind != EntityKind::Timer)
     }
 
+    /// Returns the longest wait of the callbacks whose kind `of` accepts; `None` if none ran.
     fn wait_ns(&self, of: impl Fn(EntityKind) -> bool) -> Option<u64> {
         let chosen = self.activations.iter().filter(|activation| of(self.scenario.callbacks[activation.callback].kind));
         chosen.map(rospin_report::timeline::Activation::wait_ns).max()
     }
 }
 
-/// Callback that starts later than under the wait set, by `ns`.
+/// Callback that starts later under a policy than under the wait set, by `ns` nanoseconds.
 struct Delay<'a> {
     ns: u64,
     entity: &'a str,
@@ -99,8 +100,8 @@ struct Delay<'a> {
     policy: &'static str,
 }
 
-/// Returns the run that starts latest compared with the wait set, of callbacks that are not timers. `None` if none starts later
-/// by more than the tolerance.
+/// Returns the largest delay of a callback compared with the wait set, over all policies and callbacks that are not timers. `None`
+/// if none starts later by more than the tolerance.
 fn latest(results: &[CaseResult], tolerance_ns: u64) -> Option<Delay<'_>> {
     let mut latest: Option<Delay<'_>> = None;
     for (result, wait_set) in pairs(results) {

@@ -21,6 +21,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
+    /// Returns the results of a case; `None` if it was not run.
     pub(crate) fn row(&self, case: Case) -> Option<&Row> {
         self.rows.iter().find(|row| row.case == case)
     }

@@ -4,7 +4,7 @@ use rospin_measure::stats::percentile;
 
 use super::interference::Case;
 
-/// Percentiles of waits, in microseconds.
+/// Percentiles of one of a row's times, in microseconds. `p999` is the 99.9th.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub(crate) struct Waits {
     pub(crate) p50: f64,

@@ -7,7 +7,7 @@ use rospin_measure::wake_up::now_ns;
 
 use super::interference::Turn;
 
-/// Pauses and keeps the core busy in turns until `stop` is set. Counts the bursts.
+/// Pauses and keeps the core busy in turns until `stop` is set. Adds the number of its bursts to `bursts`.
 pub(super) fn run(turn: Turn, stop: &AtomicBool, bursts: &AtomicU64) {
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(turn.pause);

@@ -63,6 +63,7 @@ impl Case {
     /// The cases in which one ordinary thread does one operation.
     pub(super) const SINGLE: [Self; 4] = [Self::Publish, Self::Reset, Self::Entities, Self::Service];
 
+    /// Returns the case's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -75,6 +76,7 @@ impl Case {
         }
     }
 
+    /// Returns a description of the case for people.
     pub(crate) const fn about(self) -> &'static str {
         match self {
             Self::Nothing => "no ordinary threads: what the hog alone costs",
@@ -113,13 +115,16 @@ impl clap::ValueEnum for Case {
     }
 }
 
-/// Settings of a case.
+/// Settings of a case: the urgent timer's and the hog's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Turn {
+    /// Period of the urgent timer.
     pub(crate) period: Duration,
+    /// Number of the urgent timer's due times.
     pub(crate) firings: u64,
-    /// Time for which the hog runs at a stretch. Its pauses are one and a half times as long.
+    /// Time for which the hog runs at a stretch.
     pub(crate) burst: Duration,
+    /// Time for which the hog sleeps before each burst.
     pub(crate) pause: Duration,
 }
 
@@ -128,13 +133,16 @@ pub(super) struct Others {
     stop: Arc<AtomicBool>,
     /// Number of ordinary threads that have done their first [`WARM_UP`] operations.
     at_work: Arc<AtomicU64>,
+    /// Number of operations that they have done after those.
     operations: Arc<AtomicU64>,
+    /// Number of bursts of the hog.
     bursts: Arc<AtomicU64>,
+    /// The hog's thread, then the ordinary ones.
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Others {
-    /// Starts the hog. Ordinary threads are added by [`repeat`](Self::repeat).
+    /// Starts the hog on a thread with `options`. Ordinary threads are added by [`repeat`](Self::repeat).
     pub(super) fn start(options: &ThreadOptions, turn: Turn) -> io::Result<Self> {
         let mut others = Self {
             stop: Arc::default(),
@@ -166,6 +174,7 @@ impl Others {
         })
     }
 
+    /// Starts a thread that has `options` when it runs `body`.
     fn spawn(&mut self, name: &str, options: &ThreadOptions, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let options = options.clone();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -185,7 +194,7 @@ impl Others {
         }
     }
 
-    /// Stops the threads. Returns the numbers of operations of ordinary threads, and of bursts of the hog.
+    /// Stops the threads and waits for them. Returns the numbers of operations of ordinary threads, and of bursts of the hog.
     pub(super) fn stop(mut self) -> Result<(u64, u64), TurnError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in std::mem::take(&mut self.threads) {

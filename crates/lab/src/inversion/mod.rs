@@ -93,6 +93,7 @@ fn throttle() -> Option<f64> {
     (runtime >= 0.0 && period > 0.0).then_some(runtime / period)
 }
 
+/// Runs the cases one after the other, and returns a row for each.
 fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, TurnError> {
     let cases = options.cases();
     let progress = Progress::new(cases.len(), options.duration, options.outputs.quiet);

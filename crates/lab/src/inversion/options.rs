@@ -58,6 +58,7 @@ impl Options {
         choice::in_own_order(&self.cases, &Case::ALL)
     }
 
+    /// Returns the settings of each case.
     pub(crate) fn turn(&self) -> Turn {
         let firings = (self.duration.as_nanos() / PERIOD.as_nanos()) as u64;
         let burst = Duration::from_millis(self.burst);

@@ -37,6 +37,7 @@ pub(super) fn run(setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
     Ok(Row::new(Case::StdMutex, turn.firings, lateness.into_us(), &own_ns, &[], operations, bursts))
 }
 
+/// Takes the lock, holds it for [`HELD_NS`] and releases it.
 fn hold(shared: &Mutex<u64>) {
     let mut count = shared.lock().unwrap_or_else(PoisonError::into_inner);
     *count += 1;

@@ -18,6 +18,7 @@ use super::interference::{Case, Others, Turn, TurnError};
 const CATCH_UP: u32 = 100_000;
 /// Number of subscriptions of the topic besides the executor's. Nobody takes from them.
 const QUEUES: usize = 8;
+/// Time to the due time of one-shot timers that must not fire during the experiment.
 const FAR: Duration = Duration::from_secs(3600);
 
 /// Message with the time in nanoseconds at which the urgent executor published it, or 0 if an ordinary thread did.
@@ -48,7 +49,7 @@ struct Common {
     _service: Service,
 }
 
-/// Runs the case on the calling thread.
+/// Runs the case, with the urgent executor on the calling thread, and returns its results.
 pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
     // The settings are applied before the grid of due times begins, because an ordinary thread may have to wait long until it is
     // set up.
@@ -79,6 +80,8 @@ pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnErro
     Ok(Row::new(case, turn.firings, lateness.into_us(), &own_ns, &message_ns, operations, bursts))
 }
 
+/// Creates the urgent subscription and the urgent timer. The timer fires at the due times of `grid`, and halts the executor after
+/// the last one. Both end when they are dropped.
 fn listen(
     group: &CallbackGroup<Record>,
     executor: &Executor,
@@ -125,7 +128,8 @@ impl Common {
         })
     }
 
-    /// Does the operation of the case `single` once. `sent_ns` is the time in the message, if it publishes.
+    /// Does the operation of the case `single` once. `sent_ns` is the time in the message, if it publishes. Cases that stand for no
+    /// single operation do nothing.
     fn disturb(&self, single: Case, sent_ns: u64) {
         match single {
             Case::Publish => {

@@ -1,4 +1,4 @@
-//! The result in a few sentences: which contender is best, and if rospin keeps its promises.
+//! The result in a few sentences: if rospin or the ordinary lock is better, and if rospin keeps its promises.
 
 use super::comparison::Comparison;
 use super::figures::Row;
@@ -7,7 +7,7 @@ use super::interference::Case;
 /// Time below which the waits of an urgent callback must be at the 99.9th percentile, in microseconds.
 pub(crate) const LIMIT_US: f64 = 1000.0;
 
-/// Promise of rospin, and the measured result.
+/// Promise of rospin, with the measured result in its text. `kept` is true if the result keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Promise {
     pub(crate) text: String,
@@ -37,6 +37,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
+/// Returns the sentence about the winner; `None` unless rospin beside all ordinary threads and the ordinary lock were both run.
 fn who_won(comparison: &Comparison) -> Option<String> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
@@ -65,6 +66,7 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
 }
 
 /// Returns a remark if the kernel may have throttled the real-time threads: if the hog alone takes nearly all that they may have.
+/// Otherwise, or without a limit, returns `None`.
 fn throttled(comparison: &Comparison) -> Option<String> {
     let share = comparison.throttle?;
     let turn = &comparison.turn;

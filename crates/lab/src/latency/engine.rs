@@ -86,6 +86,7 @@ fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) ->
     Ok([0; TOPICS])
 }
 
+/// Creates a subscription of the executor that takes its messages from `source`, in a group of its own.
 fn create_entity(
     executor: &Executor,
     source: TopicSource,
@@ -98,8 +99,8 @@ fn create_entity(
     group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
 }
 
-/// Subscribes over the middleware. When the topic ends, the callback is dropped, which hands over its latencies, and `open` with
-/// it.
+/// Creates the subscription of the callback's topic over the middleware. When the topic ends, the callback is dropped, which hands
+/// over its latencies. `open` is dropped with it, which reports that end.
 fn subscribe(
     executor: &Executor,
     hearing: &Hearing,
@@ -152,7 +153,9 @@ fn spin(
 /// A topic's socket as a source of rospin.
 struct TopicSource {
     inlet: Arc<Inlet>,
+    /// Notifier of the executor, for the receiving thread; empty until the source is attached.
     notifier: Arc<OnceLock<Notifier>>,
+    /// Sender on which nothing is sent. Its drop says that the source has ended.
     _open: Sender<()>,
 }
 
@@ -187,6 +190,7 @@ impl Source for TopicSource {
 /// Thread that waits for all topics and notifies once for each arrival. Messages that stay in a socket do not wake it again.
 struct ReceiverThread {
     epoll: OwnedFd,
+    /// Socket and notifier of each topic, by topic.
     topics: Vec<(Arc<Inlet>, Arc<OnceLock<Notifier>>)>,
 }
 
@@ -195,7 +199,8 @@ impl ReceiverThread {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, topics: Vec::new() })
     }
 
-    /// Returns the source of a topic that this thread will watch. The source holds `open` until it is dropped.
+    /// Returns the source of a topic that this thread will watch. The topics must be given in their order. The source holds `open`
+    /// until it is dropped.
     fn watch(&mut self, topic: usize, inlet: Inlet, open: Sender<()>) -> io::Result<TopicSource> {
         debug_assert_eq!(topic, self.topics.len());
         let (inlet, notifier) = (Arc::new(inlet), Arc::new(OnceLock::new()));
@@ -210,6 +215,7 @@ impl ReceiverThread {
         crew.spawn("receiver", SAMPLING_PRIORITY, move || self.run()).map(drop)
     }
 
+    /// Notifies until the sockets of all topics have been closed at the other end.
     fn run(self) -> io::Result<()> {
         let mut events = Vec::with_capacity(TOPICS);
         let mut closed = 0;

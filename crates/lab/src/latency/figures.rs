@@ -16,6 +16,7 @@ pub(crate) const PERCENT: f64 = 99.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) variant: Variant,
+    /// Number of the run, from 1.
     pub(crate) run: u32,
     /// The topic's index, from 0.
     pub(crate) topic: usize,
@@ -25,19 +26,22 @@ pub(crate) struct Row {
     pub(crate) bound_ms: Option<f64>,
     /// The same bound with the overhead of messages; `None` also if the overhead could not be measured.
     pub(crate) real_bound_ms: Option<f64>,
-    /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives, so the
-    /// percentile is `None` if so many were lost.
+    /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives. So a
+    /// percentile is `None` if the message of its rank was lost.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
     /// Largest latency of the messages that arrived; `None` if none did.
     pub(crate) max_ms: Option<f64>,
+    /// Number of messages that were published.
     pub(crate) sent: u64,
+    /// Number of callbacks that ended.
     pub(crate) received: u64,
-    /// Messages whose callback ended after the deadline or never ran.
+    /// Number of messages whose callback ended after the deadline or never ran.
     pub(crate) missed_deadlines: u64,
 }
 
 impl Row {
+    /// Returns the figures of a topic in a run. `wcet_ms` is the execution time of its callback.
     fn of(result: &RunResult, topic: usize, wcet_ms: f64, bounds: &Bounds) -> Self {
         let mut latencies_ms: Vec<f64> =
             result.subscribed.latencies_ns[topic].iter().map(|ns| *ns as f64 / 1e6).collect();
@@ -61,7 +65,7 @@ impl Row {
         }
     }
 
-    /// Returns true if the 99th percentile is within the deadline.
+    /// Returns true if the 99th percentile is within the deadline. Returns false if there is none.
     pub(crate) fn meets(&self) -> bool {
         self.p99_ms.is_some_and(|ms| ms <= deadline_ms(self.topic))
     }
@@ -72,8 +76,8 @@ pub(crate) const fn deadline_ms(topic: usize) -> f64 {
     PERIODS_MS[topic] as f64
 }
 
-/// Returns a percentile of the latencies by nearest rank. Lost messages rank behind all that arrived; `None` if the rank is one
-/// of them.
+/// Returns a percentile of the ascending latencies by nearest rank. Lost messages rank behind all that arrived; `None` if the rank
+/// is one of them, or nothing was sent.
 fn percentile_of_sent(sorted_ms: &[f64], sent: u64, percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * sent.max(sorted_ms.len() as u64) as f64).ceil() as usize;
     sorted_ms.get(rank.max(1) - 1).copied()
@@ -94,13 +98,14 @@ pub(crate) fn rows(comparison: &Comparison) -> Vec<Row> {
 
 /// The bounds of the analysis in milliseconds, by topic; `None` where they exceed the period.
 pub(crate) struct Bounds {
-    /// Of the callbacks alone, as in the paper.
+    /// Bounds of the callbacks alone, as in the paper.
     pub(crate) plain_ms: [Option<f64>; TOPICS],
-    /// With the overhead of messages that was measured; `None` also if that could not be measured.
+    /// Bounds with the overhead of messages that was measured; `None` also if that could not be measured.
     pub(crate) real_ms: [Option<f64>; TOPICS],
 }
 
 impl Bounds {
+    /// Calculates the bounds for the load and the overhead of a comparison.
     pub(crate) fn of(comparison: &Comparison) -> Self {
         let work = topics::work(comparison.settings.load_percent);
         let ms = |overhead| topics::bounds(work, overhead).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
@@ -116,13 +121,15 @@ pub(crate) struct Standing {
     pub(crate) p99_ms: [Option<Summary>; TOPICS],
     /// Topics whose 99th percentile missed the deadline in some run.
     pub(crate) missing: Vec<usize>,
+    /// Number of runs.
     pub(crate) runs: usize,
     /// Number of runs in which all topics kept their deadlines at the 99th percentile.
     pub(crate) good_runs: usize,
+    /// Number of messages that were published, of all topics, in all runs; likewise below it.
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) missed_deadlines: u64,
-    /// Number of stalls of the machine in these runs, and below it the length of the longest one in milliseconds.
+    /// Number of stalls of the machine in these runs, and below it the largest lateness that the meter saw, in milliseconds.
     pub(crate) stalls: usize,
     pub(crate) stall_max_ms: f64,
 }
@@ -139,6 +146,7 @@ pub(crate) fn standings(comparison: &Comparison) -> Vec<Standing> {
     variants.into_iter().map(|variant| standing(variant, &rows, comparison)).collect()
 }
 
+/// Returns the summary of a variant over all of its runs. `rows` are those of all variants.
 fn standing(variant: Variant, rows: &[Row], comparison: &Comparison) -> Standing {
     let own: Vec<&Row> = rows.iter().filter(|row| row.variant == variant).collect();
     let results = comparison.results.iter().filter(|result| result.variant == variant);

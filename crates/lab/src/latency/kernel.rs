@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Settings of the kernel that matter for the experiment, as far as the kernel tells them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Kernel {
-    /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit.
+    /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit. `None` if it cannot be read.
     pub(crate) rt_runtime_us: Option<i64>,
     /// The period to which `rt_runtime_us` applies, in microseconds.
     pub(crate) rt_period_us: Option<i64>,
@@ -16,7 +16,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Reads the limits.
+    /// Reads the settings from the kernel's files.
     pub(crate) fn read() -> Self {
         let text = |path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let number = |path| text(path).and_then(|text| text.parse().ok());
@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the limits in words.
+    /// Returns a text about the limits and the isolated cores, for a measurement on core `core`.
     pub(crate) fn describe(&self, core: u16) -> String {
         let share = match self.rt_percent() {
             Some(percent) if percent >= 100.0 => "real-time threads are not throttled".to_owned(),
@@ -41,7 +41,8 @@ impl Kernel {
         format!("{share}; {isolated}; measured on core {core}")
     }
 
-    /// Returns a remark if the load is more than the kernel lets real-time threads have.
+    /// Returns a remark if the load is more than the kernel lets real-time threads have; `None` if it is not, or the kernel does
+    /// not tell.
     pub(crate) fn remark(&self, load_percent: f64) -> Option<String> {
         let percent = self.rt_percent().filter(|percent| load_percent > *percent)?;
         Some(format!(
@@ -50,6 +51,7 @@ impl Kernel {
         ))
     }
 
+    /// Returns the percentage of a core that real-time threads may use: 100 without a limit, `None` if the kernel does not tell.
     fn rt_percent(&self) -> Option<f64> {
         let (runtime_us, period_us) = self.rt_runtime_us.zip(self.rt_period_us)?;
         Some(if runtime_us < 0 { 100.0 } else { 100.0 * runtime_us as f64 / period_us as f64 })

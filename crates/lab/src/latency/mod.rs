@@ -51,7 +51,8 @@ use self::overhead::Overhead;
 use self::runner::{NAME, Order, RunError, RunResult, Runner, TwoProcesses};
 use self::settings::Settings;
 
-/// A stall so long, in milliseconds, that deadlines are missed whoever schedules.
+/// Length of a stall of the machine, in milliseconds, above which a remark says that the run was disturbed: any scheduler misses
+/// deadlines then.
 const DISTURBED_MS: f64 = 10.0;
 
 /// The experiment `latency`.
@@ -81,6 +82,7 @@ impl Experiment for Latency {
     }
 }
 
+/// Measures the overhead, runs all variants with `runner`, prints the results and writes the files.
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT));
     let files = files.map_err(Failure::input)?;
@@ -107,7 +109,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
-/// Runs every variant once, then all of them again. So a change on the machine in between affects all variants.
+/// Runs every variant once, then all of them again, as often as the options say. So a change on the machine in between affects all
+/// variants.
 fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Result<Vec<RunResult>, RunError> {
     let variants = options.variants();
     let progress = Progress::new(variants.len() * options.runs as usize, settings.duration, options.outputs.quiet);

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// How often each variant runs
+    /// Number of runs of each variant
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) runs: u32,
 
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) duration: Duration,
 
-    /// The core that everything measured runs on; the last one unless given
+    /// The core that everything measured runs on; unless given, the last one that this process may use
     #[arg(long, value_name = "NUMBER")]
     pub(crate) core: Option<u16>,
 

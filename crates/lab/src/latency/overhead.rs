@@ -35,6 +35,7 @@ impl Overhead {
         Ok(Self::of(&runner.run(OURS, 0, &settings, &|_| {})?))
     }
 
+    /// Calculates the overhead from the results of a run with little load.
     fn of(result: &RunResult) -> Option<Self> {
         let work_ms = topics::work(LOAD_PERCENT).map(|work| work.as_secs_f64() * 1e3);
         let latencies = result.subscribed.latencies_ns.iter().zip(work_ms);
@@ -42,7 +43,7 @@ impl Overhead {
             latencies_ns.iter().map(move |ns| (*ns as f64 / 1e6 - work_ms).max(0.0))
         });
         let way_ms = percentile(&ways_ms.collect::<Vec<_>>(), PERCENT)?;
-        // The first topic's messages are the clock of both processes' times.
+        // The first topic's messages tell for how many of its periods both processes ran.
         let cycles = result.subscribed.latencies_ns[0].len().checked_sub(1).filter(|cycles| *cycles > 0)? as f64;
         let a_cycle = |of: &dyn Fn(usize) -> f64| -> f64 {
             (0..PERIODS_MS.len()).map(|topic| of(topic) * PERIODS_MS[0] as f64 / PERIODS_MS[topic] as f64).sum()

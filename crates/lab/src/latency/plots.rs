@@ -37,7 +37,7 @@ struct Whiskers {
 }
 
 /// Returns a plot of a topic's latencies under all variants, with the deadline, and the bound of the analysis with overheads if
-/// there is one. The axis is logarithmic.
+/// there is one. The axis is logarithmic. Variants under which no message of the topic arrived are left out.
 pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, PlotError> {
     let boxes = boxes(comparison, topic);
     let marks = [Some(deadline_ms(topic)), Bounds::of(comparison).real_ms[topic]];
@@ -94,6 +94,7 @@ pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, Plo
     })
 }
 
+/// Returns the rows of a topic's plot, in the order of the variants' first runs.
 fn boxes(comparison: &Comparison, topic: usize) -> Vec<Whiskers> {
     let of = |variant: Variant, is_good| {
         let results = comparison.results.iter().filter(|result| result.variant == variant);

@@ -77,7 +77,7 @@ impl Outlets {
         }
     }
 
-    /// Tells the subscriber that no more messages will come. A socket tells that by itself when it is closed.
+    /// Tells the subscriber that no more messages will come. Sockets tell that by themselves when they are closed.
     fn end(&self) {
         if let Self::Wire(outlets) = self {
             outlets.end();
@@ -106,6 +106,7 @@ fn publish(outlets: &Outlets, start_ns: u64, end_ns: u64) -> io::Result<([u64; T
     }
 }
 
+/// Returns the time from the start of the run to the topic's first publication.
 const fn first_ns(topic: usize) -> u64 {
     phase(topic).as_nanos() as u64
 }

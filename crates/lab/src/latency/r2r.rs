@@ -17,7 +17,7 @@ use super::transport::{Found, Inlet, Message};
 /// Capacity that R2R gives its channels. The crate `futures` adds one place for each sender.
 const CHANNEL_CAPACITY: usize = 10;
 
-/// A node with subscriptions.
+/// A node of R2R: subscriptions, each with the channel that its callback reads from.
 #[derive(Default)]
 pub(crate) struct Node(Vec<Subscription>);
 
@@ -25,6 +25,7 @@ struct Subscription {
     inlet: Inlet,
     /// Sender of the callback's channel; `None` once the publisher has gone, so that the callback's task ends.
     sender: Option<Sender<Message>>,
+    /// Number of messages for which the channel had no room.
     dropped: u64,
 }
 
@@ -36,7 +37,8 @@ impl Node {
         receiver
     }
 
-    /// Waits for messages, and takes one from each subscription that has one. Returns false when no more will come.
+    /// Waits for messages, at most for `timeout`, and takes one from each subscription that has one. Returns false when no more
+    /// will come.
     pub(crate) fn spin_once(&mut self, timeout: Duration) -> io::Result<bool> {
         let ready = self.wait(timeout)?;
         for number in ready {
@@ -66,6 +68,7 @@ impl Node {
 }
 
 impl Subscription {
+    /// Takes a message, if there is one, and puts it into the channel.
     fn handle_incoming(&mut self) -> io::Result<()> {
         match self.inlet.take()? {
             Found::Message(message) => {

@@ -1,4 +1,5 @@
-//! The variants of R2R: the thread that samples, and the runtime that runs the callbacks.
+//! The variants of R2R: the thread that samples, and the runtime that runs the callbacks. Their outcome is the number of messages
+//! that R2R's channels dropped, by topic.
 
 use std::io;
 use std::thread::available_parallelism;
@@ -36,7 +37,7 @@ pub(crate) fn futures(parts: Parts) -> Outcome {
     }
 }
 
-/// Runs all callbacks as one task of a thread pool.
+/// Runs all callbacks as one task of a thread pool, beside the sampling main thread.
 pub(crate) fn futures_join(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let done = thread_pool(&parts.crew)?.spawn_with_handle(join_all(tasks))?;
@@ -46,7 +47,7 @@ pub(crate) fn futures_join(parts: Parts) -> Outcome {
     dropped(&node)
 }
 
-/// Runs each callback as a task of its own in a thread pool.
+/// Runs each callback as a task of its own in a thread pool, beside the sampling main thread.
 pub(crate) fn futures_thread_pool(parts: Parts) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let pool = thread_pool(&parts.crew)?;
@@ -91,6 +92,7 @@ pub(crate) fn tokio_rt(parts: Parts) -> Outcome {
     on_tokio(parts, CALLBACK_PRIORITY)
 }
 
+/// Runs each callback as a task of Tokio, whose threads have `worker_priority`.
 fn on_tokio(parts: Parts, worker_priority: u8) -> Outcome {
     let (node, tasks) = subscribe(parts.messages.into_sockets()?, parts.callbacks);
     let crew = parts.crew.clone();
@@ -126,18 +128,20 @@ async fn task(mut messages: Receiver<Message>, mut callback: Callback) {
     }
 }
 
-/// Samples until no more messages will come. Returns the node with its counts.
+/// Samples until no more messages will come. Returns the node with its numbers of dropped messages.
 fn sample(mut node: Node) -> io::Result<Node> {
     while node.spin_once(SPIN_TIMEOUT)? {}
     // The channels are closed, and the messages that are left in them are still handled.
     Ok(node)
 }
 
+/// Runs tasks on the calling thread until all have ended.
 fn run_local(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<()> {
     local_pool(tasks)?.run();
     Ok(())
 }
 
+/// Returns an executor of the calling thread with these tasks, which do not run yet.
 fn local_pool(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<LocalPool> {
     let pool = LocalPool::new();
     for task in tasks {
@@ -155,6 +159,7 @@ fn thread_pool(crew: &Crew) -> io::Result<ThreadPool> {
         .create()
 }
 
+/// Returns the outcome of a run: the number of messages that each topic's channel dropped.
 fn dropped(node: &Node) -> Outcome {
     Ok(<[u64; TOPICS]>::try_from(node.dropped()).map_err(|_| "the node has other topics")?)
 }

@@ -1,7 +1,7 @@
 //! Stalls: times for which the machine did not run a thread that was ready.
 //!
-//! A thread of the highest priority sleeps until absolute times on the experiment's core. If it wakes up late, nothing on that
-//! core ran meanwhile: the hypervisor took the core away, or an interrupt did. No latency can be better than that.
+//! The meter is a thread of the highest priority that sleeps until absolute times on the experiment's core. If it wakes up late,
+//! nothing on that core ran meanwhile: the hypervisor took the core away, or an interrupt did. No latency can be better than that.
 
 use std::fs;
 
@@ -65,6 +65,7 @@ struct Look {
     late_ms: f64,
 }
 
+/// Returns the results of these wake-ups, without the stolen time.
 fn summary(looks: &[Look]) -> Stalls {
     let late_ms: Vec<f64> = looks.iter().map(|look| look.late_ms).collect();
     let at = |percent| percentile(&late_ms, percent).unwrap_or(0.0);
@@ -81,6 +82,7 @@ fn summary(looks: &[Look]) -> Stalls {
     }
 }
 
+/// Returns the 99th percentile of the time that stalls took of each period of this length since the meter began, in milliseconds.
 fn taken_p99_ms(looks: &[Look], period_ms: u64) -> f64 {
     let mut taken_ms = vec![0.0; looks.last().map_or(0, |last| last.at_ms / period_ms + 1) as usize];
     for stall in looks.iter().filter(|look| look.late_ms > STALL_MS) {
@@ -89,6 +91,7 @@ fn taken_p99_ms(looks: &[Look], period_ms: u64) -> f64 {
     percentile(&taken_ms, 99.0).unwrap_or(0.0)
 }
 
+/// Returns the time that the hypervisor took the core away since the machine started; `None` if the kernel does not tell.
 fn stolen_ms(core: u16) -> Option<f64> {
     parse_stolen_ms(&fs::read_to_string("/proc/stat").ok()?, core)
 }

@@ -55,13 +55,13 @@ impl Messages {
 
 /// Objects that a variant is built from.
 pub(crate) struct Parts {
-    /// Source of the messages.
+    /// Sockets or middleware from which the messages come.
     pub(crate) messages: Messages,
     /// Callbacks, by topic.
     pub(crate) callbacks: [Callback; TOPICS],
     /// Settings of the process's threads.
     pub(crate) crew: Crew,
-    /// Message to the publisher that the variant is ready, which the variant sends.
+    /// Sender of the message to the publisher that the variant is ready. The variant sends it before it takes messages.
     pub(crate) invitation: Invitation,
 }
 
@@ -108,6 +108,7 @@ pub(crate) fn run(
     Ok(Subscribed { latencies_ns, processor, dropped, threads: crew.facts(), remarks })
 }
 
+/// Returns the function that runs a subscriber of this structure.
 fn build(structure: Structure) -> fn(Parts) -> Outcome {
     match structure {
         Structure::Futures => runtimes::futures,
@@ -142,12 +143,15 @@ fn prepare_process(variant: Variant) -> Vec<String> {
 pub(crate) struct Callback {
     /// The topic's index.
     pub(crate) topic: usize,
+    /// Thread CPU time that each run burns.
     work: Duration,
     calibration: Calibration,
+    /// Time from publication to the end of the callback, of each message so far.
     latencies_ns: Vec<u64>,
     /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for it, since
     /// that takes a system call.
     processor: Option<[Duration; 2]>,
+    /// Place for the figures of all callbacks, to which this one adds its own when it is dropped.
     records: Records,
 }
 

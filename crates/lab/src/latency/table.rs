@@ -31,7 +31,7 @@ const LEGEND: &str = "\
 topics kept it. missed: deadlines missed by single messages. stalls: times that the core stood still for more than 1\n\
 ms; longest: ms.\n";
 
-/// Returns the table's titles and cells.
+/// Returns the table's titles, and its cells: a line for the deadlines, two for the analysis, and one for each variant.
 pub(crate) fn grid(comparison: &Comparison) -> (Vec<String>, Vec<Vec<String>>) {
     let mut header = vec!["variant".to_owned()];
     header.extend((1..=TOPICS).map(|number| format!("topic {number}")));

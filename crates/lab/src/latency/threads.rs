@@ -42,11 +42,12 @@ pub(crate) struct ThreadFacts {
     pub(crate) shortfalls: Vec<String>,
 }
 
-/// Settings of the threads of one process, and the settings that its threads got.
+/// Settings that the threads of one process should have, and a record of those that they got.
 #[derive(Clone, Debug)]
 pub(crate) struct Crew {
     core: u16,
     real_time: bool,
+    /// Settings that the threads got so far.
     facts: Arc<Mutex<Vec<ThreadFacts>>>,
 }
 
@@ -62,7 +63,7 @@ impl Crew {
         if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
     }
 
-    /// Applies the settings of this priority to the calling thread, and records the settings that it got under `name`.
+    /// Applies the settings to the calling thread, with this priority, and records under `name` the settings that it got.
     pub(crate) fn enlist(&self, name: &str, priority: u8) {
         self.add(name, &self.options(priority).apply());
     }

@@ -26,12 +26,13 @@ pub(crate) const KEEP_LAST: usize = 100;
 const BYTES_A_MESSAGE: usize = 1024;
 /// Longest time that the processes wait for each other.
 const MEET_WITHIN: Duration = Duration::from_secs(10);
+/// Length of an encoded message.
 const MESSAGE_BYTES: usize = 16;
 
-/// A publication.
+/// A message of a topic.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Message {
-    /// Time of publication, on the monotonic clock.
+    /// Time of publication, in nanoseconds of the monotonic clock.
     pub(crate) published_ns: u64,
     /// The topic's data: a 64-bit integer, here the number of the message.
     pub(crate) number: u64,
@@ -53,10 +54,10 @@ impl Message {
     }
 }
 
-/// Result of looking into a queue.
+/// Result of a read from a topic's queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Found {
-    /// A message.
+    /// The oldest message.
     Message(Message),
     /// The queue is empty.
     Nothing,
@@ -74,7 +75,7 @@ impl Inlet {
         self.look(RecvFlags::DONTWAIT)
     }
 
-    /// Looks at the oldest message and leaves it. Does not block.
+    /// Returns the oldest message and leaves it in the queue. Does not block.
     pub(crate) fn peek(&self) -> io::Result<Found> {
         self.look(RecvFlags::DONTWAIT | RecvFlags::PEEK)
     }
@@ -84,6 +85,7 @@ impl Inlet {
         &self.0
     }
 
+    /// Receives a message with these flags. A wait that a signal interrupts counts as an empty queue.
     fn look(&self, flags: RecvFlags) -> io::Result<Found> {
         let mut bytes = [0; MESSAGE_BYTES];
         match recv(&self.0, &mut bytes, flags) {
@@ -181,6 +183,10 @@ fn address(name: &str) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
+/// Waits until the socket can be read or accepts a connection.
+///
+/// # Errors
+/// If that takes longer than [`MEET_WITHIN`].
 fn readable(socket: &OwnedFd) -> io::Result<()> {
     let mut waited = [PollFd::new(socket, PollFlags::IN)];
     let timeout = Timespec::try_from(MEET_WITHIN).map_err(io::Error::other)?;
@@ -190,6 +196,7 @@ fn readable(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns what `make` returns for each topic, or its first error.
 fn try_array<T: std::fmt::Debug>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<[T; TOPICS]> {
     let made = (0..TOPICS).map(|_| make()).collect::<io::Result<Vec<_>>>()?;
     Ok(<[T; TOPICS]>::try_from(made).expect("it has as many"))

@@ -38,6 +38,7 @@ pub(crate) fn sentence(comparison: &Comparison) -> String {
     if text.is_empty() { "Nothing was run.".to_owned() } else { text.join(" ") }
 }
 
+/// Returns a clause about the runs in which our variant keeps its deadlines.
 fn deadlines(ours: &Standing) -> String {
     let name = OURS.name();
     let runs = format!("{} of {} {}", ours.good_runs, ours.runs, if ours.runs == 1 { "run" } else { "runs" });
@@ -112,7 +113,7 @@ fn machine_ms(comparison: &Comparison, row: &Row) -> f64 {
     both.map(|stalls| stalls.p99_ms.max(stalls.taken_p99_ms[row.topic])).fold(0.0, f64::max)
 }
 
-/// Returns a sentence about the other variants that keep the deadlines, and those that do not.
+/// Returns sentences about the other variants that keep the deadlines, and those that do not; `None` if there are no others.
 fn others(standings: &[Standing]) -> Option<String> {
     let others: Vec<_> = standings.iter().filter(|standing| standing.variant != OURS).collect();
     let (good, bad): (Vec<_>, Vec<_>) = others.into_iter().partition(|standing| standing.missing.is_empty());
@@ -144,6 +145,7 @@ fn by_topics(standings: &[&Standing]) -> String {
     groups.iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
+/// Returns a text such as "topic 1", "topics 1 to 3" or "topics 1, 4" for ascending indices of topics.
 fn topics(missing: &[usize]) -> String {
     match missing {
         [only] => format!("topic {}", only + 1),
@@ -155,6 +157,7 @@ fn topics(missing: &[usize]) -> String {
     }
 }
 
+/// Returns a sentence about the single messages that missed their deadline under our variant, and the stalls of its runs.
 fn stalls(ours: &Standing) -> String {
     let Standing { missed_deadlines, sent, stalls, stall_max_ms, .. } = ours;
     format!(

@@ -24,7 +24,7 @@ const END: u64 = u64::MAX;
 /// Time within which the processes have to find each other.
 const MATCH_WITHIN: Duration = Duration::from_secs(10);
 
-/// An error in words.
+/// Reason for which a process of the measurement failed; any error becomes one.
 type Failed = Box<dyn Error + Send + Sync>;
 
 /// Middleware between the two processes, with the domain in which they find each other.
@@ -52,11 +52,13 @@ fn topic_name(topic: usize) -> String {
 /// The publisher's ends of all topics.
 pub(crate) struct WireOutlets {
     publishers: Vec<Publisher<UInt8MultiArray>>,
+    /// Sockets at which the processes met. They stay open as long as the publishers.
     _sockets: [Outlet; TOPICS],
     _node: Node,
 }
 
 impl WireOutlets {
+    /// Opens the publisher's ends, without a wait for the subscriber.
     fn open(wire: Wire, threads: ThreadOptions, sockets: [Outlet; TOPICS]) -> Result<Self, Failed> {
         let context = Context::new(ContextOptions::new());
         let node = wire.node(&context, "publisher", 0, threads)?;
@@ -76,6 +78,7 @@ impl WireOutlets {
         Ok(outlets)
     }
 
+    /// Waits until every topic has a subscription, at most for [`MATCH_WITHIN`].
     fn wait(&self) -> Result<(), Failed> {
         let begun = Instant::now();
         while self.publishers.iter().any(|publisher| publisher.subscription_count() == 0) {
@@ -129,7 +132,7 @@ impl Hearing {
     }
 }
 
-/// Thread that passes messages from the middleware to sockets.
+/// Thread that passes messages from the middleware to sockets. It ends when this value is dropped.
 pub(crate) struct Bridge {
     thread: Option<JoinHandle<()>>,
     executor: rospin_engine::ExecutorHandle,
@@ -171,9 +174,10 @@ impl Drop for Bridge {
     }
 }
 
+/// Spins the executor on a thread of its own until it is halted.
 fn spin(executor: Executor, name: &str) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // The spin ends when the executor is halted.
+        // The spin ends when the executor is halted. It also ends with an error, after which messages are missing in the figures.
         let _ = executor.spin(SpinOptions::new());
     })
 }

@@ -13,7 +13,7 @@ use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 /// Time that processes get to start and to find each other before the run begins, and the time that each process adds to that.
 const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
 
-/// Number of DDS domains to choose from: those whose ports are below the ones that the kernel assigns to programs by itself.
+/// Number of domains to choose from: those whose DDS ports are below the ones that the kernel assigns to programs by itself.
 const DOMAINS: u32 = 100;
 
 /// Order to a child.
@@ -28,7 +28,7 @@ pub(crate) struct Order {
     /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None` if it
     /// begins at once.
     pub(crate) start_ns: Option<u64>,
-    /// The DDS domain of this run.
+    /// The domain of this run in the middleware, apart from those of other runs on the machine.
     pub(crate) domain_id: u16,
 }
 
@@ -75,13 +75,14 @@ impl Runner for ChildProcess {
     }
 }
 
+/// Returns the time in nanoseconds of the steady clock.
 fn steady_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // Neither part of the time is ever negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Combines the answers of a run's processes. Each process has at least one node.
+/// Combines the answers of a run's processes. The memory is not known if one of them does not know its own.
 fn gather(variant: Variant, parts: Vec<Part>) -> RunResult {
     let many = parts.len() > 1;
     let (mut recording, mut remarks) = (Recording::default(), Vec::new());

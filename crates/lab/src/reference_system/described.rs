@@ -127,6 +127,7 @@ fn scenario() -> Scenario {
     scenario
 }
 
+/// Returns the callback of a group's port as the scenario describes it.
 fn callback(group: &GroupSpec, port: Port) -> Callback {
     let name = entity_name(group.name, port);
     let kind = if port == Port::Timer { EntityKind::Timer } else { EntityKind::Subscription };
@@ -187,13 +188,15 @@ mod on_the_nodes {
         groups: Vec<Group>,
         /// Priority, group, port and waiting samples of every callback.
         callbacks: Vec<(u32, usize, Port, VecDeque<Arc<Message>>)>,
+        /// Next due time of each timer, by group.
         due_ns: BTreeMap<usize, u64>,
         now_ns: u64,
-        /// Number of publications of each input of each group.
+        /// Number of messages that the callback of an input published, by group and input; no entry if there were none.
         published: BTreeMap<(&'static str, usize), u32>,
     }
 
     impl Nodes {
+        /// Runs the nodes until `end_ns`, with `crunch_ns` of work a node. Returns the numbers in `published`.
         fn run(crunch_ns: u64, end_ns: u64) -> BTreeMap<(&'static str, usize), u32> {
             let priorities = priorities().unwrap();
             let groups = system::build(&Arc::new(Recorder::new()));

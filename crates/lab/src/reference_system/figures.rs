@@ -14,11 +14,12 @@ pub(crate) struct Figures {
     pub(crate) latency_p50_ms: Option<f64>,
     /// 99th percentile of the hot path latency in ms.
     pub(crate) latency_p99_ms: Option<f64>,
-    /// Number of samples that were dropped on the hot path, for each sample that got through.
+    /// For each sample that got through, the number of samples that the nodes of its hot path dropped before it.
     pub(crate) drops: Option<Summary>,
     /// Period of the planner in ms.
     pub(crate) planner_period_ms: Option<Summary>,
-    /// Number of front lidar samples that never reached the sink; `None` if no sample counts.
+    /// Number of front lidar samples that never reached the sink; `None` if there are no samples that
+    /// [count](super::kpi::Kpis::front_lidar_counted).
     pub(crate) missed_front_lidar: Option<f64>,
     /// CPU use in percent of one core.
     pub(crate) cpu_percent: f64,
@@ -43,7 +44,7 @@ impl Figures {
     }
 }
 
-/// Columns that belong together when a terminal is too narrow for all.
+/// Columns that stay together where a terminal is too narrow for all columns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Section {
     /// Latency of the hot path.
@@ -78,8 +79,10 @@ pub(crate) struct Column {
     pub(crate) lines: [&'static str; 2],
     /// Statistic of the quantity, and its unit.
     pub(crate) statistic: &'static str,
+    /// Number of decimals that are shown.
     decimals: usize,
     better: Better,
+    /// Function that returns the column's value; `None` shows as a dash.
     value: fn(&Figures) -> Option<f64>,
 }
 
@@ -107,6 +110,7 @@ pub(crate) static COLUMNS: [Column; 13] = [
 
 type Value = fn(&Figures) -> Option<f64>;
 
+/// Returns a column of the hot path latency.
 const fn latency(statistic: &'static str, value: Value) -> Column {
     Column {
         section: Section::Latency,
@@ -119,6 +123,7 @@ const fn latency(statistic: &'static str, value: Value) -> Column {
     }
 }
 
+/// Returns a column of the planner's period.
 const fn planner(statistic: &'static str, better: Better, value: Value) -> Column {
     Column {
         section: Section::Planner,
@@ -131,6 +136,7 @@ const fn planner(statistic: &'static str, better: Better, value: Value) -> Colum
     }
 }
 
+/// Returns a column of losses or costs, of which less is better.
 const fn cost(
     quantity: &'static str,
     lines: [&'static str; 2],

@@ -177,6 +177,7 @@ pub(crate) fn groups() -> Vec<GroupSpec> {
     NODES.iter().enumerate().flat_map(|(index, node)| groups_of(index as NodeIndex, node)).collect()
 }
 
+/// Returns the callback groups of a node: one, or one for each connection of an intersection.
 fn groups_of(index: NodeIndex, node: &NodeSpec) -> Vec<GroupSpec> {
     let group = |inputs: &[&'static str], period_ms: Option<u64>| GroupSpec {
         node: index,
@@ -291,8 +292,8 @@ pub(crate) static CHAINS: [ChainSpec; 9] = {
     ]
 };
 
-/// Returns the process that `node` is in if the graph is distributed over `processes` processes. Nodes of a chain are in the same
-/// one as far as the sizes of the processes allow it.
+/// Returns the number, from 0, of the process that `node` is in if the graph is distributed over `processes` processes. Nodes of a
+/// chain are in the same one as far as the sizes of the processes allow it.
 pub(crate) fn process_of(node: NodeIndex, processes: u16) -> u16 {
     let mut in_order: Vec<NodeIndex> = Vec::new();
     for (name, _) in CHAINS.iter().flat_map(|chain| chain.callbacks) {

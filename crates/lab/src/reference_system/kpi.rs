@@ -21,13 +21,18 @@ pub(crate) const TAIL: Duration = Duration::from_secs(1);
 /// Number of entries that a list has memory for: a run of ten minutes at 10 Hz, so that recording does not allocate.
 const CAPACITY: usize = 6_000;
 
-/// Recorder of a run. Every list has its own lock and is written at 10 Hz by one node, so recording neither waits nor allocates.
+/// Recorder of a run. Every list has its own lock and is written at 10 Hz by one node, so recording does not wait, and does not
+/// allocate in the first ten minutes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     nodes: Nodes,
+    /// Samples that the front lidar published.
     lidar: Mutex<Vec<LidarSample>>,
+    /// Sequence numbers of the front lidar samples that ran the sink.
     sink: Mutex<Vec<u32>>,
+    /// Starts of the planner's timer callback.
     planner_starts_ns: Mutex<Vec<u64>>,
+    /// Samples of the hot path that reached a command node.
     hot_path: Mutex<Vec<HotPathSample>>,
 }
 
@@ -44,13 +49,17 @@ struct Nodes {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct LidarSample {
     sequence: u32,
+    /// Time since the run began, like all times of a recording.
     published_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct HotPathSample {
+    /// Start of the sink's callback.
     sink_ns: u64,
+    /// Time from the later lidar sample to that start.
     latency_ns: u64,
+    /// Number of samples that the nodes of the hot path did not use before this one.
     drops: u32,
 }
 
@@ -93,6 +102,7 @@ impl Recorder {
         }
     }
 
+    /// Returns the figures of a message; `None` if it did not come through the hot path.
     fn hot_path_sample(&self, message: &Message) -> Option<HotPathSample> {
         let sink_ns = message.stat(self.nodes.sink)?.timestamp_ns;
         let stats = message.stats().iter();
@@ -117,7 +127,7 @@ impl Recorder {
     }
 }
 
-/// Recording of a process.
+/// Recording of a process: the lists of its [`Recorder`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Recording {
     lidar: Vec<LidarSample>,
@@ -162,9 +172,9 @@ pub(crate) struct Kpis {
     pub(crate) hot_path_drops: Vec<u32>,
     /// Distances between the starts of the planner's timer callback.
     pub(crate) planner_periods: Vec<PlannerPeriod>,
-    /// Number of front lidar samples that count: those that reached the sink, or had the time to.
+    /// Number of front lidar samples that count: those that reached the sink, or had the time to reach it.
     pub(crate) front_lidar_counted: usize,
-    /// Number of these samples that did not arrive.
+    /// Number of these samples that never reached the sink.
     pub(crate) missed_front_lidar: usize,
 }
 
@@ -177,6 +187,7 @@ pub(crate) struct PlannerPeriod {
     pub(crate) period_ms: f64,
 }
 
+/// Returns the distances between neighbouring starts of the planner after the warm-up.
 fn planner_periods(starts_ns: &[u64]) -> Vec<PlannerPeriod> {
     let warm_up_ns = WARM_UP.as_nanos() as u64;
     starts_ns

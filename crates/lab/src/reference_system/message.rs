@@ -12,6 +12,7 @@ pub(crate) const MESSAGE_BYTES: usize = 4096;
 /// Number of records that a message has room for. It needs one for each node that it passed, at most 24.
 pub(crate) const STATS_CAPACITY: usize = 63;
 
+/// Size of the number of records in a message.
 const HEADER_BYTES: usize = 8;
 const PAYLOAD_BYTES: usize = MESSAGE_BYTES - HEADER_BYTES - STATS_CAPACITY * size_of::<Stat>();
 
@@ -34,6 +35,7 @@ pub(crate) struct Stat {
 #[serde(into = "Wire", try_from = "Wire")]
 #[repr(C)]
 pub(crate) struct Message {
+    /// Number of records.
     len: u64,
     stats: [Stat; STATS_CAPACITY],
     /// Bytes that fill the message up to its size, as a sensor's data would.
@@ -93,12 +95,12 @@ impl Message {
         &self.stats[..self.len as usize]
     }
 
-    /// Returns the record of `node`, if the message has passed it.
+    /// Returns the record of `node`; `None` if the message has not passed it.
     pub(crate) fn stat(&self, node: NodeIndex) -> Option<&Stat> {
         self.stats().iter().find(|stat| stat.node == node)
     }
 
-    /// Returns the record of the node that published the message.
+    /// Returns the record of the node that published the message; `None` if the message has passed no node yet.
     pub(crate) fn last(&self) -> Option<&Stat> {
         self.stats().last()
     }

@@ -82,6 +82,7 @@ fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     Ok(children::write_answer(out, &part)?)
 }
 
+/// Runs every executor with `runner`, prints the results and writes the files.
 fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let settings = Settings {
@@ -104,6 +105,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
+/// Runs the variants one after the other. The first one that fails ends the whole run.
 fn run_all(
     variants: &[Variant],
     settings: &Settings,

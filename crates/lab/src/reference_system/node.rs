@@ -16,7 +16,7 @@ pub(crate) struct Activation<'a> {
     pub(crate) crunch: &'a mut dyn FnMut(),
 }
 
-/// State of one callback group.
+/// Kind and state of one callback group of a node: of the whole node, or of one connection of an intersection.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// Publishes when its timer runs, without work.
@@ -44,7 +44,7 @@ impl Node {
         }
     }
 
-    /// Runs the timer callback.
+    /// Runs the timer callback. Returns the message to publish; `None` if the node has no timer.
     pub(crate) fn on_timer(&mut self, activation: Activation<'_>) -> Option<Message> {
         match self {
             Self::Sensor(output) => Some(output.publish(activation.start_ns, [])),
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// Runs the callback of subscription `index`.
+    /// Runs the callback of subscription `index`. Returns the message to publish; `None` if the sample is only stored or recorded.
     pub(crate) fn on_input(
         &mut self,
         index: usize,
@@ -85,7 +85,8 @@ impl Node {
         }
     }
 
-    /// Runs the callback of `port`. `message` is the sample that its subscription took; `None` for a timer.
+    /// Runs the callback of `port`. `message` is the sample that its subscription took; `None` for a timer. Returns the message to
+    /// publish, if there is one. Does nothing for a subscription without a sample.
     pub(crate) fn run(
         &mut self,
         port: Port,
@@ -100,10 +101,12 @@ impl Node {
     }
 }
 
-/// One subscription: the newest sample that waits for use, and the number of the last sample that was used.
+/// State of one subscription.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
+    /// Number of the last sample that was used; `None` before the first one.
     last_sequence: Option<u32>,
+    /// Newest sample that waits for use.
     cache: Option<Arc<Message>>,
 }
 

@@ -125,6 +125,7 @@ fn parse_crunch(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(ms / 1e3))
 }
 
+/// Parses a number from `min` to `max`. The error says if the number is too small, too large or none, and which numbers are valid.
 fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
     let expected = format!("give a number of {unit} from {min} to {max}");
     match text.trim().parse::<f64>() {

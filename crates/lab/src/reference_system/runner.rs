@@ -129,7 +129,7 @@ pub(crate) struct RunResult {
 
 /// Runner of the graph under one executor at a time.
 pub(crate) trait Runner {
-    /// Runs `variant` for the whole duration; `progress` is told the share that is done, 0 to 1.
+    /// Runs the graph under `variant` for the whole duration; `progress` is told the share that is done, 0 to 1.
     fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError>;
 }
 

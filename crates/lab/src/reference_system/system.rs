@@ -59,9 +59,12 @@ mod tests {
         groups: Vec<Group>,
         /// Group and port of each callback that is ready, in the order in which they became ready.
         queue: VecDeque<(usize, Port)>,
+        /// Samples that each subscription keeps.
         waiting: HashMap<(usize, Port), VecDeque<Arc<Message>>>,
+        /// Next due time of each timer, with its group.
         due_ns: Vec<(u64, usize)>,
         now_ns: u64,
+        /// Number of times that a node worked.
         crunched: u64,
     }
 

@@ -64,6 +64,7 @@ fn plain_width(names: &[&str], rows: &[Figures]) -> usize {
     table.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
+/// Returns a table of these columns, with a row for each executor.
 fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) -> Table {
     let mut table = Table::new();
     // A row of numbers needs only one line, below the header.
@@ -95,6 +96,7 @@ fn title(column: &Column) -> String {
     format!("{first}{BLANK}\n{second}{BLANK}\n{}{BLANK}", column.statistic)
 }
 
+/// Returns a value with its mark, or with a blank in its place.
 fn cell(shown: &Shown) -> Cell {
     let mark = if shown.best { '*' } else { BLANK };
     let cell = Cell::new(format!("{}{mark}", shown.text)).set_alignment(CellAlignment::Right);

@@ -19,7 +19,7 @@ pub(super) type Publish = Arc<dyn Fn(Message) + Send + Sync>;
 /// Function that a subscription calls with a sample.
 pub(super) type Receive = Box<dyn FnMut(&mut Group, Arc<Message>) + Send>;
 
-/// Connection between groups. The publishers and subscriptions that it makes live as long as this value.
+/// Creator of the publishers and subscriptions that connect the groups. They live as long as this value.
 pub(super) trait Wires {
     /// Creates a publisher of the group's node. Returns the function that publishes on it.
     fn publisher(&mut self, group: &GroupSpec, topic: &str) -> Result<Publish, String>;
@@ -34,12 +34,13 @@ pub(super) trait Wires {
         receive: Receive,
     ) -> Result<(), String>;
 
-    /// Returns the number of publishers and subscriptions that discovery has not connected yet.
+    /// Returns the number of publishers without a subscription and of subscriptions without a publisher, because discovery has
+    /// not found one yet. Wires without discovery have none.
     fn unmatched(&self) -> usize {
         0
     }
 
-    /// Returns the number of samples that could not be sent.
+    /// Returns the number of samples that could not be sent. The engine's own topics can send all of them.
     fn unsent(&self) -> u64 {
         0
     }
@@ -90,6 +91,7 @@ impl Wires for Topics {
 /// Wires over the topics of ROS 2 nodes: each node of the graph is one.
 struct Nodes {
     ros: Ros,
+    /// Nodes that exist so far.
     nodes: BTreeMap<NodeIndex, Node>,
     subscriptions: Vec<rospin_node::Subscription>,
     publishers: Vec<rospin_node::Publisher<Message>>,
@@ -102,6 +104,7 @@ impl Nodes {
         Self { ros, nodes: BTreeMap::new(), subscriptions, publishers, unsent: Arc::default() }
     }
 
+    /// Returns the node of the group. Creates it if it does not exist yet.
     fn node(&mut self, group: &GroupSpec) -> Result<Node, String> {
         match self.nodes.entry(group.node) {
             Entry::Occupied(node) => Ok(node.get().clone()),

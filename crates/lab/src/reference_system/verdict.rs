@@ -17,9 +17,13 @@ fn peers(variant: Variant) -> [Variant; 3] {
 /// Executor with the figures that the sentence needs.
 struct Contender {
     variant: Variant,
+    /// Mean hot path latency.
     mean_ms: f64,
+    /// Mean number of samples that were dropped on the hot path.
     drops: f64,
+    /// Number of front lidar samples that never reached the sink.
     missed: f64,
+    /// Standard deviation of the planner's period.
     planner_sd_ms: Option<f64>,
 }
 
@@ -42,6 +46,7 @@ pub(crate) fn sentence(comparison: &Comparison) -> String {
     }
 }
 
+/// Returns the executors under which samples came through the hot path.
 fn contenders(comparison: &Comparison) -> Vec<Contender> {
     let with_samples = comparison.results.iter().filter_map(|result| {
         let figures = Figures::of(result);
@@ -56,7 +61,8 @@ fn contenders(comparison: &Comparison) -> Vec<Contender> {
     with_samples.collect()
 }
 
-/// Returns the rospin variant that the sentence is about and the executor to compare it with, if both were run.
+/// Returns the two that the sentence compares: a rospin variant, and the first of its [`peers`] that was run. `None` if no such two
+/// were run.
 fn pair(contenders: &[Contender]) -> Option<(&Contender, &Contender)> {
     let find = |variant| contenders.iter().find(move |c| c.variant == variant);
     [Variant::PrioritySingle, Variant::PriorityMulti].into_iter().find_map(|variant| {
@@ -65,6 +71,7 @@ fn pair(contenders: &[Contender]) -> Option<(&Contender, &Contender)> {
     })
 }
 
+/// Returns the sentence about a rospin variant and the executor that it is compared with.
 fn compare(rospin: &Contender, peer: &Contender, contenders: &[Contender], shortest_ms: f64) -> String {
     let change = 100.0 * (rospin.mean_ms / peer.mean_ms - 1.0);
     let (name, than) = (rospin.variant.name(), peer.variant.name());

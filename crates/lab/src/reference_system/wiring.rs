@@ -50,6 +50,9 @@ const FIRST_EXECUTOR: [&str; 12] = [
 ];
 
 /// Runs the order's executor in this process, with the nodes of this process.
+///
+/// # Errors
+/// If the nodes cannot be created, an executor fails, or a callback causes an incident; in words.
 pub(super) fn run(order: &Order) -> Result<Part, String> {
     let Order { variant, settings, .. } = *order;
     let incidents = Arc::new(Mutex::new(Vec::new()));
@@ -121,6 +124,7 @@ pub(super) fn entity_name(group: &str, port: Port) -> String {
     }
 }
 
+/// Returns the executors of a variant, with its policy and its numbers of threads.
 fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
     let create = |name: &str, policy: Box<dyn Policy>, threads| {
         context.create_executor(ExecutorOptions::new(name).boxed_policy(policy).threads(threads))
@@ -151,6 +155,7 @@ fn cores() -> u16 {
     cores.unwrap_or(1).max(2)
 }
 
+/// Returns the index of the executor that the group belongs to. `executors` is their number, one or two.
 fn executor_of(group: &GroupSpec, executors: usize) -> usize {
     usize::from(executors > 1 && !FIRST_EXECUTOR.contains(&group.name))
 }
@@ -159,13 +164,17 @@ fn executor_of(group: &GroupSpec, executors: usize) -> usize {
 #[derive(Clone)]
 struct Callback {
     port: Port,
+    /// Function that publishes on the group's topic; `None` for a command node.
     output: Option<Publish>,
     context: Context,
     settings: Settings,
+    /// Start of the run on the context's clock.
     started_ns: u64,
 }
 
 impl Callback {
+    /// Runs the callback on its `group`, and publishes the message that it returns, if any. `message` is the sample that the
+    /// subscription took; `None` for a timer.
     fn run(&self, group: &mut Group, message: Option<Arc<Message>>) {
         let start_ns = self.context.clock().now().as_nanos() - self.started_ns;
         let mut crunch = || crunch::crunch(self.settings.crunch, self.settings.calibration);
@@ -215,15 +224,17 @@ impl Hung<'_> {
     }
 }
 
-/// Cores of a run: the number that all of its processes use together, and the index of the first one for this process.
+/// Cores that the executors of a run are kept on.
 struct Cores {
+    /// Index of this process's first core among those that it may use.
     first: usize,
+    /// Number of cores that all processes of the run use together.
     used: usize,
 }
 
 /// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. An executor that ends by itself ends the wait.
-/// Each executor has a thread of its own. If the run has several executors, over all processes, and the machine has at least as
-/// many cores, each thread is also kept on a core of its own.
+/// Each executor has a thread of its own. If the run has several executors, over all processes, and not more than [`cores`] of
+/// them, each thread is also kept on a core of its own.
 fn spin(
     executors: &[Executor],
     cores_of_run: Cores,

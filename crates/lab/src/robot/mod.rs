@@ -27,7 +27,7 @@ use self::parts::{Answer, Order, Part};
 
 const NAME: &str = "robot";
 const DEFAULT_REPORT: &str = "rospin-robot.html";
-/// Time that a measurement takes besides its seconds: the processes start and find each other.
+/// Time that a measurement may take besides its seconds: the processes start and find each other.
 const OVERHEAD: Duration = Duration::from_secs(3);
 
 /// The experiment `robot`.
@@ -75,14 +75,17 @@ enum Conflict {
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     middleware: Middleware,
-    /// True if the middleware's threads are above the executors.
+    /// True if the middleware's threads were raised above the executors; false if they were ordinary ones.
     raised: bool,
+    /// Number of messages that the IMU published.
     sent: u64,
+    /// Number of messages that ran the controller's callback.
     received: u64,
     /// Percentiles of the latencies in microseconds; infinite if no message arrived.
     p50_us: f64,
     p99_us: f64,
     max_us: f64,
+    /// Settings that threads of both processes should have and lack, with the fixes.
     shortfalls: Vec<String>,
 }
 
@@ -124,6 +127,7 @@ impl Experiment for Robot {
 }
 
 impl Options {
+    /// Returns the middlewares to measure; all that were built if none is named.
     fn middlewares(&self) -> Result<Vec<Middleware>, Conflict> {
         if self.middlewares.contains(&Middleware::InProcess) {
             return Err(Conflict::InProcess);
@@ -141,6 +145,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     number::parse_seconds(text, 0.1, 3600.0)
 }
 
+/// Measures each middleware with raised threads, and then with ordinary ones.
 fn run_all(options: &Options, middlewares: &[Middleware]) -> Result<Vec<Row>, ChildError> {
     let (duration, calibration) = (options.seconds, Calibration::measure());
     let progress = Progress::new(middlewares.len() * 2, duration, options.outputs.quiet);
@@ -167,6 +172,7 @@ fn run_all(options: &Options, middlewares: &[Middleware]) -> Result<Vec<Row>, Ch
     Ok(rows)
 }
 
+/// Combines the answers of both processes.
 fn row(middleware: Middleware, raised: bool, answers: Vec<Answer>) -> Row {
     let sent = answers.iter().map(|answer| answer.sent).sum();
     let mut latencies = Vec::new();

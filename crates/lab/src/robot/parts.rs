@@ -43,11 +43,13 @@ const ORDINARY: &str = "\n[[thread]]\nname = \"*\"\nscheduling = { nice = 0 }\n"
 /// One of the two processes of the robot.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Part {
+    /// The process that publishes the IMU's messages.
     Imu,
+    /// The process with the controller and the detector.
     Controller,
 }
 
-/// Order to a process.
+/// Order to one of the two processes of a measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) part: Part,
@@ -70,10 +72,10 @@ pub(crate) struct Answer {
     pub(crate) shortfalls: Vec<String>,
 }
 
-/// An error in words.
+/// Reason for which a process of the robot failed; any error becomes one.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Runs one of the robot's processes for the duration in the order.
+/// Runs one of the robot's processes: the IMU publishes for the duration in the order, and the controller listens a little longer.
 ///
 /// # Errors
 /// If the middleware cannot be started, or the other process is not found.
@@ -95,6 +97,7 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Failed> {
     Ok(answer)
 }
 
+/// Publishes the IMU's messages, once the controller is found.
 fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, Failed> {
     let node = order.middleware.start(context, &order.process)?.create_node("imu")?;
     let publisher = node.create_publisher::<UInt8MultiArray>(PublisherOptions::new("imu").keep_last(1))?;
@@ -121,6 +124,7 @@ fn imu(order: &Order, context: &Context, executor: Executor) -> Result<Answer, F
     Ok(Answer { sent: group.into_payload().unwrap_or_default(), ..Answer::default() })
 }
 
+/// Runs the detector, and records the latencies of the controller's callback.
 fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answer, Failed> {
     let node = order.middleware.start(context, &order.process)?.create_node("controller")?;
     let room = (order.duration.as_nanos() / PERIOD.as_nanos()) as usize + 1000;

@@ -26,7 +26,7 @@ pub(super) const fn threads(raised: bool) -> &'static str {
     if raised { "raised" } else { "ordinary" }
 }
 
-/// Renders the table.
+/// Returns the table with its legend, ending in a line break.
 pub(super) fn table(comparison: &Comparison) -> String {
     let table = text_table::render(&HEADER, &cells(comparison));
     format!(
@@ -34,6 +34,7 @@ pub(super) fn table(comparison: &Comparison) -> String {
     )
 }
 
+/// Returns the table's cells: a line for each measurement.
 fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let line = |row: &Row| {
         let us = |value: f64| format!("{value:.0}");
@@ -58,7 +59,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
     text
 }
 
-/// Renders the JSON file.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(super) fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let document = json!({
         "experiment": super::NAME,
@@ -76,7 +77,7 @@ pub(super) fn json(comparison: &Comparison) -> Result<String, serde_json::Error>
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Renders the HTML report.
+/// Returns the whole HTML page.
 pub(super) fn html(comparison: &Comparison) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>The robot</h1>")?;

@@ -21,13 +21,13 @@ impl Cores {
         separate.then(|| Self { publisher: on(&[*last]), executor: on(others) })
     }
 
-    /// Applies the settings of the thread that publishes.
+    /// Applies the settings of the publishing thread to the calling thread.
     pub(crate) fn enter_as_publisher(&self) {
         // If the setting is refused, the kernel places the thread.
         let _ = self.publisher.apply();
     }
 
-    /// Applies the settings of the executor to the thread that it begins on. Threads that this one starts inherit them.
+    /// Applies the settings of the executor to the calling thread, on which it begins. Threads that this one starts inherit them.
     pub(crate) fn enter_as_executor(&self) {
         let _ = self.executor.apply();
     }

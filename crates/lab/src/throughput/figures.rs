@@ -15,6 +15,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// Returns the spread of the values; `None` if there are none.
     fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -22,6 +23,7 @@ impl Spread {
     }
 }
 
+/// Returns the middle one of ascending values, or the mean of the two in the middle; `None` if there are none.
 fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     let upper = *sorted.get(middle)?;
@@ -43,7 +45,9 @@ pub(crate) struct Latency {
 pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
+    /// Number of rounds, each of which has a sample.
     pub(crate) rounds: usize,
+    /// Callbacks that ran in a second, of subscriptions and of timers.
     pub(crate) messages_per_s: Spread,
     /// Share of the messages that no callback ran for, from 0 to 1.
     pub(crate) lost: f64,
@@ -53,8 +57,11 @@ pub(crate) struct Row {
     pub(crate) executor_cpu_percent: f64,
     /// Processor time of the executor's threads for each callback that ran, in nanoseconds.
     pub(crate) cpu_ns_per_message: f64,
+    /// Latencies; `None` if none were measured, as under most workloads.
     pub(crate) latency_us: Option<Latency>,
+    /// Context switches of the executor's threads for each callback that ran.
     pub(crate) context_switches_per_message: f64,
+    /// Allocations of the process for each callback that ran; `None` if they were not counted.
     pub(crate) allocations_per_message: Option<f64>,
 }
 
@@ -104,11 +111,12 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Returns the row of a contender in a cell; `None` if it was not run there.
     pub(crate) fn row(&self, contender: Contender, cell: &Cell) -> Option<&Row> {
         self.rows.iter().find(|row| row.contender == contender && row.cell == *cell)
     }
 
-    /// Returns the cells that were run, in order.
+    /// Returns the cells that were run, in the order in which they were.
     pub(crate) fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for row in &self.rows {
@@ -119,6 +127,7 @@ impl Figures {
         cells
     }
 
+    /// Returns the rows of all contenders in a cell.
     pub(crate) fn of_cell(&self, cell: &Cell) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.cell == *cell)
     }

@@ -19,7 +19,7 @@ use super::publisher::Source;
 use super::system::{self, Tallies};
 use super::workload::{Cell, RATE_HZ, Workload};
 
-/// Order to a child.
+/// Order to a child process: one measurement of a contender in a cell.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) contender: Contender,
@@ -39,7 +39,8 @@ pub(crate) struct Sample {
     pub(crate) runs: u64,
     /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
-    /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender.
+    /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender. Ticks of timers
+    /// that a channel refused count, too.
     pub(crate) lost: u64,
     /// Processor time of the process in seconds.
     pub(crate) cpu_s: f64,
@@ -47,7 +48,7 @@ pub(crate) struct Sample {
     pub(crate) executor_cpu_s: f64,
     /// Number of context switches of all threads except the publishing one.
     pub(crate) context_switches: u64,
-    /// Number of allocations; `None` if the program's allocator does not count.
+    /// Number of allocations, without those for making messages; `None` if the program's allocator does not count.
     pub(crate) allocations: Option<u64>,
     /// Times from publication to the start of the callback. They are recorded under [`Workload::FixedRate`] only.
     pub(crate) latencies_ns: Vec<u32>,
@@ -147,7 +148,8 @@ impl Reading {
     }
 }
 
-/// Returns the number of allocations of this process so far, without those for making messages; `None` if nobody counts them.
+/// Returns the number of allocations of this process so far, without those for making messages; `None` if the program's allocator
+/// does not count.
 fn allocations(source: &Source) -> Option<u64> {
     crate::allocations().map(|all| all.saturating_sub(source.allocations()))
 }
@@ -170,7 +172,7 @@ fn switches(status: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// On a busy machine nothing may run for a while: then it is tried again.
+    /// Measures again where nothing ran, up to a hundred times: on a busy machine, nothing may run for a while.
     #[test]
     fn every_contender_runs_callbacks_in_every_workload_and_ends() {
         for workload in Workload::ALL {

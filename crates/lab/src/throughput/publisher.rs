@@ -11,7 +11,7 @@ use rustix::thread::set_current_timer_slack;
 use super::system::{Message, topic};
 use super::workload::{Cell, DEPTH, RATE_HZ, Workload};
 
-/// Number of messages that are published between two looks at the clock.
+/// Number of messages that are published between two readings of the clock.
 const BATCH: usize = 16;
 
 /// Messages that are used again and again, as loaned messages are, so that the cost of making messages is not measured.
@@ -23,7 +23,8 @@ struct Pool {
     allocations: u64,
 }
 
-/// Largest number of messages in the pool: more than are ever queued. A message is used again only when no subscription holds it.
+/// Largest number of messages in the pool: more than a subscription keeps. Where more are queued, over all topics, new ones are
+/// allocated. A message is used again only when no subscription holds it.
 const POOL_MAX: usize = DEPTH + 64;
 
 impl Pool {
@@ -34,7 +35,8 @@ impl Pool {
         Self { bytes, messages, next: 0, allocations: 0 }
     }
 
-    /// Returns a message that no subscription holds any more, with `number` as its content. With a `clock`, it gets the present
+    /// Returns a message that no subscription holds, with `number` as its content: an old one if the next one in turn is free, else
+    /// a new one. With a `clock`, it gets the present
     /// time as its time of publication.
     fn message(&mut self, number: u64, clock: Option<&Clock>) -> Arc<Message> {
         self.next = (self.next + 1) % self.messages.len();
@@ -90,7 +92,7 @@ impl Source {
         })
     }
 
-    /// Returns the number of allocations for messages, which are not the executor's.
+    /// Returns the number of allocations for messages so far, which are not the executor's.
     pub(crate) const fn allocations(&self) -> u64 {
         self.pool.allocations
     }

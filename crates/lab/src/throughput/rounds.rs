@@ -23,7 +23,7 @@ const COUNTING: &str = "rospin-counting";
 /// Length of the window in which allocations are counted. A shorter window of the workload counts in its place.
 const COUNTED: Duration = Duration::from_millis(20);
 
-/// Runner that takes one measurement.
+/// Interface behind which the measurements of a run are taken, one at a time.
 pub(crate) trait Runner {
     fn run(&self, order: &Order) -> Result<Sample, MeasureError>;
 
@@ -31,7 +31,7 @@ pub(crate) trait Runner {
     fn run_counting(&self, order: &Order) -> Result<Option<Sample>, MeasureError>;
 }
 
-/// Error of a measurement that failed.
+/// Error of a measurement that failed. It names the contender, the cell and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{contender} ({cell}): {reason}")]
 pub(crate) struct MeasureError {

@@ -12,17 +12,21 @@ use super::workload::{Cell, DEPTH, TIMERS_HZ, WORK, Workload};
 
 /// Message of the experiment, with the time of its publication.
 pub(crate) struct Message {
+    /// Time of publication under [`Workload::FixedRate`], and otherwise zero.
     pub(crate) sent: Instant,
     pub(crate) payload: Box<[u64]>,
 }
 
 impl Message {
+    /// Returns a message with a payload of this size, without a time of publication.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { sent: Instant::ZERO, payload: vec![0; bytes / size_of::<u64>()].into() }
     }
 }
 
+/// Callback of a subscription.
 pub(crate) type OnMessage = Box<dyn FnMut(Arc<Message>) + Send>;
+/// Callback of a timer.
 pub(crate) type OnTick = Box<dyn FnMut() + Send>;
 
 /// A subscription that a contender must have.
@@ -35,6 +39,7 @@ pub(crate) struct Subscription {
 
 /// A timer that a contender must have.
 pub(crate) struct Timer {
+    /// Number of the group.
     pub(crate) group: usize,
     pub(crate) period: Duration,
     /// Time from the start to the first due time.
@@ -42,9 +47,10 @@ pub(crate) struct Timer {
     pub(crate) callback: OnTick,
 }
 
-/// The system that a contender runs.
+/// The subscriptions and timers that a contender has to run, and the threads that it has for them.
 pub(crate) struct System {
     pub(crate) context: Context,
+    /// Number of callback groups.
     pub(crate) groups: usize,
     pub(crate) subscriptions: Vec<Subscription>,
     pub(crate) timers: Vec<Timer>,
@@ -57,12 +63,13 @@ pub(crate) struct System {
 /// Counts and latencies of callbacks, for the measurement.
 #[derive(Clone)]
 pub(crate) struct Tallies {
+    /// Number of runs of each callback.
     runs: Vec<Arc<AtomicU64>>,
     latencies: Arc<Latencies>,
 }
 
 impl Tallies {
-    /// Returns the number of callbacks that have run.
+    /// Returns the number of runs of all callbacks so far.
     pub(crate) fn runs(&self) -> u64 {
         self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
     }
@@ -71,6 +78,7 @@ impl Tallies {
         &self.latencies
     }
 
+    /// Returns the counter of one more callback.
     fn add(&mut self) -> Arc<AtomicU64> {
         let runs = Arc::new(AtomicU64::new(0));
         self.runs.push(Arc::clone(&runs));
@@ -80,6 +88,7 @@ impl Tallies {
 
 /// Latencies, in the order in which callbacks recorded them. Memory is allocated beforehand; latencies beyond it are left out.
 pub(crate) struct Latencies {
+    /// Number of latencies that were recorded, with those that were left out.
     used: AtomicUsize,
     ns: Box<[AtomicU32]>,
 }
@@ -96,6 +105,7 @@ impl Latencies {
         }
     }
 
+    /// Returns the number of latencies so far, without those that were left out.
     pub(crate) fn count(&self) -> usize {
         self.used.load(Ordering::Relaxed).min(self.ns.len())
     }
@@ -182,6 +192,7 @@ fn works(runs: Arc<AtomicU64>, calibration: Calibration, next: Publisher<Message
     })
 }
 
+/// Returns a timer's callback, which does nothing but count.
 fn ticks(runs: Arc<AtomicU64>) -> OnTick {
     Box::new(move || count(&runs))
 }

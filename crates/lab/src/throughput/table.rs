@@ -35,6 +35,7 @@ fn table(figures: &Figures, cell: &Cell) -> Table {
     Table { title: cell.name(), header, rows }
 }
 
+/// Returns the cells of a row. `is_timed` is true if the cell's workload records latencies.
 fn cells(figures: &Figures, row: &Row, is_timed: bool) -> Vec<String> {
     let ratio = figures.to_limit(row, |row| Some(row.messages_per_s.median));
     let mut cells = vec![

@@ -11,7 +11,9 @@ const OURS: [Contender; 2] = [Contender::RospinFifo, Contender::RospinFixedPrior
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Aim {
     pub(crate) contender: Contender,
+    /// Ratio in words.
     pub(crate) text: String,
+    /// Measured ratio.
     pub(crate) value: f64,
     pub(crate) wanted: Wanted,
 }
@@ -24,6 +26,7 @@ pub(crate) enum Wanted {
 }
 
 impl Aim {
+    /// Returns true if the measured value is as wanted.
     pub(crate) fn is_reached(&self) -> bool {
         match self.wanted {
             Wanted::AtLeast(least) => self.value >= least,
@@ -61,22 +64,26 @@ pub(crate) fn aims(figures: &Figures) -> Vec<Aim> {
         .collect()
 }
 
+/// Calculation of the aims of one contender. Each method returns the aims of a workload, none if it has no figures.
 struct Judge<'a> {
     figures: &'a Figures,
     contender: Contender,
 }
 
 impl Judge<'_> {
+    /// Returns the aim with this measured value; `None` without a finite value.
     fn aim(&self, text: &str, value: Option<f64>, wanted: Wanted) -> Option<Aim> {
         let value = value.filter(|value| value.is_finite())?;
         Some(Aim { contender: self.contender, text: text.to_owned(), value, wanted })
     }
 
+    /// Returns the contender's row in the cell; `None` without a cell or a row.
     fn row(&self, cell: Option<Cell>) -> Option<&Row> {
         self.figures.row(self.contender, &cell?)
     }
 
-    /// Returns the best figure among the designs of other projects in the cell.
+    /// Returns the best figure among the designs of other projects in the cell; `None` if none of them ran there. `is_better`
+    /// returns the better one of two.
     fn best_other(&self, cell: Cell, figure: impl Fn(&Row) -> f64, is_better: fn(f64, f64) -> f64) -> Option<f64> {
         let others = self.figures.of_cell(&cell).filter(|row| row.contender.is_other());
         others.map(figure).reduce(is_better)
@@ -130,7 +137,7 @@ impl Judge<'_> {
 }
 
 /// Returns a sentence about one cell that names the contender with the most messages a second. At a fixed rate, it names those
-/// with the least CPU and the lowest p99 latency instead. The limit is left out.
+/// with the least CPU and the lowest p99 latency instead. The limit is left out. `None` if nothing else ran in the cell.
 pub(crate) fn winner(figures: &Figures, cell: &Cell) -> Option<String> {
     let rows = || figures.of_cell(cell).filter(|row| row.contender != Contender::Limit);
     let least = |figure: fn(&Row) -> f64| rows().min_by(|a, b| figure(a).total_cmp(&figure(b)));

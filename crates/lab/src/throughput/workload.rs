@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// A kind of load.
+/// A kind of load, with one or more cells.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Workload {
@@ -28,6 +28,8 @@ pub(crate) const TIMERS_HZ: u32 = 1_000;
 /// Number of messages that a subscription keeps.
 pub(crate) const DEPTH: usize = 1_000;
 
+/// Sizes of messages under [`Workload::Saturation`], in bytes. [`SUBSCRIPTIONS`] are its numbers of subscriptions, and
+/// [`ENTITIES`] the numbers of entities of [`Workload::FanIn`].
 const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
 const SUBSCRIPTIONS: [usize; 3] = [1, 10, 100];
 const ENTITIES: [usize; 4] = [10, 100, 1_000, 10_000];
@@ -96,7 +98,8 @@ impl Workload {
         }
     }
 
-    /// Returns the length of the workload's windows, in lengths of the shortest one. Percentiles of latencies need more samples.
+    /// Returns how many times as long as `--seconds` a window of this workload is. Percentiles of latencies need more samples than
+    /// counts do.
     pub(crate) const fn window_factor(self) -> u32 {
         match self {
             Self::FixedRate => 5,
@@ -125,6 +128,7 @@ impl Cell {
     }
 }
 
+/// Returns a size as text, in bytes or KiB.
 fn payload(bytes: usize) -> String {
     if bytes >= 1 << 10 { format!("{} KiB", bytes >> 10) } else { format!("{bytes} B") }
 }

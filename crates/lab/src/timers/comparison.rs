@@ -15,12 +15,14 @@ pub(crate) struct Comparison {
     pub(crate) setup: Setup,
     /// Time for which each row was measured, in all rounds together.
     pub(crate) duration: Duration,
+    /// Number of turns of each row.
     pub(crate) rounds: u32,
     /// The results, by rate, load and contender.
     pub(crate) rows: Vec<Row>,
 }
 
 impl Comparison {
+    /// Returns the row of a contender under a load at a rate; `None` if it was not run.
     pub(crate) fn row(&self, contender: Contender, load: Load, rate_hz: u32) -> Option<&Row> {
         self.rows.iter().find(|row| (row.contender, row.load, row.rate_hz) == (contender, load, rate_hz))
     }

@@ -12,6 +12,7 @@ pub(crate) enum Contender {
     TokioInterval,
     /// A Tokio task for the timer, which sleeps and sends a mail to the task that runs the callback.
     TaskPerTimer,
+    /// A timer of rospin's executor.
     Rospin,
 }
 
@@ -27,6 +28,7 @@ impl Contender {
         }
     }
 
+    /// Returns a description of the contender for people.
     pub(crate) const fn about(self) -> &'static str {
         match self {
             Self::Floor => "a bare loop that sleeps to absolute due times: the floor",
@@ -63,6 +65,7 @@ impl clap::ValueEnum for Contender {
 /// Load of the core besides the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Load {
+    /// Nothing else of this experiment.
     Idle,
     /// A busy executor of lower priority.
     Busy,

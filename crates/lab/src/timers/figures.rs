@@ -1,4 +1,4 @@
-//! Results of the turns: a row for each contender, load and rate.
+//! Results of the turns, each of which is one measurement of a contender: a row for each contender, load and rate.
 
 use rospin_measure::stats::percentile;
 
@@ -26,7 +26,9 @@ pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) load: Load,
     pub(crate) rate_hz: u32,
+    /// Number of starts in all turns.
     pub(crate) fired: u64,
+    /// Number of due times in all turns.
     pub(crate) expected: u64,
     /// Jitter of each turn in which the timer fired.
     pub(crate) turns: Vec<Jitter>,
@@ -35,6 +37,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Returns a row without turns.
     pub(crate) const fn new(contender: Contender, load: Load, rate_hz: u32) -> Self {
         Self { contender, load, rate_hz, fired: 0, expected: 0, turns: Vec::new(), late_us: Vec::new() }
     }
@@ -48,13 +51,14 @@ impl Row {
         self.late_us.sort_by(f64::total_cmp);
     }
 
-    /// Returns the median of each percentile over the turns, and the largest lateness of all turns.
+    /// Returns the median of each percentile over the turns, and the largest lateness of all turns; `None` if nothing started.
     pub(crate) fn jitter(&self) -> Option<Jitter> {
         let median = |of: fn(&Jitter) -> f64| percentile(&self.turns.iter().map(of).collect::<Vec<_>>(), 50.0);
         let max = self.late_us.last().copied()?;
         Some(Jitter { p50: median(|turn| turn.p50)?, p99: median(|turn| turn.p99)?, max })
     }
 
+    /// Returns the 99th percentile of [`jitter`](Self::jitter).
     pub(crate) fn p99(&self) -> Option<f64> {
         self.jitter().map(|jitter| jitter.p99)
     }

@@ -52,7 +52,7 @@ impl BusyExecutor {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// Ends the executor. Returns an error if its spin failed.
+    /// Ends the executor. Returns an error if its spin failed or its thread panicked.
     pub(crate) fn stop(mut self) -> Result<(), LoopError> {
         self.handle.halt();
         match self.thread.take().map(JoinHandle::join) {

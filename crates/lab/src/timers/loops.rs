@@ -1,4 +1,4 @@
-//! The timers themselves. Each runs on the calling thread until its grid is over.
+//! The timers themselves. Each runs on the calling thread until its grid of due times is over.
 
 use std::io;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use tokio::time::{interval_at, sleep};
 
 use super::contender::Contender;
 
-/// Runs the contender's timer as often as the turn says, on the calling thread, which has `options` meanwhile. Returns the
-/// lateness of each start, in microseconds.
+/// Runs the contender's timer for the due times of `turn`, on the calling thread, which has the settings `options` meanwhile.
+/// Returns the lateness of each start, in microseconds.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let on_tokio = match contender {
         Contender::Floor => return Ok(run_bare(options, turn)),
@@ -33,6 +33,7 @@ fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
+/// Records a start for each tick of Tokio's interval.
 fn tokio_interval(lateness: &mut Lateness) -> io::Result<()> {
     let grid = *lateness.grid();
     runtime()?.block_on(async {
@@ -52,11 +53,13 @@ fn tokio_interval(lateness: &mut Lateness) -> io::Result<()> {
 
 /// Mail from the timer's task to the worker, which runs the callback.
 struct Post {
+    /// Due time of the callback.
     due_ns: u64,
     /// Sender of the next due time in nanoseconds, which the worker sends once the callback has run.
     ran: oneshot::Sender<u64>,
 }
 
+/// Records a start for each mail from the timer's task.
 fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
     let grid = *lateness.grid();
     runtime()?.block_on(async {

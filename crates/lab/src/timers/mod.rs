@@ -71,6 +71,7 @@ impl Experiment for Timers {
     }
 }
 
+/// Runs all turns, and returns the rows by rate, load and contender.
 fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
     let contenders = options.contenders();
     let rates = options.rates();

@@ -64,8 +64,8 @@ impl Options {
         rates
     }
 
-    /// Returns the turn of a timer of that rate in a round, which counts from 0. In each round, the due times have another offset
-    /// within a millisecond.
+    /// Returns the turn of a timer of that rate in a round: the period, number and offset of its due times in one measurement.
+    /// Rounds count from 0. In each of them, the due times have another offset within a millisecond.
     pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
         let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
         Turn {

@@ -53,6 +53,7 @@ pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     comparison.rows.iter().map(line).collect()
 }
 
+/// Returns a number with this many decimals, or a dash for `None`.
 fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
 }

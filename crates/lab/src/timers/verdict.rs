@@ -11,14 +11,15 @@ pub(crate) const BUSY_WORSE: f64 = 0.2;
 /// Rate in hertz for which the two limits are promised.
 const PROMISED_HZ: u32 = 1000;
 
-/// Promise of rospin, and the measured result.
+/// Promise of rospin, with the measured result in its text. `kept` is true if the result keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Promise {
     pub(crate) text: String,
     pub(crate) kept: bool,
 }
 
-/// Returns the contender with the lowest 99th percentile of those that fired every time. The floor does not take part.
+/// Returns the contender with the lowest 99th percentile of those that fired every time; `None` if none did. The floor does not
+/// take part.
 pub(crate) fn winner(comparison: &Comparison, load: Load, rate_hz: u32) -> Option<Contender> {
     let rows = comparison.rows.iter().filter(|row| (row.load, row.rate_hz) == (load, rate_hz));
     let runs = rows.filter(|row| row.contender != Contender::Floor && row.is_complete());
@@ -41,6 +42,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
+/// Returns a sentence about the contender that wins most comparisons.
 fn who_won(comparison: &Comparison) -> String {
     let rates = comparison.rates();
     let cases = rates.iter().flat_map(|rate| Load::ALL.map(|load| winner(comparison, load, *rate)));
@@ -58,7 +60,7 @@ fn who_won(comparison: &Comparison) -> String {
     )
 }
 
-/// Returns a sentence about contenders that did not fire at their full rate.
+/// Returns a sentence about contenders that did not fire at their full rate; `None` if all did.
 fn incomplete(comparison: &Comparison) -> Option<String> {
     let rows = comparison.rows.iter().filter(|row| !row.is_complete());
     let said = rows.map(|row| {
@@ -78,6 +80,7 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     promises
 }
 
+/// Returns the promise that rospin fires at its full rate; `None` if rospin was not run, likewise for the two promises below.
 fn complete(comparison: &Comparison) -> Option<Promise> {
     let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.contender == Contender::Rospin).collect();
     let off = rows.iter().map(|row| row.fired.abs_diff(row.expected)).max()?;
@@ -85,6 +88,7 @@ fn complete(comparison: &Comparison) -> Option<Promise> {
     Some(Promise { text, kept: rows.iter().all(|row| row.is_complete()) })
 }
 
+/// Returns the promise that rospin's jitter is near the floor's under this load.
 fn near_floor(comparison: &Comparison, load: Load) -> Option<Promise> {
     let factor = comparison.to_floor(comparison.row(Contender::Rospin, load, PROMISED_HZ)?)?;
     let text = format!(
@@ -95,6 +99,7 @@ fn near_floor(comparison: &Comparison, load: Load) -> Option<Promise> {
     Some(Promise { text, kept: factor <= FLOOR_FACTOR })
 }
 
+/// Returns the promise that a busy executor of lower priority hardly changes rospin's jitter.
 fn undisturbed(comparison: &Comparison) -> Option<Promise> {
     let change = |contender| {
         let p99 = |load| comparison.row(contender, load, PROMISED_HZ)?.p99();

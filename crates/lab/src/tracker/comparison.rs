@@ -10,14 +10,19 @@ use super::setup::{CONTENDERS, Cell, Contender};
 /// All results of a run: what the grids, the JSON file and the report show.
 pub(crate) struct Tracker {
     pub(crate) machine: Machine,
+    /// Numbers of robots that were run, ascending.
     pub(crate) robots: Vec<usize>,
     pub(crate) rows: Vec<Row>,
+    /// Processor time that a message should take.
     pub(crate) message_us: f64,
+    /// Processor time that the list should take, for each pair of robots.
     pub(crate) list_pair_ns: f64,
+    /// Number of periods of the list over which each mean is taken.
     pub(crate) iterations: u32,
 }
 
 impl Tracker {
+    /// Returns all contenders, in the order of the grids.
     pub(super) fn contenders(&self) -> impl Iterator<Item = Contender> {
         CONTENDERS.into_iter()
     }
@@ -33,6 +38,7 @@ impl Tracker {
         Duration::from_secs_f64(self.list_pair_ns * (robots * robots) as f64 / 1e9)
     }
 
+    /// Returns the results of a cell under a contender; `None` if it was not run in this kind of time.
     pub(super) fn row(&self, contender: Contender, cell: Cell, mode: Mode) -> Option<&Row> {
         self.rows.iter().find(|row| (row.contender, row.cell, row.mode) == (contender, cell, mode))
     }

@@ -9,7 +9,7 @@ use super::setup::{Cell, Contender, PERIOD, PerTopic};
 /// Largest relative error of a period that counts as held.
 const TOLERANCE: f64 = 0.02;
 
-/// A table of text.
+/// A table of text cells, with a title.
 pub(crate) struct Grid {
     pub(crate) title: String,
     pub(crate) header: Vec<String>,
@@ -22,6 +22,7 @@ pub(crate) fn grids(tracker: &Tracker) -> Vec<Grid> {
     periods.chain(std::iter::once(utilization(tracker))).collect()
 }
 
+/// Returns the mean periods under a policy, in each kind of time and in the paper.
 fn periods(tracker: &Tracker, contender: Contender) -> Grid {
     let modes = tracker.modes();
     let mut header = vec!["robots/topic".to_owned()];
@@ -61,6 +62,7 @@ fn utilization(tracker: &Tracker) -> Grid {
     Grid { title: "Utilization that is asked for".to_owned(), header, rows: vec![list, all] }
 }
 
+/// Returns the name of a kind of time in results.
 pub(crate) const fn name(mode: Mode) -> &'static str {
     match mode {
         Mode::Real => "real",
@@ -118,6 +120,7 @@ pub(crate) fn sentence(tracker: &Tracker) -> String {
     said.join(" ")
 }
 
+/// Returns a sentence about the cells in which each policy holds the period, in this kind of time.
 fn held(tracker: &Tracker, mode: Mode) -> String {
     let rows = |policy: &'static str| {
         tracker.rows.iter().filter(move |row| row.mode == mode && row.contender.policy == policy)
@@ -141,10 +144,13 @@ fn held(tracker: &Tracker, mode: Mode) -> String {
     )
 }
 
+/// Returns true if the timer callback that sends the list of all robots takes less than its [`PERIOD`]. Otherwise no policy can
+/// hold the period.
 fn fits(row: &Row) -> bool {
     row.times.list_utilization() < 1.0
 }
 
+/// Returns true if the mean period differs from [`PERIOD`] by at most [`TOLERANCE`].
 pub(crate) fn holds(row: &Row) -> bool {
     let period_ms = PERIOD.as_secs_f64() * 1e3;
     row.mean_ms().is_some_and(|mean| (mean - period_ms).abs() <= TOLERANCE * period_ms)

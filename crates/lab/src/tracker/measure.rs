@@ -14,11 +14,13 @@ use super::setup::{self, Cell, Contender, LIST, ROBOT_PERIOD, Times};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
+    /// Real time, on the engine.
     Real,
+    /// Virtual time, in the simulator.
     Virtual,
 }
 
-/// Results of a cell.
+/// Results of a cell under a contender, in real or in virtual time.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) contender: Contender,
@@ -27,13 +29,14 @@ pub(crate) struct Row {
     /// Times in ms between starts of the callback that sends the list, over the first iterations; `None` if it did not start
     /// twice.
     pub(crate) period_ms: Option<Summary>,
-    /// Execution times of callbacks: measured means in real time, the simulated times in virtual time.
+    /// Execution times of callbacks: in real time the measured means, in virtual time those that the simulation was given.
     pub(crate) times: Times,
     /// Share of the robots' messages that callbacks took.
     pub(crate) taken: f64,
 }
 
 impl Row {
+    /// Returns the mean period; `None` if there is none.
     pub(crate) fn mean_ms(&self) -> Option<f64> {
         self.period_ms.map(|period| period.mean)
     }
@@ -48,12 +51,14 @@ pub(crate) enum MeasureError {
     Virtual(#[from] SimulationError),
 }
 
-/// Order of a measurement.
+/// A measurement to take: a cell under a contender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
+    /// Execution times that callbacks should have. In real time, measured ones may differ.
     pub(crate) times: Times,
+    /// Number of periods of the list that count.
     pub(crate) iterations: u32,
 }
 
@@ -76,7 +81,7 @@ impl Order {
         };
         let mut times = Times { message: of(false), list: of(true) };
         if times.message.is_zero() {
-            // No callback ran, so the requested time is used in place of a measured one.
+            // No message was taken, so the requested time is used in place of a measured one.
             times.message = self.times.message;
         }
         let runs = outcome.runs.iter().map(|run| (run.callback, run.start_ns));
@@ -90,7 +95,8 @@ impl Order {
         Ok(self.row(Mode::Virtual, self.times, runs))
     }
 
-    /// Returns the results of a run. `runs` has the callback and the start in nanoseconds of each activation.
+    /// Returns the results of a run. `runs` has the callback and the start in nanoseconds of each activation, in the order of their
+    /// starts.
     fn row(&self, mode: Mode, times: Times, runs: impl Iterator<Item = (usize, u64)>) -> Row {
         let mut starts = Vec::new();
         let mut taken = 0;

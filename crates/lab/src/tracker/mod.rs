@@ -64,6 +64,7 @@ impl Experiment for TrackerExperiment {
     }
 }
 
+/// Returns an order for each cell under a contender.
 fn orders(options: &Options, contender: Contender) -> Vec<Order> {
     let mut orders = Vec::new();
     for robots in options.robot_counts() {
@@ -75,6 +76,7 @@ fn orders(options: &Options, contender: Contender) -> Vec<Order> {
     orders
 }
 
+/// Runs all cells under all contenders.
 fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
     let length = |contender| orders(options, contender).iter().map(Order::duration).sum::<Duration>();
     let longest = CONTENDERS.into_iter().map(length).max().unwrap_or_default();

@@ -8,7 +8,7 @@ use super::comparison::Tracker;
 use super::grid;
 use super::setup::{PERIOD, ROBOT_PERIOD};
 
-/// Origin of the default times.
+/// Origin of the default execution times, in words.
 pub(crate) const ORIGIN: &str = "the paper publishes no execution times: the defaults, 25 us and 457 ns, are inferred from \
                                  its Table VI, as those that its periods follow from under E2, after several set-ups \
                                  were tried";

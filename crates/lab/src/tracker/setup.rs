@@ -1,4 +1,7 @@
 //! The tracker as a scenario, which the engine and the simulator run.
+//!
+//! Each robot sends its state as a message, and subscriptions of the tracker take it. A timer's callback, the "list", sends the
+//! list of all robots. The experiment measures its period.
 
 use std::time::Duration;
 
@@ -45,6 +48,7 @@ impl PerTopic {
     /// The numbers in the order of the rows of the paper's Table VI.
     pub(crate) const ROWS: [Self; 5] = [Self::Robots(1), Self::Robots(2), Self::Robots(5), Self::Robots(10), Self::All];
 
+    /// Returns the number of robots that share a topic if there are `robots` of them.
     pub(crate) const fn of(self, robots: usize) -> usize {
         match self {
             Self::Robots(count) => count,
@@ -52,6 +56,7 @@ impl PerTopic {
         }
     }
 
+    /// Returns the number as text, as the paper's table has it.
     pub(crate) fn label(self) -> String {
         match self {
             Self::Robots(count) => count.to_string(),
@@ -68,6 +73,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    /// Returns the number of topics.
     pub(crate) fn topics(self) -> usize {
         self.robots.div_ceil(self.per_topic.of(self.robots))
     }

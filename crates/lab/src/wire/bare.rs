@@ -12,6 +12,9 @@ use super::end::{End, Hear};
 const HEAD: usize = 16;
 
 /// Opens an end that uses Cyclone DDS without rospin's nodes: it writes to the first topic and reads the second one.
+///
+/// # Panics
+/// If Cyclone DDS cannot create a participant, a writer or a reader.
 #[cfg(feature = "dds")]
 pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear) -> End {
     use std::sync::Mutex;

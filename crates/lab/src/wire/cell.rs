@@ -14,7 +14,7 @@ const UNDER_WAY_BYTES: usize = 64 << 20;
 /// Largest number of messages that are under way together.
 const UNDER_WAY: usize = 100;
 
-/// The places of the two ends.
+/// Places of the two ends of a wire.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Place {
@@ -85,8 +85,8 @@ impl Size {
         (UNDER_WAY_BYTES / self.0.max(1)).clamp(2, UNDER_WAY) as u64
     }
 
-    /// Returns the period at which messages are sent to measure latency: as short as robots send messages of that size, and a
-    /// machine can.
+    /// Returns the period at which messages of this size are sent to measure latency. It is about as short as robots have it, but
+    /// long enough for a machine to keep up.
     pub(crate) const fn period(self, place: Place) -> Duration {
         let one_way_us = match self.0 {
             0..=16_384 => 100,

@@ -13,6 +13,7 @@ use super::measure::Sample;
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
+    /// Number of times that each cell was measured.
     pub(crate) rounds: u32,
     /// Length of each measurement.
     pub(crate) duration: Duration,
@@ -41,18 +42,23 @@ pub(crate) struct Row {
 /// Figures of one measurement, or of several together. Latencies are one way in one process, and there and back otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
+    /// Messages a second, with a bounded number of them under way. All figures but this one and the losses are at a fixed rate.
     pub(crate) messages_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) max_us: f64,
+    /// Processor time of the measured ends without the sending thread, in percent of one core.
     pub(crate) cpu_percent: f64,
+    /// Context switches of the measured ends without the sending thread, for each message that was sent.
     pub(crate) wake_ups_per_message: f64,
+    /// Allocations of the driving process for each message that was sent; `None` if they were not counted.
     pub(crate) allocations_per_message: Option<f64>,
+    /// Number of messages that did not arrive.
     pub(crate) lost: f64,
 }
 
 impl Figures {
-    /// Makes figures of a sample; `None` if no message came at the fixed rate.
+    /// Calculates the figures of a sample; `None` if no message arrived at the fixed rate.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
         let at = |percent| percentile(&sample.latencies_us, percent);
         let sent = sample.sent.max(1) as f64;
@@ -93,7 +99,8 @@ impl Comparison {
         self.rows.iter().find(|row| row.cell == cell)?.figures.as_ref()
     }
 
-    /// Returns rospin's rows that have the bare middleware's beside them, with both figures.
+    /// Returns rospin's cells that have the bare middleware's beside them, each with rospin's figures and then the bare
+    /// middleware's.
     pub(crate) fn beside_bare(&self) -> impl Iterator<Item = (Cell, &Figures, &Figures)> {
         let of_rospin = self.rows.iter().filter(|row| row.cell.contender == Contender::Rospin);
         of_rospin.filter_map(|row| {

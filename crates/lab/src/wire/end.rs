@@ -28,6 +28,7 @@ pub(super) type Hear = Arc<dyn Fn(&[u8]) + Send + Sync>;
 /// End of a wire, which receives messages until it is dropped.
 pub(super) struct End {
     send: Sender,
+    /// Objects that must exist for messages to be received, such as a subscription and the thread that spins its executor.
     _kept: Box<dyn Any + Send>,
 }
 
@@ -35,7 +36,7 @@ impl End {
     /// Opens an end that sends on the first topic and calls `hear` for messages of the second one.
     ///
     /// # Errors
-    /// If the middleware cannot be started; in words.
+    /// If the middleware cannot be started, or the program was built without it; in words.
     pub(super) fn open(
         middleware: Middleware,
         contender: Contender,
@@ -76,6 +77,7 @@ impl Drop for Spinning {
     }
 }
 
+/// Opens an end that is a node on an executor, with a thread that spins it.
 fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 2], hear: Hear) -> Result<End, String> {
     fn said(error: impl std::fmt::Display) -> String {
         error.to_string()

@@ -7,6 +7,7 @@ const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
 
 /// Two hosts, which are removed when this value is dropped.
 pub(super) struct Hosts {
+    /// Names of the network namespaces.
     names: [String; 2],
 }
 
@@ -51,12 +52,14 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // The cable is removed with its hosts. Hosts that could not be created cannot be removed.
+            // The kernel removes the cable with the host in which an end of it is. Hosts that could not be created cannot be
+            // removed.
             let _ = ip(&["netns", "del", name]);
         }
     }
 }
 
+/// Runs the program `ip`. If it fails, the error has the first line that `ip` wrote to stderr, and a fix.
 fn ip(arguments: &[&str]) -> Result<(), String> {
     let output = Command::new("ip").args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("the program `ip` cannot be run ({error}); install iproute2"))?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::comparison::{Comparison, Row};
 use super::verdict;
 
-/// Renders the whole file as text, ending in a line break.
+/// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let ends = comparison.measured_ends();
     let document = json!({

@@ -23,10 +23,10 @@ const MEET_WITHIN: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two attempts to get an answer from the other end.
 const HELLO_EVERY: Duration = Duration::from_millis(50);
-/// Number of messages that are sent between two looks at how many have arrived.
+/// Number of messages that are sent before the number of arrived ones is read again.
 const BATCH: u64 = 16;
 
-/// Order to a process.
+/// Order to a process: the end that it is, and the cell that is measured.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Order {
     pub(crate) cell: Cell,
@@ -40,7 +40,9 @@ pub(crate) struct Order {
 /// Answer of a process.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) enum Answer {
+    /// Figures of the driving end.
     Drove(Sample),
+    /// Cost of the messages at the end that sends them back.
     Echoed(Usage),
 }
 
@@ -71,18 +73,22 @@ pub(crate) fn run(order: &Order) -> Result<Answer, Box<dyn Error + Send + Sync>>
 
 /// Record of the messages that arrived at the driving end.
 struct Ear {
+    /// Number of messages of both measurements that arrived.
     count: AtomicU64,
+    /// Number of arrived messages that belong to no measurement: [`HELLO`], [`BEGIN`] and [`END`].
     hellos: AtomicU64,
     /// Latencies in nanoseconds, by the number of the message; 0 for messages that have not arrived.
     latencies: Vec<AtomicU64>,
 }
 
 impl Ear {
+    /// Returns an empty record with room for the latencies of `count` messages.
     fn with_room(count: u64) -> Arc<Self> {
         let latencies = (0..count).map(|_| AtomicU64::new(0)).collect();
         Arc::new(Self { count: AtomicU64::new(0), hellos: AtomicU64::new(0), latencies })
     }
 
+    /// Records a message that arrives now. Messages that are too short for a stamp are left out.
     fn hear(&self, bytes: &[u8]) {
         let now = now_ns();
         let Some((number, sent_ns)) = message::read_stamp(bytes) else { return };
@@ -95,7 +101,7 @@ impl Ear {
         {
             latency.store(now.saturating_sub(sent_ns).max(1), Ordering::Relaxed);
         }
-        // Only this thread writes the count.
+        // Only the thread that receives writes the count.
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
@@ -122,6 +128,7 @@ impl Ear {
     }
 }
 
+/// Takes both measurements as the driving end: first the messages a second, then the latencies at a fixed rate.
 fn drive(order: &Order) -> Result<Sample, String> {
     let Cell { place, size, middleware, contender } = order.cell;
     let period = size.period(place);
@@ -146,7 +153,8 @@ fn drive(order: &Order) -> Result<Sample, String> {
     Ok(sample)
 }
 
-/// Sends messages until the first one comes back, and fails after [`MEET_WITHIN`].
+/// Sends messages until the first one comes back, and waits up to 300 ms for the others. Fails if none has come back after
+/// [`MEET_WITHIN`].
 fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     message::stamp(bytes, HELLO, 0);
     let begun = Instant::now();
@@ -223,7 +231,7 @@ fn throughput(
     Ok(((sent - first - lost) as f64 / took, lost))
 }
 
-/// Sends as many messages as `ear` has room for, one each `period`. Returns their figures.
+/// Sends as many messages as `ear` has room for, one each `period`. Returns their figures, without the messages a second.
 fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Result<Sample, String> {
     let (count, heard) = (ear.latencies.len() as u64, ear.count());
     let reading = Reading::of_others();
@@ -242,8 +250,8 @@ fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Resu
     Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
 }
 
-/// Sends every message back until it is told to end. Returns the cost of the messages at a fixed rate, which are those between
-/// [`BEGIN`] and [`END`].
+/// Sends every message back until [`END`] arrives. Returns the cost of the messages at a fixed rate, which are those between
+/// [`BEGIN`] and [`END`]. Fails if [`BEGIN`] is missing, or [`END`] does not arrive in time.
 fn echo(order: &Order) -> Result<Usage, String> {
     let Cell { middleware, contender, .. } = order.cell;
     let (told, telling) = channel();

@@ -17,7 +17,7 @@ pub(super) fn bytes(size: usize) -> Vec<u8> {
     vec![7; size.max(STAMP)]
 }
 
-/// Writes the message's number and the time of sending at its end.
+/// Writes the message's number and the time of sending at its end. Does nothing if the message is shorter than that.
 pub(super) fn stamp(bytes: &mut [u8], number: u64, sent_ns: u64) {
     if let Some((_, stamp)) = bytes.split_last_chunk_mut::<STAMP>() {
         stamp[..8].copy_from_slice(&number.to_le_bytes());

@@ -74,6 +74,7 @@ fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     Ok(children::write_answer(out, &answer)?)
 }
 
+/// Measures all cells, prints the results and writes the files.
 fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let cells = options.cells().map_err(Failure::input)?;
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;

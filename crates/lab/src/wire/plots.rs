@@ -12,7 +12,7 @@ use super::comparison::Comparison;
 /// Size of a plot in pixels.
 const SIZE: (u32, u32) = (760, 320);
 
-/// Returns the places that were measured.
+/// Returns the places that have figures, in the order of the table.
 pub(crate) fn places(comparison: &Comparison) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for row in comparison.rows.iter().filter(|row| row.figures.is_some()) {

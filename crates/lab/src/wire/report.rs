@@ -8,7 +8,7 @@ use super::cell::{Place, Size};
 use super::comparison::Comparison;
 use super::{plots, table, verdict};
 
-/// Renders the whole page.
+/// Returns the whole HTML page.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>The wire</h1>")?;
@@ -36,6 +36,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     Ok(page::frame("wire", &body))
 }
 
+/// Returns the settings that the figures depend on.
 fn settings(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let rate = |place: Place| {
         let small = Size(0).period(place);

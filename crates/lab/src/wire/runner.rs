@@ -25,7 +25,7 @@ const COUNTED: Duration = Duration::from_millis(100);
 /// Time that the processes of a measurement take to start and to find each other.
 const OVERHEAD: Duration = Duration::from_millis(700);
 
-/// All rows, and remarks that the reader needs.
+/// Results of all measurements: a row for each cell, and remarks for the reader.
 pub(crate) struct Measured {
     pub(crate) rows: Vec<Row>,
     pub(crate) remarks: Vec<String>,
@@ -86,14 +86,17 @@ pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildEr
 
 /// Starter of the processes that take measurements.
 struct Bench<'a> {
+    /// Path of the program that is started.
     program: PathBuf,
+    /// The two hosts; `None` if no cell needs them, or they could not be created.
     hosts: Option<Hosts>,
     options: &'a Options,
-    /// The number of the last measurement, which gives each one a domain of its own.
+    /// The number of the last measurement, which gives each one another domain than the 39 before it.
     number: u16,
 }
 
 impl Bench<'_> {
+    /// Takes both measurements of a cell, each for `duration`.
     fn measure(&mut self, cell: Cell, duration: Duration) -> Result<Sample, ChildError> {
         // Another domain for each measurement, because the previous one may not have ended yet.
         self.number = (self.number + 1) % 40;

@@ -8,19 +8,20 @@ use rospin_measure::process::{process_cpu_time, thread_cpu_time};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
-/// The cost between two moments. At the driving end, it does not include the thread that sends.
+/// The cost between two moments. At the driving end, processor time and wake-ups are those of all threads but the one that sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Usage {
     /// Processor time in seconds.
     pub(crate) cpu_s: f64,
-    /// Context switches: each time a thread was woken, or made to wait.
+    /// Context switches: each time a thread began to wait, or was preempted.
     pub(crate) wake_ups: u64,
-    /// Allocations of the Rust code; `None` if nobody counts them.
+    /// Allocations of the Rust code of all threads; `None` if the program's allocator does not count.
     pub(crate) allocations: Option<u64>,
 }
 
 impl Usage {
-    /// Returns the cost of both processes together. The allocations are those of this process only.
+    /// Returns the processor time and the wake-ups of both ends together: `self` is the driving end's cost, `other` that of the
+    /// other end. The allocations are those of `self` only.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { cpu_s: self.cpu_s + other.cpu_s, wake_ups: self.wake_ups + other.wake_ups, ..self }
     }
@@ -31,12 +32,14 @@ impl Usage {
 pub(super) struct Reading {
     wake_ups: u64,
     allocations: Option<u64>,
+    /// Processor time of the process.
     process: Duration,
+    /// Processor time of the calling thread; zero if it counts like the others.
     own: Duration,
 }
 
 impl Reading {
-    /// Reads the counters of all threads except the calling one. That takes long, and allocates.
+    /// Reads the counters of all threads except the calling one, but the allocations of all. That takes long, and allocates.
     pub(super) fn of_others() -> Self {
         let wake_ups = wake_ups(false);
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own: thread_cpu_time() }
@@ -58,7 +61,7 @@ impl Reading {
         }
     }
 
-    /// Returns the cost since this reading, of all threads except the calling one.
+    /// Returns the cost from this reading until now. It must be a reading [of the others](Self::of_others), taken on this thread.
     pub(super) fn cost(&self) -> Usage {
         // Read before the files, because reading those allocates.
         let (process, own, allocations) = (process_cpu_time(), thread_cpu_time(), crate::allocations());
@@ -75,6 +78,7 @@ fn wake_ups(with_own: bool) -> u64 {
     others.filter_map(|task| fs::read_to_string(task.path().join("status")).ok()).map(|status| switches(&status)).sum()
 }
 
+/// Returns the number of context switches in the text of a thread's `status` file.
 fn switches(status: &str) -> u64 {
     let count = |name| field(status, name).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
     count("voluntary_ctxt_switches") + count("nonvoluntary_ctxt_switches")

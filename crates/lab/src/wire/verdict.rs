@@ -3,7 +3,8 @@
 use super::cell::{Cell, Contender};
 use super::comparison::{Comparison, Figures};
 
-/// Returns rospin's cell with the smallest figure, over the middlewares, of those with the same place and size as `of`.
+/// Returns rospin's cell with the smallest figure, over the middlewares, of those with the same place and size as `of`; `None` if
+/// none of them has figures.
 pub(crate) fn best(comparison: &Comparison, of: Cell, figure: impl Fn(&Figures) -> f64) -> Option<Cell> {
     let is_rival = |cell: &Cell| (cell.place, cell.size) == (of.place, of.size) && cell.contender == Contender::Rospin;
     let rivals = comparison.rows.iter().filter(|row| is_rival(&row.cell));

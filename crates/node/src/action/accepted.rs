@@ -15,6 +15,7 @@ pub(crate) struct Accepted<A: Action> {
 }
 
 struct Queue<A: Action> {
+    /// The goals, each with the time at which it was queued.
     goals: VecDeque<(Instant, GoalHandle<A>)>,
     notifier: Option<Notifier>,
     /// True once the [`Goals`] were dropped: nobody takes goals any more.

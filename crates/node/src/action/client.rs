@@ -37,7 +37,7 @@ pub enum SendGoalError {
     /// The server rejected the goal.
     #[error("the server of action `{action}` rejected the goal; send one that it accepts, or send it later")]
     Rejected {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
     },
     /// The call to the server failed: there is no server, the request was not sent, or there is no response.
@@ -52,27 +52,27 @@ pub enum CancelError {
     /// None of the goals that the request means is canceling, because the server refused.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
     },
     /// The server does not know the goal, or has forgotten it.
     #[error("the server of action `{action}` does not know the goal; it was restarted, or the goal ended long ago")]
     Unknown {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
     },
     /// The goal has ended already.
     #[error("the goal of action `{action}` has ended already; ask for its result")]
     Terminated {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
     },
     /// The server answered with a code that `action_msgs/srv/CancelGoal` does not define.
     #[error("the server of action `{action}` answered with the unknown code {code}; it may be newer than this client")]
     Other {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
-        /// The return code.
+        /// Return code of the response.
         code: i8,
     },
     /// The call to the server failed: there is no server, the request was not sent, or there is no response.
@@ -234,8 +234,9 @@ impl<A: Action> ActionClient<A> {
     /// Sends a goal at once. The future resolves when the server has accepted or rejected it, and can be awaited
     /// anywhere, also inside callbacks.
     ///
-    /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment; waits neither
-    /// for the network nor for the server. Dropping the future abandons the answer, but does not cancel the goal.
+    /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment. Does not wait for the server,
+    /// but may wait for room on a connection, as [`Client::call`] does. Dropping the future abandons the answer, but does not
+    /// cancel the goal.
     ///
     /// # Errors
     /// If the server rejects the goal, or the call fails. Use a timeout: not every middleware reports that a server is gone.
@@ -259,7 +260,7 @@ impl<A: Action> ActionClient<A> {
     /// Asks the server to cancel all goals of all clients. The future resolves to the goals that are canceling now: none if no
     /// goal was active.
     ///
-    /// Sends the request at once. Allocates and locks for a moment; does not block.
+    /// Sends the request at once. Allocates, and locks for a moment. May wait for room on a connection, as [`Client::call`] does.
     ///
     /// # Errors
     /// If there are such goals and none of them is canceling now, because the server refused or they have just ended, or if the
@@ -316,7 +317,8 @@ impl<A: Action> ActionClient<A> {
             && inner.status_matches.count() > 0
     }
 
-    /// Waits until each of the action's five parts is matched, see [`server_is_ready`](Self::server_is_ready).
+    /// Returns a future that resolves once each of the action's five parts is matched, see
+    /// [`server_is_ready`](Self::server_is_ready).
     pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {

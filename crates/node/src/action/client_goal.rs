@@ -13,7 +13,7 @@ use crate::error::CallError;
 use crate::interfaces::action_msgs::{GoalInfo, GoalStatus};
 use crate::interfaces::builtin_interfaces::Time;
 
-/// The end of a goal.
+/// End of a goal: the state in which it ended, and its result.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct GoalOutcome<R> {
@@ -32,9 +32,9 @@ pub enum ResultError {
         "the server of action `{action}` does not know goal {goal} any more; ask before the server's result timeout has passed"
     )]
     Unknown {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
-        /// The goal.
+        /// Id of the goal.
         goal: GoalId,
     },
     /// The server's answer is invalid: its status is not terminal.
@@ -42,11 +42,11 @@ pub enum ResultError {
         "the server of action `{action}` answered with a result of goal {goal} whose status {status} is not terminal"
     )]
     NotTerminal {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
-        /// The goal.
+        /// Id of the goal.
         goal: GoalId,
-        /// The status.
+        /// Status in the server's answer, a number of `action_msgs/msg/GoalStatus`.
         status: i8,
     },
     /// The last server went before the goal ended.
@@ -54,9 +54,9 @@ pub enum ResultError {
         "the server of action `{action}` has gone, and goal {goal} with it; send the goal again when there is a server"
     )]
     ServerGone {
-        /// The action.
+        /// Name of the action, as the client has it.
         action: String,
-        /// The goal.
+        /// Id of the goal.
         goal: GoalId,
     },
     /// The call to the server failed: there is no server, the request was not sent, or there is no response.
@@ -66,8 +66,8 @@ pub enum ResultError {
 
 /// A goal that a server accepted, for the client that sent it.
 ///
-/// Dropping the handle does not cancel the goal. No method blocks. They lock for a moment; those that send a request
-/// also allocate and encode.
+/// Dropping the handle does not cancel the goal. The methods lock for a moment. Those that send a request also allocate and encode,
+/// and may wait for room on a connection, as [`Client::call`](crate::Client::call) does.
 ///
 /// ```
 /// use rospin::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};

@@ -71,12 +71,14 @@ impl<A: Action> Core<A> {
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
-    /// Returns true if a goal with that id could be accepted; otherwise logs why not. Called before the user's callback is asked.
+    /// Returns true if a goal with that id could be accepted, otherwise logs the reason. Called before the user's callback is
+    /// asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
         self.log_refusal(id, checked)
     }
 
+    /// Returns true if nothing is against the goal, otherwise logs the reason.
     fn log_refusal(&self, id: GoalId, checked: Result<(), NoRoom>) -> bool {
         let reason = match checked {
             Ok(()) => return true,
@@ -135,7 +137,7 @@ impl<A: Action> Core<A> {
         canceling.into_iter().map(|(info, _)| info).collect()
     }
 
-    /// Answers a request for a result, now or when the goal has ended.
+    /// Answers a request for a result, now or when the goal has ended. The oldest of too many requests gets no answer.
     pub(crate) fn ask(&self, id: GoalId, who: Waiting<A>) {
         // A statement of its own, so that the lock is released before other code runs.
         let asked = self.lock().book.ask(id, who);
@@ -167,6 +169,7 @@ impl<A: Action> Core<A> {
         self.expire_after(wait);
     }
 
+    /// Sets the timer that forgets ended goals to that time from now. Does nothing with `None`.
     fn expire_after(&self, wait: Option<Duration>) {
         if let (Some(wait), Some(timer)) = (wait, self.expiry.get().and_then(Weak::upgrade)) {
             // A timer ignores a period of zero.
@@ -193,6 +196,7 @@ impl<A: Action> Core<A> {
         stops.iter().for_each(|stop| stop.give());
     }
 
+    /// Sends the result of a goal that has ended to the clients that wait for it.
     fn tell(finished: Finished<A::Result, Waiting<A>>) {
         let Finished { state, result, waiting } = finished;
         waiting.into_iter().for_each(|who| who.answer(state.status(), A::Result::clone(&result)));

@@ -13,7 +13,7 @@ use crate::error::PublishError;
 pub(crate) struct Kept<A: Action> {
     pub(crate) id: GoalId,
     pub(crate) goal: A::Goal,
-    /// Given when the execution should end: the goal is canceling, or the server was dropped.
+    /// Signal that is given when the execution should end: the goal is canceling, or the server was dropped.
     pub(crate) stop: Arc<Signal>,
     /// True if the execution itself reports its beginning.
     pub(crate) is_deferred: bool,
@@ -52,8 +52,8 @@ pub struct NotCanceling {
 /// handle without one of them, for instance by a panic, aborts the goal with the default result. After the server was
 /// dropped, its goals are aborted and handles do nothing.
 ///
-/// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment; none waits for
-/// clients or the network.
+/// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment. None waits for clients, but
+/// those that publish feedback or a new state may wait for room, as [`Publisher::publish`](crate::Publisher::publish) does.
 ///
 /// ```
 /// use futures::future::{Either, select};

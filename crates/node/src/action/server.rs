@@ -223,7 +223,8 @@ impl<A: Action> Parts<A> {
     }
 }
 
-/// Creates the entities on a group of either kind, whose callbacks take the arguments `$payload` before their item.
+/// Creates the entities of the [`Parts`] `$parts` on a group of either kind, and returns the server. The group's callbacks take
+/// `$payload`, if there is one, before their item. The user's callbacks are `$handle_goal`, `$handle_cancel` and `$execute`.
 macro_rules! assemble {
     ($parts:expr, $group:expr, ($($payload:ident: $type:ty)?), $handle_goal:ident, $handle_cancel:ident, $execute:ident) => {{
         let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire } = $parts;

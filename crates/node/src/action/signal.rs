@@ -25,12 +25,14 @@ impl Signal {
         self.is_given.load(Ordering::Acquire)
     }
 
+    /// Gives the signal, which wakes all futures that wait for it.
     pub(crate) fn give(&self) {
         self.is_given.store(true, Ordering::Release);
         let wakers = std::mem::take(&mut self.lock().wakers);
         wakers.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
+    /// Returns a future that resolves once the signal was given.
     pub(crate) fn wait(self: &Arc<Self>) -> Given {
         Given { signal: Arc::clone(self), number: None }
     }

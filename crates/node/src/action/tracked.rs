@@ -26,7 +26,7 @@ struct Progress<F> {
     feedback: VecDeque<F>,
     waker: Option<Waker>,
     state: GoalState,
-    /// True if a status has had the goal.
+    /// True if the goal was in a status of the server.
     is_known: bool,
     /// The time at which the server accepted the goal; `None` as long as the server has not told it.
     accepted: Option<Time>,
@@ -75,8 +75,10 @@ impl<F> Tracked<F> {
         (!was_wanted).then(|| FeedbackStream { tracked: Arc::clone(self) })
     }
 
-    /// Appends feedback, unless the goal's end was reported. At most `depth` messages are kept. Returns the one that this
-    /// displaced, if any, and true if a stream of the feedback exists, so that the displaced one is a loss.
+    /// Appends feedback and keeps the last `depth` messages. Does nothing after the goal's end was reported.
+    ///
+    /// Returns the message that was displaced, if any. The flag beside it is true if somebody holds the feedback's stream, which
+    /// has lost that message then.
     fn push(&self, feedback: F, depth: usize) -> Option<(F, bool)> {
         let mut progress = self.lock();
         if progress.has_ended {
@@ -118,6 +120,7 @@ impl<F> Tracked<F> {
         self.lock().is_orphan
     }
 
+    /// Ends the feedback.
     fn end(&self) {
         let mut progress = self.lock();
         progress.has_ended = true;
@@ -143,6 +146,7 @@ pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
 
 struct Known<F> {
     goals: Vec<(GoalId, Weak<Tracked<F>>)>,
+    /// True once the router was dropped: goals that are tracked from then on get no feedback.
     is_closed: bool,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct LogLevels {
 }
 
 impl LogLevels {
-    /// Reads `debug` or `talker:=debug`, or returns the problem.
+    /// Sets the default level (`debug`), or that of one logger (`talker:=debug`). The error is the problem, as text.
     pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
         match text.split_once(":=") {
             None => self.default = Some(level(text)?),

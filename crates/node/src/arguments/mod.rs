@@ -23,21 +23,21 @@ pub enum RosArgumentsError {
     /// The last argument is an option without its value.
     #[error("`{option}` is the last argument; it wants {wanted} behind it")]
     NoValue {
-        /// The option.
+        /// Name of the option, such as `--remap`.
         option: String,
-        /// Example of a value.
+        /// Examples of valid values, as text.
         wanted: &'static str,
     },
     /// An option has an invalid value.
     #[error("`{option} {value}`: {reason}; it should look like {wanted}")]
     Value {
-        /// The option.
+        /// Name of the option, such as `--remap`.
         option: String,
-        /// The value.
+        /// Value of the option, as it was given.
         value: String,
-        /// The problem.
+        /// Reason for which the value is invalid.
         reason: String,
-        /// A valid value.
+        /// Examples of valid values, as text.
         wanted: &'static str,
     },
     /// A parameter file is invalid or cannot be read.
@@ -48,7 +48,7 @@ pub enum RosArgumentsError {
         "`{argument}` after `{BEGIN}` is not an option of ROS; arguments for the program itself come before it, or after `{END}`"
     )]
     Unknown {
-        /// The argument.
+        /// Argument, as it was given.
         argument: String,
     },
 }
@@ -128,7 +128,8 @@ impl RosArguments {
         Ok(parsed)
     }
 
-    /// Takes an argument outside of those for ROS. A remapping rule is accepted there, as in rcl.
+    /// Takes an argument outside of those for ROS. It is for the program itself, unless it is a remapping rule, which is accepted
+    /// there, too, as in rcl.
     fn other(&mut self, argument: String) {
         match RemapRule::parse(&argument) {
             Ok(rule) => {
@@ -139,7 +140,7 @@ impl RosArguments {
         }
     }
 
-    /// Takes an option for ROS, with its value, which is the next argument of `following`.
+    /// Applies an option for ROS. Its value, if it has one, is the next argument of `following`.
     fn option(
         &mut self,
         option: String,
@@ -177,7 +178,7 @@ impl RosArguments {
         taken.map_err(|reason| RosArgumentsError::Value { option, value, reason, wanted })
     }
 
-    /// Takes an option without a value.
+    /// Applies an option without a value. Returns an error if it does not exist.
     fn switch(&mut self, option: String) -> Result<(), RosArgumentsError> {
         match option.as_str() {
             "--enable-rosout-logs" => self.is_rosout_disabled = false,

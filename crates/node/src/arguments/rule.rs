@@ -35,7 +35,7 @@ impl RemapRule {
         Self { node: None, scope: Scope::Name { from, kind: None }, to }
     }
 
-    /// Reads a rule as rcl does, or returns the problem.
+    /// Reads a rule as rcl does. The error is the problem, as text.
     pub(super) fn parse(rule: &str) -> Result<Self, String> {
         let Some((left, to)) = rule.split_once(":=") else {
             return Err("there is no `:=` in it".to_owned());
@@ -70,7 +70,7 @@ impl RemapRule {
     }
 }
 
-/// Splits `rostopic://` or `rosservice://` off.
+/// Splits `rostopic://` or `rosservice://` off. Returns the kind, if there is one, and the rest.
 fn kind_of(text: &str) -> (Option<NameKind>, &str) {
     if let Some(rest) = text.strip_prefix("rostopic://") {
         (Some(NameKind::Topic), rest)
@@ -81,12 +81,14 @@ fn kind_of(text: &str) -> (Option<NameKind>, &str) {
     }
 }
 
+/// Returns the name of a node if it is valid, otherwise the problem.
 fn checked_node(name: &str) -> Result<&str, String> {
     NodeName::new("/", name).map_err(|_| format!("`{name}` is not a name of a node"))?;
     Ok(name)
 }
 
-/// Checks a topic's or a service's name for any node, because the rule's node is not known yet.
+/// Checks a topic's or a service's name for any node, because the rule's node is not known yet. The error is the problem, as
+/// text.
 fn checked_name(name: &str) -> Result<(), String> {
     let any = NodeName::new("/", "node").map_err(|error| error.to_string())?;
     match any.resolve(name) {

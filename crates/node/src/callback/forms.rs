@@ -1,4 +1,4 @@
-//! The forms that a callback may have on each kind of group.
+//! The forms that a callback may have on each kind of group. Each is a type without values, by which the compiler tells them apart.
 
 use rospin_engine::{
     CallbackGroup, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, Source, SourceError, Tick, Timer,
@@ -47,6 +47,10 @@ pub enum ByReferenceWithPayload {}
 pub enum WithoutArgumentWithPayload {}
 
 /// Implements both methods of [`Callback`] with the same closure: one for an entity over a source, one for a timer.
+///
+/// - `$group` is the type of the group, and `$argument` the type of the callback's argument.
+/// - `$inner` is the engine's group, from the group `$given`. `$source` and `$timer` are its methods that create the entity.
+/// - `$closure` is the callback for the engine. In it, `$this` is the user's callback and `$convert` its [`Convert`].
 macro_rules! methods {
     ($group:ty, $argument:ty, |$given:ident| $inner:expr, $source:ident, $timer:ident, |$this:ident, $convert:ident| $closure:expr) => {
         fn on_source<S: Source>(

@@ -20,8 +20,13 @@ use crate::info::MessageInfo;
 #[derive(Debug)]
 pub struct Informed<Way>(PhantomData<Way>);
 
-/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds`. `$inner` is the closure of the form `$form` that
-/// takes the message and its info as one argument, and `$callback` is the closure itself.
+/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds`, which take a message in the way `$way` and then its
+/// info.
+///
+/// - `$group` is the type of the group, and `$way<$of>` the form without the info.
+/// - `$callback` names the user's closure in `$inner`.
+/// - `$inner` is a closure of the form `$form` with one argument, `($argument, MessageInfo)`, that calls it.
+/// - `$gives` converts a message as it arrived into a `$argument`.
 macro_rules! informed_callback {
     ([$($generics:tt)*] $group:ty, $way:ident<$of:ty>, $form:ty, $argument:ty, $gives:ident, [$($bounds:tt)+], |$callback:ident| $inner:expr) => {
         impl<$($generics)*> SubscriptionCallback<$group, M, Informed<$way<$of>>> for F

@@ -61,7 +61,7 @@ pub use returned::{Convert, Nothing, Returned, Returns, Value};
             future of that"
 )]
 pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
-    /// Creates an entity over a source.
+    /// Creates an entity over a source that runs this callback. `convert` turns an item into the argument.
     #[doc(hidden)]
     fn on_source<S: Source>(
         self,
@@ -72,7 +72,7 @@ pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
         convert: impl Convert<S::Item, A, K>,
     ) -> Result<Entity, SourceError>;
 
-    /// Creates a timer.
+    /// Creates a timer that runs this callback. `convert` turns a tick into the argument.
     #[doc(hidden)]
     fn on_timer(self, group: &G, options: TimerOptions, convert: impl Convert<Tick, A, K>)
     -> Result<Timer, TimerError>;

@@ -55,7 +55,9 @@ pub trait Convert<Item, A, K: Returned>: Clone + Send + Sync + 'static {
     /// The part of the item that is kept until the callback has returned, such as the address of the response.
     type Kept: Send + 'static;
 
+    /// Splits an item into the callback's argument and the part that is kept.
     fn open(&self, item: Item) -> (A, Self::Kept);
 
+    /// Handles what the callback returned: reports an error, or sends a response.
     fn close(&self, kept: Self::Kept, value: K::Value);
 }

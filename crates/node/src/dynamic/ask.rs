@@ -24,6 +24,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Time that an answer may take before the node is asked again. A server that does not know its client yet may send
 /// its answer to nobody.
 const ANSWER: Duration = Duration::from_secs(3);
+/// Number of times that a node is asked before it counts as silent.
 const ATTEMPTS: usize = 3;
 
 /// Reasons for which the type of a topic could not be learned from the network.
@@ -36,9 +37,9 @@ pub enum AskTypeError {
     /// The topic's publishers have several types.
     #[error("topic `{topic}` has publishers of several types: {}", .types.join(", "))]
     SeveralTypes {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// The types of its publishers.
+        /// Names of its publishers' types.
         types: Vec<String>,
     },
     /// The nodes of the publishers are unknown, so none can be asked.
@@ -47,9 +48,9 @@ pub enum AskTypeError {
          `MessageType::find` where the type is installed"
     )]
     NoNode {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// Its type.
+        /// Name of its type, such as `std_msgs/msg/String`.
         type_name: String,
     },
     /// No node answered with the type.
@@ -58,9 +59,9 @@ pub enum AskTypeError {
          rospin after `serve_type_descriptions`; use `MessageType::find` where the type is installed", .reasons.join(", ")
     )]
     NobodyTells {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
-        /// Its type.
+        /// Name of its type, such as `std_msgs/msg/String`.
         type_name: String,
         /// The reason for each node that was asked.
         reasons: Vec<String>,
@@ -72,14 +73,14 @@ impl Node {
     /// service `~/get_type_description`, until one answers. The answer must have the type hash that the graph has. The
     /// type announces that hash, or [none](MessageType::without_hash) if the graph has none.
     ///
-    /// Waits until somebody publishes: give it a timeout. What it waits for by time sleeps on `executor`. Can be awaited
+    /// Waits until somebody publishes: give it a timeout. Its pauses and timeouts are sleeps of `executor`. Can be awaited
     /// anywhere, inside callbacks, too.
     ///
     /// [`serve_type_descriptions`](Self::serve_type_descriptions) has an example.
     ///
     /// # Errors
     /// If the topic's name is invalid, its publishers have several types, their nodes stay unknown, or none of these answers with
-    /// the type. That takes up to some seconds for each node.
+    /// the type. That takes up to 12 seconds for each node.
     pub fn message_type_of(
         &self,
         executor: &ExecutorHandle,

@@ -36,7 +36,8 @@ impl Known {
         self.lock().is_served = false;
     }
 
-    /// Returns the type with that name and hash. Without a hash, returns the only type with that name.
+    /// Returns the type with that name and hash. With an empty `hash`, returns the only type with that name. The error is the
+    /// reason for the node that asks.
     fn find(&self, name: &str, hash: &str) -> Result<MessageType, String> {
         let state = self.lock();
         let mut of_name = state.types.iter().filter(|((known, _), _)| known == name).map(|(_, found)| found);

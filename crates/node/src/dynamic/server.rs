@@ -22,7 +22,7 @@ pub enum ServeTypesError {
     /// The node's types are served already.
     #[error("the types of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
     /// The service could not be created.
@@ -51,7 +51,7 @@ impl fmt::Debug for TypeDescriptionServer {
     }
 }
 
-/// Marks that the types are served, until it is dropped.
+/// Mark that the types of a node are served, until this is dropped.
 struct Serving(Node);
 
 impl Drop for Serving {

@@ -105,6 +105,7 @@ pub trait Event<Side>: Send + Sized + 'static {
     fn source(events: &EndEvents) -> impl Source<Item = Self>;
 }
 
+/// Implements [`Event`] for `$event` of the ends `$side`: its name is `$name`, and `$source` is its source.
 macro_rules! event {
     ([$($generics:tt)*] $event:ty, $side:ty, $name:literal, $source:ty) => {
         impl<$($generics)*> Event<$side> for $event {

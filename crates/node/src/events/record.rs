@@ -24,7 +24,7 @@ struct Record {
     state: Mutex<State>,
     /// Losses of the subscription's entity, once there is one.
     losses: OnceLock<LossWatch>,
-    /// True if the end has a deadline or a lease.
+    /// True if the end has a deadline, or a lease for which its program gives the signs of life.
     is_timed: bool,
 }
 
@@ -57,7 +57,8 @@ impl EndEvents {
         Self(Arc::new(Record { state, losses: OnceLock::new(), is_timed }))
     }
 
-    /// Returns true if the end has a deadline or a lease. Its messages and signs of life are then noted.
+    /// Returns true if the end has a deadline, or a lease for which its program gives the signs of life. Its messages and signs
+    /// are then noted.
     pub(crate) fn is_timed(&self) -> bool {
         self.0.is_timed
     }
@@ -169,12 +170,13 @@ impl fmt::Debug for EndEvents {
 
 /// Event that is calculated from a part of the record.
 pub(super) trait Told: Send + Sized + 'static {
-    /// The part of the record.
+    /// The totals in the record from which the event is calculated.
     type Totals: Default + Copy + PartialEq + Send + 'static;
 
+    /// Returns the totals that the record has now.
     fn totals(state: &State) -> Self::Totals;
 
-    /// Returns the event that has led from the part `before` to `now`.
+    /// Returns the event that tells of the change from `before` to `now`.
     fn between(before: Self::Totals, now: Self::Totals) -> Self;
 }
 

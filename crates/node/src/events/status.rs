@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MatchedStatus {
-    /// Number of ends that it is matched with now.
+    /// Number of ends that the publisher or subscription is matched with now.
     pub current: usize,
     /// Change of `current` since the callback's last run.
     pub current_change: isize,
-    /// Number of ends that it was ever matched with. One that goes and comes again counts twice.
+    /// Number of matches so far, those that have ended included. An end that goes and comes again counts twice.
     pub total: u64,
     /// Change of `total` since the callback's last run.
     pub total_change: u64,
@@ -22,7 +22,7 @@ pub struct MatchedStatus {
 pub struct IncompatibleQos {
     /// Policy that does not fit, of the last such end. Of several policies, it is the first one in the order of [`QosPolicy`].
     pub policy: QosPolicy,
-    /// How often such an end was found so far. DDS may find an end twice that comes while this one is created.
+    /// Number of such ends that were found so far. DDS may count an end twice if it comes while this one is being created.
     pub total: u64,
     /// Change of `total` since the callback's last run.
     pub total_change: u64,

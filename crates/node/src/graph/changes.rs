@@ -29,7 +29,7 @@ impl Told {
     }
 }
 
-/// Queues the changes for every watcher. A full queue drops its oldest changes.
+/// Queues the changes for every watcher, and returns the notifiers to call. A full queue drops its oldest changes.
 pub(super) fn tell(watchers: &mut Watchers, changes: &[GraphChange]) -> Told {
     let tell = |watcher: &mut Watcher<VecDeque<GraphChange>>| {
         watcher.news.extend(changes.iter().cloned());

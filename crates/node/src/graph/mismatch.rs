@@ -49,10 +49,13 @@ pub(super) fn find(one: &Endpoint, other: &Endpoint, matching: Matching, both_ou
     })
 }
 
+/// Returns the end's node, for the text of the log.
 fn owner(end: &Endpoint) -> String {
     end.node.as_ref().map_or_else(|| "a node that is not known".to_owned(), |node| format!("node `{node}`"))
 }
 
+/// Returns the difference of the two ends' types or hashes, and the text for the log; `None` if there is none that matters.
+/// `kind` is `topic` or `service`.
 fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     let nodes = (owner(asks), owner(offers));
     if asks.type_name != offers.type_name {

@@ -26,7 +26,7 @@ use crate::complaints::Complaints;
 use crate::local_topics::LocalTopics;
 use crate::names::TypeName;
 
-/// Change of the graph.
+/// Change of the graph, as a node's graph callback is told of it: a node or an endpoint came or went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum GraphChange {
@@ -61,7 +61,7 @@ pub struct Graph {
 #[derive(Default)]
 struct State {
     nodes: BTreeMap<Id, String>,
-    /// Number of nodes that have the name.
+    /// Number of nodes by name.
     names: BTreeMap<String, usize>,
     endpoints: BTreeMap<Id, Endpoint>,
     /// The last id that was given to an entry of this process.
@@ -86,6 +86,7 @@ enum Whose {
 }
 
 impl State {
+    /// Removes a node. Returns the end of its name, or `None` if there is no such node, or another one has the same name.
     fn node_went(&mut self, id: &Id) -> Option<GraphChange> {
         let name = self.nodes.remove(id)?;
         let count = self.names.get_mut(&name)?;
@@ -97,6 +98,8 @@ impl State {
         Some(GraphChange::NodeWent(name))
     }
 
+    /// Enters a node. Returns two changes: the end of the name that the id had before, and the new name. Each is `None` if it
+    /// does not happen, for example because another node has that name.
     fn node_came(&mut self, id: Id, name: String) -> [Option<GraphChange>; 2] {
         if self.nodes.get(&id) == Some(&name) {
             return [None, None];
@@ -113,6 +116,8 @@ impl State {
         self.endpoints.remove(id).map(GraphChange::EndpointWent)
     }
 
+    /// Enters an endpoint. Returns two changes: the end of the endpoint that the id had before, if any, and the new endpoint. Both
+    /// are `None` if it is the same endpoint, of which more is known now.
     fn endpoint_came(&mut self, id: Id, endpoint: Endpoint) -> [Option<GraphChange>; 2] {
         let before = self.endpoints.insert(id, endpoint.clone());
         match before {
@@ -186,12 +191,12 @@ impl Graph {
         });
     }
 
-    /// Enters a node of this process.
+    /// Enters a node of this process, until the result is dropped.
     pub(crate) fn enter_node(self: &Arc<Self>, name: String) -> Presence {
         self.enter(|state, id| state.node_came(id, name))
     }
 
-    /// Enters a publisher, subscription, server or client of this process.
+    /// Enters a publisher, subscription, server or client of this process, until the result is dropped.
     pub(crate) fn enter_endpoint(self: &Arc<Self>, endpoint: Endpoint) -> Presence {
         self.enter(|state, id| state.endpoint_came(id, endpoint))
     }
@@ -265,7 +270,7 @@ impl Graph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes changes that enter no end of this process.
+    /// Makes changes that enter no end of this process, see [`change_of`](Self::change_of).
     fn change<C>(&self, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
@@ -273,7 +278,8 @@ impl Graph {
         self.change_of(Whose::Others, make);
     }
 
-    /// Changes the graph, releases the lock, and then notifies watchers.
+    /// Changes the graph by `make`, which returns the changes. Then releases the lock, notifies watchers, and logs mismatches of
+    /// the endpoints that came. These are of the process `whose`.
     fn change_of<C>(&self, whose: Whose, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,

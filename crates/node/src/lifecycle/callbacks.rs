@@ -24,8 +24,8 @@ impl<E: std::error::Error> From<E> for Fault {
 /// [`LifecycleNode`](super::LifecycleNode).
 ///
 /// They run as callbacks of the [group](LifecycleHandle::group) that has the payload, so no other callback of that group runs at
-/// the same time. A panic counts as [`Fault::Error`]. `previous` is the state in which the transition began, in `on_error` the
-/// transition that broke.
+/// the same time. A panic counts as [`Fault::Error`]. `previous` is the state in which the transition began; for
+/// `on_error`, that in which the broken transition began.
 ///
 /// An entity lives as long as its handle. Keep handles in the payload, and drop them in `on_cleanup` and
 /// `on_shutdown`.

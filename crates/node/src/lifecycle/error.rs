@@ -32,7 +32,7 @@ pub enum TransitionError {
     /// The transition does not begin in the state that the node was in when its turn came. No callback ran.
     #[error("node `{node}` is {state} and has no transition {asked} there; {allowed}")]
     Refused {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// The name or the number of the transition that was requested.
         asked: String,
@@ -44,9 +44,9 @@ pub enum TransitionError {
     /// The transition's callback failed.
     #[error("node `{node}` could not {transition}: {reason}; it is {state}")]
     Failed {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// The transition.
+        /// Name of the requested transition, such as `configure`.
         transition: &'static str,
         /// The reason that the callback returned.
         reason: String,
@@ -56,9 +56,9 @@ pub enum TransitionError {
     /// The transition's callback returned an error or panicked. `on_error` has run.
     #[error("node `{node}` broke when asked to {transition}: {reason}; it is {state}")]
     Broke {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// The transition.
+        /// Name of the requested transition, such as `configure`.
         transition: &'static str,
         /// The reason that the callback returned, followed by that of `on_error` if it failed, too.
         reason: String,
@@ -68,13 +68,13 @@ pub enum TransitionError {
     /// The queue of requested transitions is full.
     #[error("node `{node}` has too many transitions waiting; await those that it was asked for before")]
     TooMany {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
     /// The node or its executor was dropped before the transition's turn came.
     #[error("node `{node}` ended before it could do what it was asked for")]
     Gone {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
 }

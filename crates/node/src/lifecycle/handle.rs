@@ -73,8 +73,8 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     }
 
     /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for
-    /// before, even if the future is dropped. The future resolves to the state that the node is in afterwards. At most 16
-    /// requests wait.
+    /// before, even if the future is dropped. The future resolves to the state that the node is in afterwards, or to an error if
+    /// the transition did not reach its goal. At most 16 requests wait.
     ///
     /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must not await
     /// the future: the transition waits for the callback to end.

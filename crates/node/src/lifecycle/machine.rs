@@ -26,9 +26,9 @@ pub enum State {
     Unknown = 0,
     /// The first state: nothing is set up.
     Unconfigured = 1,
-    /// The node is set up, and does not work.
+    /// The node is set up, and does not work: its publishers are silent.
     Inactive = 2,
-    /// The node works.
+    /// The node works: its publishers send.
     Active = 3,
     /// The node has ended. No transition leads out of this state.
     Finalized = 4,
@@ -173,7 +173,7 @@ const fn edge(id: u8, label: &'static str, start: State, goal: State) -> Edge {
     Edge { id, label, start, goal }
 }
 
-/// Returns the edge out of a transition state. Its number is the state's number plus the result's.
+/// Returns the edge out of a transition state. The last digit of its number is the result: 0 success, 1 failure, 2 error.
 const fn end(id: u8, start: State, goal: State) -> Edge {
     let label = match id % 10 {
         0 => "transition_success",

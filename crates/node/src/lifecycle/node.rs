@@ -32,7 +32,7 @@ pub struct LifecycleNode<P: Lifecycle> {
 }
 
 impl<P: Lifecycle> LifecycleNode<P> {
-    /// Creates a node on `executor`, in a group with the node's name. A plain `&str` is the node's name.
+    /// Creates a node on `executor`, in a group that has the node's name and `payload`. A plain `&str` is the node's name.
     ///
     /// # Errors
     /// If the name is invalid, the middleware refuses, or the executor was dropped.

@@ -13,7 +13,7 @@ use super::machine::{Ask, State};
 /// Number of transitions that wait at most. A program that requests more is in a loop.
 const WAITING_MAX: usize = 16;
 
-/// A requested transition.
+/// Requested transition, and the way of its outcome to the caller.
 pub(super) struct Request {
     pub(super) ask: Ask,
     pub(super) answer: oneshot::Sender<Result<State, TransitionError>>,
@@ -21,7 +21,9 @@ pub(super) struct Request {
 
 /// Reasons for which a request was not queued.
 pub(super) enum NotQueued {
+    /// As many requests wait as the queue has room for.
     Full,
+    /// The entity that takes the requests was dropped.
     Closed,
 }
 

@@ -8,7 +8,8 @@ use super::error::TransitionError;
 use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, Edge, End, State};
 
-/// Runs the requested transition, if it is possible in the node's state. Only callbacks of the node's group call it.
+/// Runs the requested transition, and returns the node's state after it. Refuses a transition that is not possible in the state
+/// before. Only callbacks of the node's group call it.
 pub(super) fn transition<P: Lifecycle>(
     payload: &mut P,
     node: &LifecycleHandle<P>,
@@ -60,6 +61,7 @@ fn leave<P: Lifecycle>(node: &LifecycleHandle<P>, end: End) -> State {
     node.state()
 }
 
+/// Returns the result of a callback, and its reason, which is empty after a success.
 fn describe(outcome: Result<(), Fault>) -> (End, String) {
     match outcome {
         Ok(()) => (End::Success, String::new()),

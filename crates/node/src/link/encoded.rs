@@ -26,7 +26,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    /// Subscribes with the middleware, and enters the subscription into the topics of this process.
+    /// Subscribes with the middleware by `subscribe`, and enters the subscription into `topics`, those of this process.
     pub(super) fn subscribe(
         topics: &Arc<LocalTopics>,
         subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
@@ -47,7 +47,8 @@ impl Encoded {
     }
 }
 
-/// A queue of messages that shares a depth with the queue of encoded ones.
+/// A subscription's queue of messages that were published in this process and are not encoded, as the queue of encoded ones sees
+/// it: the two share the subscription's depth.
 pub(super) trait CountedQueue {
     /// Returns when its oldest message arrived, or `None` if there is none.
     fn oldest_arrival(&self) -> Option<Instant>;
@@ -114,8 +115,8 @@ impl EncodedQueue {
         }
     }
 
-    /// Takes the oldest message whose lifespan is not over, unless a message of the other queue, which arrived at `before`, comes
-    /// first.
+    /// Takes the oldest message whose lifespan is not over, and returns it with the time of its arrival. Returns `None` if there
+    /// is none, or if a message of the other queue, which arrived at `before`, comes first.
     pub(super) fn pop(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
         loop {
             let (arrival, packet) = self.inbox.pop_before(before)?;

@@ -96,7 +96,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         move || publisher.kept()
     }
 
-    /// Returns the number of the next message. Middlewares that number messages count in the same way.
+    /// Returns the number of the next message, and records that it is sent. Middlewares that number messages count in the same way.
     pub(super) fn next_number(&self) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.recorder.sent(|| self.clock.now(), self.gid.to_bytes(), number);
@@ -157,7 +157,7 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
         }
     }
 
-    /// Returns the queue, whatever form its messages have.
+    /// Returns the queue, whether or not its topic stores origins.
     pub(super) fn counted(&self) -> &dyn CountedQueue {
         match self {
             Self::Plain(queue) => queue,
@@ -167,7 +167,7 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
 }
 
 impl<M: Send + Sync + 'static> Source for HereQueue<M> {
-    /// The origin is `None` if the queue has none.
+    /// A message and its origin, which is `None` unless the topic stores origins.
     type Item = (Arc<M>, Option<Origin>);
     type Attachment = ();
 

@@ -81,7 +81,7 @@ impl<D: Decode> Messages<D> {
         arrivals.into_iter().flatten().min()
     }
 
-    /// Takes the oldest message.
+    /// Takes the oldest message; `None` if there is none. Fails with a message that cannot be decoded, which is lost then.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
         self.encoded.make_room(self.here.counted());

@@ -38,7 +38,7 @@ const KEEP_ALL: usize = 8192;
 /// The messages of a new subscription, its matches, and the record of its events.
 pub(crate) type Subscribed<D> = (Messages<D>, Box<dyn Matches>, EndEvents);
 
-/// The link of one node to all others.
+/// The link of one node to all others: its entities get their ends here.
 pub(crate) struct Link {
     context: Context,
     graph: Arc<Graph>,

@@ -44,6 +44,7 @@ impl Room {
         buffer
     }
 
+    /// Notes the length of a payload.
     fn note(&self, length: usize) {
         self.0.store(length, Ordering::Relaxed);
     }
@@ -150,6 +151,7 @@ impl<M: Encode> PublisherLink<M> {
         sent
     }
 
+    /// Publishes a message to the subscriptions of this process. `payload` is the encoded message for those of other forms, if any.
     fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.

@@ -48,7 +48,7 @@ pub struct Cache<M> {
 type Kept<M> = VecDeque<(i64, Arc<M>)>;
 
 impl<M: Stamped> Cache<M> {
-    /// Creates an empty cache of `size` messages, at least one.
+    /// Creates an empty cache of `size` messages; 0 counts as 1.
     #[must_use]
     pub fn new(size: usize) -> Self {
         let size = size.max(1);

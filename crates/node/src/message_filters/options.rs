@@ -111,7 +111,7 @@ impl SyncInput {
         Self { topic: topic.into(), qos: Qos::default(), lower_bound_ns: 0 }
     }
 
-    /// Sets the depth of the subscription's queue, at least 1. Messages wait there until an executor's thread takes them. Then
+    /// Sets the depth of the subscription's queue; 0 counts as 1. Messages wait there until an executor's thread takes them. Then
     /// they wait for others in the synchronizer's own queue.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
@@ -119,14 +119,16 @@ impl SyncInput {
         self
     }
 
-    /// Accepts that the network loses messages. Only so does the input receive from best-effort publishers.
+    /// Accepts that the network loses messages. Except over Zenoh, which connects all, only so does the input receive from
+    /// best-effort publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Makes the input also receive the messages that transient local publishers kept. It then receives from no other publishers.
+    /// Makes the input also receive the messages that transient local publishers kept. Except over Zenoh, which connects all, it
+    /// then receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;

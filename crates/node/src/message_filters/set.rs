@@ -27,6 +27,7 @@ pub trait Member: Sized + Send + 'static {
     #[doc(hidden)]
     const IS_REQUIRED: bool;
 
+    /// Returns the member, or `None` if a message is missing that must be there.
     #[doc(hidden)]
     fn from_any(message: Option<AnyMessage>) -> Option<Self>;
 }
@@ -71,6 +72,7 @@ impl MemberSpec {
     }
 }
 
+/// Subscribes to the topic `resolved`, which the user calls `topic`.
 fn open<M: Message + Stamped>(node: &Node, topic: &str, resolved: &FullName, qos: &Qos) -> Result<Opened, TopicError> {
     let message_type = TypeName::of_message::<M>()?;
     let created = node.link().create_subscription(resolved, &message_type, qos, PhantomData::<M>, false);
@@ -102,6 +104,8 @@ pub trait Inputs<S> {
     fn into_inputs(self) -> Vec<SyncInput>;
 }
 
+/// Implements [`MessageSet`] for the tuple of the members `$member`, and [`Inputs`] for a tuple of as many topics, of the types
+/// `$topic`.
 macro_rules! set {
     ($($member:ident $topic:ident),+) => {
         impl<$($member: Member),+> MessageSet for ($($member,)+) {

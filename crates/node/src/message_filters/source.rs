@@ -30,10 +30,10 @@ impl fmt::Debug for AnyMessage {
 pub(super) trait Input: Send {
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError>;
 
-    /// Takes the oldest message, with its stamp.
+    /// Takes the oldest message, with its stamp in nanoseconds; `None` if there is none.
     fn try_take(&mut self) -> Result<Option<(i64, AnyMessage)>, TakeError>;
 
-    /// Returns when the oldest message arrived, on the steady clock.
+    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none.
     fn oldest_arrival(&self) -> Option<Instant>;
 
     fn pending(&self) -> Pending;
@@ -132,6 +132,7 @@ impl<S: MessageSet> Sets<S> {
         Ok(false)
     }
 
+    /// Takes the oldest message of an input and matches it. Returns false if the input has none.
     fn match_of(&mut self, input: usize) -> Result<bool, TakeError> {
         let Some((stamp_ns, message)) = self.inputs[input].try_take()? else { return Ok(false) };
         self.watch.see(input, stamp_ns);

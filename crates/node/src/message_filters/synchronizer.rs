@@ -65,7 +65,7 @@ impl Synchronizer {
         self.matches[input].count()
     }
 
-    /// Waits until each topic is matched with a publisher.
+    /// Returns a future that resolves once each topic has been matched with a publisher.
     pub fn wait_for_publishers(&self) -> impl Future<Output = ()> + Send + use<> {
         let waits: Vec<_> = self.matches.iter().map(|matches| matches.wait()).collect();
         async move {

@@ -26,6 +26,7 @@ impl<F: ?Sized> Default for Callbacks<F> {
 }
 
 impl<F: ?Sized> Callbacks<F> {
+    /// Adds a callback, and returns its number.
     pub(super) fn add(&mut self, callback: Arc<F>) -> u64 {
         self.last += 1;
         // As in rclcpp, the callback that was added last runs first.
@@ -56,6 +57,7 @@ thread_local! {
 pub(super) struct InsideCallback(());
 
 impl InsideCallback {
+    /// Returns true if this thread runs such a callback.
     pub(super) fn is_here() -> bool {
         IS_INSIDE.get()
     }

@@ -25,13 +25,13 @@ const RESPONSES_MAX: usize = 1000;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParameterClientError {
-    /// The call failed.
+    /// The call to one of the node's services failed.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The node rejected the values.
     #[error("node `{node}` did not set the parameters: {reason}")]
     Refused {
-        /// The node.
+        /// Name of the node, as the client has it.
         node: String,
         /// The reason that the node gave.
         reason: String,
@@ -39,7 +39,7 @@ pub enum ParameterClientError {
     /// The node did not answer for every name. Nodes of rclcpp answer for no name if one of them is not declared.
     #[error("node `{node}` answered for {answered} of {asked} parameters; ask only for those that it lists")]
     Incomplete {
-        /// The node.
+        /// Name of the node, as the client has it.
         node: String,
         /// Number of names in the request.
         asked: usize,
@@ -51,11 +51,11 @@ pub enum ParameterClientError {
         "parameter `{name}` of node `{node}` is {found}; ask for that type, for an `Option`, or for a `ParameterValue`"
     )]
     WrongType {
-        /// The node.
+        /// Name of the node, as the client has it.
         node: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The type of the parameter.
+        /// Type of the parameter's value, or `not set`.
         found: String,
     },
     /// The response has a type number that ROS 2 does not define.
@@ -190,7 +190,8 @@ impl ParameterClient {
     /// [`ParameterValue`] for any type.
     ///
     /// # Errors
-    /// If the call fails, or the parameter has another type, no value, or is not declared.
+    /// If the call fails, or the value is no `T`: it is of another type, or `T` needs a value and the parameter has none or is not
+    /// declared.
     pub fn get_one<T: ParameterVariant>(
         &self,
         name: &str,

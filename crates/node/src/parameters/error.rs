@@ -9,33 +9,33 @@ pub enum SetParameterError {
     /// The node has no parameter of that name.
     #[error("parameter `{name}` is not declared; declare it before, or check how its name is written")]
     NotDeclared {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// The parameter is read-only.
     #[error("parameter `{name}` is read-only; override it when the node is started")]
     ReadOnly {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// The parameter has another type, and its type cannot change.
     #[error("parameter `{name}` is of type {expected}, the value is {found}; set it to a value of its type")]
     WrongType {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// The parameter's type.
         expected: ParameterKind,
-        /// The type of the value to set.
+        /// Type of the value to set, or `not set`.
         found: String,
     },
     /// The value is not in the parameter's range.
     #[error("{value} is not a value for parameter `{name}`; it may be {range}")]
     OutOfRange {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The value to set.
+        /// Value to set, as text.
         value: String,
-        /// The allowed range.
+        /// Allowed range, as text.
         range: String,
     },
     /// An on-set callback rejected the value.
@@ -77,7 +77,7 @@ pub enum DeclareError {
     /// The name is declared already.
     #[error("parameter `{name}` is declared already; keep the handle, or undeclare it before")]
     AlreadyDeclared {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// The parameter must have a value, and has neither a default nor an override.
@@ -85,13 +85,13 @@ pub enum DeclareError {
         "parameter `{name}` has no value; give it a default, override it when the node is started, or declare it as `Option`"
     )]
     NoValue {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// The range is invalid.
     #[error("the range of parameter `{name}` is invalid: {reason}")]
     Range {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// The problem with the range.
         reason: &'static str,
@@ -99,7 +99,7 @@ pub enum DeclareError {
     /// The initial value does not have the parameter's type, is out of its range, or was rejected by a callback.
     #[error("parameter `{name}` cannot start with its {origin}: {reason}")]
     Initial {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
         /// The origin of the value: the default or the override.
         origin: &'static str,
@@ -109,7 +109,7 @@ pub enum DeclareError {
     /// A pre-set or on-set callback tried to declare the parameter.
     #[error("parameter `{name}` cannot be declared by a callback that checks parameters; declare it before")]
     InsideCallback {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
 }
@@ -121,19 +121,19 @@ pub enum UndeclareError {
     /// The node has no parameter of that name.
     #[error("parameter `{name}` is not declared; check how its name is written")]
     NotDeclared {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// The parameter is read-only.
     #[error("parameter `{name}` is read-only and stays; declare it without `read_only` if it has to go")]
     ReadOnly {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
     /// A pre-set or on-set callback tried to undeclare the parameter.
     #[error("parameter `{name}` cannot be undeclared by a callback that checks parameters; do it elsewhere")]
     InsideCallback {
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
 }

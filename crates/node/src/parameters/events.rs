@@ -21,6 +21,7 @@ pub(super) type Publish = dyn Fn(ParameterEvent) + Send + Sync;
 #[derive(Default)]
 pub(super) struct Outbox {
     events: VecDeque<Change>,
+    /// Function that publishes the events; `None` while the publication is not open.
     publish: Option<Arc<Publish>>,
     is_publishing: bool,
     /// Number of events that newer ones displaced.
@@ -47,7 +48,8 @@ impl Outbox {
         self.push(Change { new, ..Change::default() });
     }
 
-    /// Ends the publication. Returns what the caller drops once it has released the lock.
+    /// Ends the publication. Returns the function that published and the events that were left, which the caller drops once it
+    /// has released the lock.
     #[must_use]
     pub(super) fn close(&mut self) -> (Option<Arc<Publish>>, VecDeque<Change>) {
         (self.publish.take(), std::mem::take(&mut self.events))
@@ -77,7 +79,7 @@ impl Outbox {
 }
 
 impl Change {
-    /// Returns the change as an event.
+    /// Returns the change as an event of the node with this full name. Its stamp is zero: the publisher sets it.
     pub(super) fn into_event(self, node: String) -> ParameterEvent {
         let parameters = |settings: Vec<ParameterSetting>| settings.into_iter().map(Parameter::from).collect();
         ParameterEvent {

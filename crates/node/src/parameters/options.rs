@@ -161,7 +161,7 @@ impl<T: Ranged> From<RangeToInclusive<T::End>> for ParameterRange<T> {
 }
 
 impl RangeSpec {
-    /// Checks the range. The error is its problem.
+    /// Checks that the range makes sense. The error says in words what is wrong with it.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match *self {
             Self::Integer { from, to, .. } if from > to => Err("it ends before it begins"),

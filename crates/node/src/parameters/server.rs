@@ -33,7 +33,7 @@ pub enum ServeParametersError {
     /// The node's parameters are served already.
     #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
     AlreadyServed {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
     /// `use_sim_time` could not be declared.
@@ -81,7 +81,7 @@ impl fmt::Debug for ParameterServer {
     }
 }
 
-/// Publication of a node's parameter events, until this is dropped.
+/// Guard of the publication of a node's parameter events, which ends when this is dropped.
 struct Events(Arc<Store>);
 
 impl Drop for Events {
@@ -97,8 +97,8 @@ impl Node {
     /// `parameters`, which a deployment file can move. When others set parameters, the node's pre-set and on-set callbacks run
     /// there.
     ///
-    /// From then on changes are published on `/parameter_events`. The first event has all parameters that are declared
-    /// already.
+    /// From then on changes are published on `/parameter_events`. The first event has all parameters that have a
+    /// value already.
     ///
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
     /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor that does

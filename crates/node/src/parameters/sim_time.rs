@@ -45,6 +45,7 @@ impl Switch {
         Self { node: node.clone(), executor: executor.clone(), on: None }
     }
 
+    /// Makes ROS time follow `/clock`, or ends that. Does nothing if it is so already.
     pub(super) fn turn(&mut self, on: bool) -> Result<(), crate::error::TopicError> {
         if !on {
             if let Some(sim_time) = self.on.take() {

@@ -9,6 +9,7 @@ use super::variant::{bits_of, sealed::Variant};
 /// The value of a parameter, shared by the node and handles. A value that fits into a word is kept in an atomic as
 /// well, so that real-time callbacks read it without a lock.
 pub(super) struct Slot {
+    /// The value as a word; unused for values that do not fit.
     bits: AtomicU64,
     value: Mutex<ParameterValue>,
 }
@@ -27,6 +28,7 @@ impl Slot {
         self.lock().clone()
     }
 
+    /// Returns the number that ROS 2 gives the type of the value.
     pub(super) fn code(&self) -> u8 {
         self.lock().code()
     }
@@ -40,6 +42,7 @@ impl Slot {
         old
     }
 
+    /// Returns the value as the type `T` that the parameter was declared with.
     pub(super) fn get<T: Variant>(&self) -> T {
         // The word is only read as the type that the parameter always has.
         let value = T::from_bits(self.bits.load(Ordering::Acquire)).or_else(|| T::from_value(self.value()));

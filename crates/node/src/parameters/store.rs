@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) outbox: Outbox,
 }
 
-/// A declared parameter.
+/// Declared parameter: its options, its type and the place of its value.
 struct Entry {
     spec: Spec,
     /// Type of the parameter, or `None` if it is dynamic.
@@ -60,6 +60,8 @@ impl Entry {
     }
 }
 
+/// Checks that a value is of the type `kind`, of any if that is `None`, and in the range. No value at all is allowed with
+/// `is_optional`.
 fn check_value(
     name: &str,
     kind: Option<ParameterKind>,
@@ -191,7 +193,7 @@ impl Store {
         self.set(own.into_iter().map(|(setting, _)| setting).collect())
     }
 
-    /// Sets all of the parameters, or none.
+    /// Runs the pre-set callbacks, and sets all of the parameters that they leave, or none.
     pub(super) fn set(&self, mut settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
         if InsideCallback::is_here() {
             return Err(SetParameterError::InsideCallback);
@@ -276,11 +278,12 @@ impl Store {
         names.iter().map(value).collect()
     }
 
+    /// Returns the description of a parameter, or `None` if it is not declared.
     pub(super) fn descriptor(&self, name: &str) -> Option<ParameterDescriptor> {
         self.lock().parameters.get(name).map(|entry| entry.spec.descriptor(name, entry.kind, entry.slot.code()))
     }
 
-    /// Returns the names of overrides, and whether the parameter is declared.
+    /// Returns the names of all overrides, each with true if the node has declared that parameter.
     pub(crate) fn overrides(&self) -> Vec<(String, bool)> {
         let state = self.lock();
         state.overrides.keys().map(|name| (name.clone(), state.parameters.contains_key(name))).collect()
@@ -311,7 +314,7 @@ impl State {
         entry.check(name, value)
     }
 
-    /// Applies a change that was checked.
+    /// Applies settings that were checked, and returns the change that must be reported.
     fn set(&mut self, settings: &[ParameterSetting]) -> Change {
         let mut change = Change::default();
         for ParameterSetting { name, value } in settings {
@@ -353,7 +356,7 @@ impl State {
         let set = all.filter(|(_, value)| value.kind().is_some());
         set.map(|(name, value)| ParameterSetting { name: name.clone(), value }).collect()
     }
-    /// Starts the publication of events. The first event has all parameters that are declared already.
+    /// Starts the publication of events. The first event has all parameters that have a value already.
     pub(super) fn open_outbox(&mut self, publish: Arc<Publish>) {
         let new = self.all();
         self.outbox.open(publish, new);

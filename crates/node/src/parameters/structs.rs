@@ -95,12 +95,15 @@ pub trait Parameters: Sized + Send + 'static {
     #[doc(hidden)]
     type Handles: Send + Sync + 'static;
 
+    /// Declares the fields' parameters, whose names begin with `prefix`.
     #[doc(hidden)]
     fn declare(declarer: &mut Declarer<'_>, prefix: &str) -> Result<Self::Handles, DeclareError>;
 
+    /// Returns a struct of the parameters' current values.
     #[doc(hidden)]
     fn read(handles: &Self::Handles) -> Self;
 
+    /// Adds the changes that give the parameters the values of this struct.
     #[doc(hidden)]
     fn write(self, handles: &Self::Handles, changes: &mut ParameterChanges);
 }
@@ -140,7 +143,7 @@ impl Declarer<'_> {
 pub struct ParameterChanges(Vec<(ParameterSetting, Arc<Slot>)>);
 
 impl ParameterChanges {
-    /// Adds the change of one parameter.
+    /// Adds the change of one parameter to `value`, unless it has that value.
     pub fn set<T: ParameterVariant>(&mut self, parameter: &Parameter<T>, value: T) {
         let value = value.into_value();
         if parameter.get().into_value() != value {

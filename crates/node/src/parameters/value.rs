@@ -170,6 +170,7 @@ impl fmt::Display for ParameterValue {
     }
 }
 
+/// Formats values as a list in YAML.
 fn list(f: &mut fmt::Formatter<'_>, values: impl Iterator<Item = impl fmt::Display>) -> fmt::Result {
     f.write_str("[")?;
     for (number, value) in values.enumerate() {

@@ -29,7 +29,7 @@ pub(crate) mod sealed {
         /// Converts `value`; returns `None` if it has another type.
         fn from_value(value: ParameterValue) -> Option<Self>;
 
-        /// Converts from a word, for types that fit into one. Such types are read without a lock.
+        /// Converts from a word, for types that fit into one, which are read without a lock. Returns `None` for all other types.
         fn from_bits(_bits: u64) -> Option<Self> {
             None
         }
@@ -46,7 +46,8 @@ pub(super) fn bits_of(value: &ParameterValue) -> u64 {
     }
 }
 
-/// Implements the trait for the types that have a variant of [`ParameterValue`].
+/// Implements [`ParameterVariant`] for each `$type`, whose variant of [`ParameterValue`] is `$kind`, and for the [`Option`] of it.
+/// `$from_bits` converts a word to the type, if its values fit into one.
 macro_rules! variants {
     ($($type:ty => $kind:ident $(, $from_bits:expr)?;)*) => {$(
         impl ParameterVariant for $type {}
@@ -148,10 +149,13 @@ pub(crate) mod sealed_range {
 
         /// Returns a range with these ends and the step of the old one.
         fn range(old: Option<RangeSpec>, from: Self::End, to: Self::End) -> RangeSpec;
+        /// Sets the step of a range.
         fn step(range: &mut RangeSpec, step: Self::Step);
     }
 }
 
+/// Implements [`Ranged`] for each `$type`: the types of the ends and the step of a range, the variant `$kind` of [`RangeSpec`], and
+/// the ends of a range without ends.
 macro_rules! ranged {
     ($($type:ty, $end:ty, $step:ty, $kind:ident, $least:expr, $greatest:expr;)*) => {$(
         impl Ranged for $type {}

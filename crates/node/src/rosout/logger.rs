@@ -14,7 +14,8 @@ use super::{Quiet, RecordQueue};
 ///
 /// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a [`RosoutLog`].
 /// Records that are more verbose than [`log::max_level`] are dropped first, as with any logger, and then those that are more
-/// verbose than the level that `--log-level` sets. The program's logger gets the node's logger name as the record's target.
+/// verbose than the level that `--log-level` sets. The program's logger gets the node's logger name as the record's target,
+/// unless the record has a target of its own.
 ///
 /// Allocates, and locks for a moment. Waits neither for the middleware nor for the executor that publishes. May be
 /// called anywhere. Cheap to clone.
@@ -156,6 +157,7 @@ impl<L: Log> RosoutLog<L> {
         self
     }
 
+    /// Returns true if a record with these properties goes to `/rosout`.
     fn publishes(&self, metadata: &Metadata<'_>) -> bool {
         let is_in = |module: &String| {
             metadata

@@ -30,7 +30,7 @@ pub enum RosoutError {
     /// The node's log records are published already.
     #[error("the log of node `{node}` is published already; keep what the first call returned")]
     AlreadyPublished {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
     /// The publisher could not be created.

@@ -75,7 +75,7 @@ impl RecordQueue {
         drop(closed);
     }
 
-    /// Appends a record. A full queue drops its oldest record.
+    /// Appends a record, unless the queue is closed or the thread is [`Quiet`]. A full queue drops its oldest record.
     pub(super) fn push(&self, record: &log::Record<'_>) {
         if Quiet::is_here() || !self.lock().is_open {
             return;

@@ -39,7 +39,7 @@ impl Fixture {
     /// Runs everything that is ready, and returns the result if there is one.
     fn poll(&self, waiting: &mut WaitForMessage<Int32>) -> Option<Result<i32, WaitForMessageError>> {
         let mut poll = || pin!(&mut *waiting).poll(&mut TaskContext::from_waker(Waker::noop()));
-        // The first poll sets the timeout.
+        // The executor watches the timeout from the first poll on.
         let mut polled = poll();
         if polled.is_pending() {
             self.spin_all();

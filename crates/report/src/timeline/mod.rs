@@ -69,7 +69,8 @@ pub struct Row {
 pub struct Bar {
     /// Activation, with the times of its release, start and end. In the row of a thread, its release is set to its start.
     pub activation: Activation,
-    /// Name that is written on the bar if there is room.
+    /// Name that is written on the bar if there is room: that of the callback, in the row of a thread. `None` in the row of a
+    /// callback.
     pub name: Option<String>,
 }
 

@@ -15,7 +15,7 @@ const WIDTH: u32 = 900;
 const ROW_HEIGHT: u32 = 24;
 const AXIS_HEIGHT: u32 = 26;
 const MARGIN: u32 = 6;
-/// Pixels that a letter takes at most.
+/// Largest width of a letter, in pixels.
 const LETTER: u32 = 8;
 
 /// Kinds of rows, with their colours, which differ for any colour vision, on light and dark ground.
@@ -36,7 +36,7 @@ fn kind(row: &Row) -> usize {
     }
 }
 
-/// Appends HTML to `page` that explains the lines of these timelines' plots, and the colours that they have.
+/// Appends HTML to `page` that explains the colours of the bars in these timelines' plots, and the lines of waiting times.
 pub fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<ul class=\"legend\">")?;
     let is_there = |number: usize| timelines.iter().flat_map(|timeline| &timeline.rows).any(|row| kind(row) == number);
@@ -103,6 +103,8 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
+/// Draws the waiting time of a callback's activation. Draws nothing for a bar with a name, which is in the row of a thread. The
+/// row's middle is at `middle` on the vertical axis, and `ns` is the number of nanoseconds in the unit of the horizontal one.
 fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b> {
     let activation = &bar.activation;
     if bar.name.is_some() {
@@ -115,6 +117,8 @@ fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b>
     area.draw(&line((release, middle), (start, middle)))
 }
 
+/// Draws the run of an activation, as far as it is before `end`, which is the end of the axis in its unit. `middle` and `ns` are
+/// those of [`wait`].
 fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
     let activation = &bar.activation;
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end));
@@ -125,7 +129,8 @@ fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): 
     area.draw(&PathElement::new(vec![(from, middle - 0.35), (from, middle + 0.35)], INK.stroke_width(1)))
 }
 
-/// Writes the bar's name on it, if there is room up to the next bar.
+/// Writes the bar's name on it, if there is room up to the next bar, which begins at `next` in the axis's unit. `middle`, `ns`
+/// and `end` are those of [`run`].
 fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
     let activation = &bar.activation;
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end).min(next));

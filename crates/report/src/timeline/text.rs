@@ -12,14 +12,13 @@ const COLUMNS_MIN: usize = 20;
 /// Longest label, in characters. Longer ones are cut.
 const LABEL_MAX: usize = 20;
 
-/// Returns the timeline as text: an axis, and a line for each row. Lines have at most `width` characters, or a few more on a
-/// very narrow terminal.
+/// Returns the timeline as text: an axis, and a line for each row. Lines have at most `width` characters, or 42 if that is more.
 pub fn render(timeline: &Timeline, width: usize) -> String {
     let longest = timeline.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let label_width = longest.clamp(4, LABEL_MAX);
     let room = width.saturating_sub(label_width + 2).max(COLUMNS_MIN);
     let step_ns = round_up(timeline.end_ns.div_ceil(room as u64));
-    // The axis's last number has at most ten characters, and stands behind the last tick.
+    // A column stands for a round number of nanoseconds, so the timeline may need fewer columns than there is room for.
     let columns = usize::try_from(timeline.end_ns.div_ceil(step_ns)).unwrap_or(room).clamp(1, room);
     let mut text = axis(timeline.end_ns, step_ns, columns, room, label_width);
     for row in &timeline.rows {
@@ -37,8 +36,8 @@ pub fn render(timeline: &Timeline, width: usize) -> String {
     text
 }
 
-/// Returns the axis as text: a line of numbers with their unit, and a ruler below them. `columns` is the length of the ruler, and
-/// `room` the number of characters behind the labels.
+/// Returns the axis as text: a line of numbers with their unit, and a ruler below them. A column stands for `step_ns`
+/// nanoseconds, `columns` is the length of the ruler, and `room` the number of characters behind the labels.
 fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usize) -> String {
     let (unit, ns) = unit(end_ns);
     let mut numbers = String::new();
@@ -90,6 +89,7 @@ fn run(line: &mut [char], bar: &Bar, step_ns: u64) {
     }
 }
 
+/// Returns the number of the column in which the time `at_ns` is.
 fn column(at_ns: u64, step_ns: u64) -> usize {
     usize::try_from(at_ns / step_ns).unwrap_or(usize::MAX)
 }

@@ -11,7 +11,9 @@ use crate::model::Scenario;
 use super::{Check, Table, check_execution, known, top, unique};
 use crate::printable::is_control;
 
+/// Maximum depth of a queue.
 const DEPTH_MAX: u32 = 1_000_000;
+/// Maximum number of consecutive activations that a tolerance counts.
 const TOLERANCE_MAX: u32 = 100_000;
 
 impl Scenario {

@@ -12,27 +12,32 @@ use crate::error::{CheckError, Path};
 use crate::model::Scenario;
 use crate::printable::{is_control, printable};
 
-/// Maximum number of cores of a simulated machine.
+/// Maximum number of cores that a scenario's machine has.
 const CORES_MAX: u16 = 64;
+/// Maximum number of threads of an executor.
 const THREADS_MAX: u16 = 256;
 
+/// Result of a check: nothing, or the first error.
 pub(crate) type Check = Result<(), CheckError>;
 
-/// A table of a section, for errors about its keys.
+/// Table of a section, for errors about its keys: the section's name, and the table's number from 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Table(pub(crate) &'static str, pub(crate) usize);
 
 impl Table {
+    /// Returns the error that the value of `key` is wrong.
     pub(crate) fn wrong<T>(self, key: &'static str, message: impl Into<String>) -> Result<T, CheckError> {
         let path = Path { section: self.0, table: Some(self.1), key: Some(key) };
         Err(CheckError { path, message: printable(&message.into()) })
     }
 
+    /// Returns the error about `key` unless `holds`.
     pub(crate) fn require(self, key: &'static str, holds: bool, message: impl FnOnce() -> String) -> Check {
         if holds { Ok(()) } else { self.wrong(key, message()) }
     }
 }
 
+/// Returns the error about a key at the top of the file unless `holds`.
 fn top(key: &'static str, holds: bool, message: impl Into<String>) -> Check {
     let path = Path { section: key, table: None, key: None };
     if holds { Ok(()) } else { Err(CheckError { path, message: printable(&message.into()) }) }
@@ -180,6 +185,7 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
     Ok(())
 }
 
+/// Checks that `name`, the value of `key`, is one of `names`. `what` says in the error which kind of thing it is to name.
 pub(crate) fn known<'a>(
     table: Table,
     key: &'static str,

@@ -110,7 +110,7 @@ impl Scenario {
     }
 }
 
-/// Returns the shortest time between two of the arrivals.
+/// Returns the shortest time between two of the arrivals; the longest duration there is if there are fewer than two.
 fn shortest_gap(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();

@@ -8,7 +8,9 @@ use super::model::Deployment;
 use crate::check::{Check, Table, known, unique};
 use crate::error::CheckError;
 
+/// Maximum number of threads of an executor.
 const THREADS_MAX: u16 = 256;
+/// Maximum depth of a queue.
 const DEPTH_MAX: u32 = 1_000_000;
 
 impl Deployment {

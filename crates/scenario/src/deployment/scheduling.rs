@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::text;
 
+/// Forms of a scheduling, for errors.
 const ONE_OF: &str = "one of { nice = .. }, { fifo = .. }, { round-robin = .. }, { deadline = .. }";
 
 /// Text of a thread's scheduling: `{ nice = -5 }`, `{ fifo = 20 }`, `{ round-robin = 20 }` or `{ deadline = { runtime = "1 ms",
@@ -30,6 +31,7 @@ struct SchedulingText {
     deadline: Option<Reservation>,
 }
 
+/// Text of a reservation of processor time, `SCHED_DEADLINE`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a runtime, a deadline and a period")]
 struct Reservation {

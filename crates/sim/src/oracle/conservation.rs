@@ -6,9 +6,11 @@ use super::ready::Books;
 use super::{Judge, Rule, Verdict};
 use crate::event::{Event, What};
 
+/// Thread as the events show it.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     executor: usize,
+    /// True from its waking to its parking, also while it has no core or waits for a lock.
     awake: bool,
     core: Option<usize>,
     /// Lock that the thread waits for.
@@ -22,7 +24,7 @@ pub(super) struct Conservation<'a> {
     spinning: Vec<bool>,
     /// The owner of each lock.
     owners: Vec<Option<usize>>,
-    /// True if something happened since the last instant.
+    /// True if something happened since the cores and threads were checked last.
     touched: bool,
 }
 
@@ -36,6 +38,7 @@ impl<'a> Conservation<'a> {
         Self { scenario, books: Books::new(scenario), threads: threads.collect(), spinning, owners, touched: false }
     }
 
+    /// Returns true if the scenario lets the thread use the core.
     fn may_use(&self, thread: &Thread, core: usize) -> bool {
         let cores = &self.scenario.executors[thread.executor].cores;
         cores.is_empty() || cores.iter().any(|own| usize::from(*own) == core)
@@ -49,6 +52,7 @@ impl<'a> Conservation<'a> {
         waiting.chain([own(&self.threads[thread])]).max().unwrap_or(0)
     }
 
+    /// Enters an event of a lock. The error says that a thread waits for a free lock, or that two have one.
     fn lock(&mut self, what: What) -> Verdict {
         match what {
             What::Blocked(thread, lock) => {
@@ -99,6 +103,7 @@ impl<'a> Conservation<'a> {
         Ok(())
     }
 
+    /// Checks that no thread of a spinning executor sleeps while an activation may run that no thread is awake for.
     fn judge_threads(&self) -> Verdict {
         for executor in (0..self.spinning.len()).filter(|executor| self.spinning[*executor]) {
             let own = self.threads.iter().enumerate().filter(|(_, thread)| thread.executor == executor);

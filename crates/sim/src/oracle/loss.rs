@@ -14,6 +14,7 @@ use crate::event::{Event, What};
 /// A timer's due times, as far as the events tell.
 #[derive(Clone, Copy, Default)]
 struct Timer {
+    /// Due time of the last dispatched activation; `None` before the first one.
     last: Option<Instant>,
     /// Number of due times that were given up since the last one that was dispatched.
     given_up: u64,
@@ -32,7 +33,9 @@ pub(super) struct Loss<'a> {
     /// Number of threads of each executor that are awake.
     awake: Vec<i64>,
     spinning: Vec<bool>,
+    /// Executor of each thread.
     threads: Vec<usize>,
+    /// Sequence number of each executor's last release; `None` before the first one.
     last_sequence: Vec<Option<u64>>,
     /// True for each executor all of whose threads were asleep at the end of the last instant.
     slept_on: Vec<bool>,
@@ -56,6 +59,7 @@ impl<'a> Loss<'a> {
         }
     }
 
+    /// Enters a message into the callback's queue. The error says that the queue exceeds its depth.
     fn arrived(&mut self, callback: usize, at: Instant) -> Verdict {
         let depth = self.scenario.callbacks[callback].depth as usize;
         self.queues[callback].push_back(at);
@@ -65,7 +69,7 @@ impl<'a> Loss<'a> {
         if queued > depth { Err(format!("{name} has {queued} messages queued, and room for {depth}")) } else { Ok(()) }
     }
 
-    /// Removes the oldest message from the queue.
+    /// Removes the oldest message from the queue. The error says that another message than this one was taken or displaced.
     fn leaves(&mut self, callback: usize, arrival: Option<Instant>) -> Verdict {
         let oldest = self.queues[callback].pop_front();
         if oldest == arrival {
@@ -77,6 +81,7 @@ impl<'a> Loss<'a> {
         ))
     }
 
+    /// Checks that a new activation has a larger sequence number than all before it in its executor.
     fn released(&mut self, executor: usize, activation: &Activation) -> Verdict {
         if activation.segment > 0 {
             return Ok(());
@@ -88,7 +93,8 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// Checks a timer's due time: it is on the grid, and missing ones were counted.
+    /// Checks the due time of a timer's activation: it follows the last one by the period and one more for each due time that was
+    /// given up.
     fn timer_dispatched(&mut self, callback: usize, release: Instant) -> Verdict {
         let plan = &self.scenario.callbacks[callback];
         let timer = &mut self.timers[callback];

@@ -29,7 +29,7 @@ pub enum Rule {
     GroupExclusion,
     /// No thread is idle while a callback may run, and no core while a thread is runnable.
     WorkConservation,
-    /// Every release is dispatched or still waits for a reason. Every message is taken, displaced or queued. Every due
+    /// Every release is dispatched, or something keeps it waiting. Every message is taken, displaced or queued. Every due
     /// time of a timer is dispatched or counted as given up.
     NothingLost,
     /// A dispatched activation is the first one, in the policy's order, of the activations that may run.
@@ -81,7 +81,9 @@ type Verdict = Result<(), String>;
 
 /// Judge of one rule.
 trait Judge {
+    /// Returns the rule that this judge watches over.
     fn rule(&self) -> Rule;
+    /// Judges an event. Events come in the order of the simulation.
     fn judge(&mut self, event: &Event) -> Verdict;
     /// Judges the end of the simulation, and with it of all spins.
     fn end(&mut self) -> Verdict {
@@ -107,6 +109,7 @@ pub struct Oracles<'a> {
     violations: Vec<Violation>,
     /// The last events before the first violation.
     before: std::collections::VecDeque<Event>,
+    /// Number of executors that spin.
     running: usize,
 }
 
@@ -140,6 +143,7 @@ impl<'a> Oracles<'a> {
         Some(format!("{first}\n\nwhat led to it:\n{events}\nthe scenario:\n{text}\nreplay: {replay}\n"))
     }
 
+    /// Keeps the violation, if the verdict is one and the rule has fewer than [`KEPT_A_RULE`].
     fn found(&mut self, rule: Rule, event: &Event, verdict: Verdict) {
         if let Err(message) = verdict
             && self.violations.iter().filter(|known| known.rule == rule).count() < KEPT_A_RULE

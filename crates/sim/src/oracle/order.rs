@@ -23,6 +23,8 @@ impl<'a> OrderRule<'a> {
         Self { scenario, books: Books::new(scenario), ready_sets }
     }
 
+    /// Checks that the activation is the first one in the order of the executor's policy. Policies that this oracle does not
+    /// know pass.
     fn dispatched(&self, executor: usize, callback: usize, activation: &Activation) -> Verdict {
         self.check_stamps(callback, activation)?;
         let first = match self.scenario.executors[executor].policy.as_str() {
@@ -54,8 +56,8 @@ impl<'a> OrderRule<'a> {
         Ok(())
     }
 
-    /// Returns the eligible activation with the smallest key; equal ones by release, registration and sequence. The
-    /// holder of a group inherits all of that from activations that wait for the group.
+    /// Returns the eligible activation with the smallest key; equal ones by release, registration and sequence. The holder of a
+    /// group inherits all of that from activations that wait for the group. `None` if no activation may run.
     fn first<K: Ord>(&self, executor: usize, key: impl Fn(&Activation) -> K) -> Option<&(usize, Activation)> {
         let own = |ready: &Activation| (key(ready), ready.release, ready.registration, ready.sequence);
         let inherited = |(callback, ready): &&(usize, Activation)| {
@@ -65,7 +67,7 @@ impl<'a> OrderRule<'a> {
         self.books.eligible(executor).min_by_key(inherited)
     }
 
-    /// Returns the due timer that was registered first.
+    /// Returns the due timer that was registered first; `None` if no timer may run.
     fn due_timer(&self, executor: usize) -> Option<&(usize, Activation)> {
         let timers = self.books.eligible(executor).filter(|(_, ready)| ready.kind == EntityKind::Timer);
         timers.min_by_key(|(_, ready)| (ready.registration, ready.sequence))

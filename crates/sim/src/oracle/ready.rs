@@ -16,7 +16,9 @@ fn same(a: &Activation, b: &Activation) -> bool {
 pub(super) struct Book {
     /// Activations that were released and not dispatched, with their callbacks.
     pub(super) ready: Vec<(usize, Activation)>,
+    /// Activations that a thread runs, with their callbacks.
     pub(super) running: Vec<(usize, Activation)>,
+    /// Activations that await something, with their callbacks.
     suspended: Vec<(usize, Activation)>,
     /// Number of ready activations that were suspended before.
     resumed: usize,
@@ -99,8 +101,8 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
-    /// Returns what keeps the activation from running, if anything does: the group's holder, or the limit of its own
-    /// callback.
+    /// Returns what keeps the activation from running, as words for an error: the group's holder, or the limit of its own
+    /// callback. `None` if nothing does.
     pub(super) fn obstacle(&self, executor: usize, callback: usize, activation: &Activation) -> Option<String> {
         let plans = &self.scenario.callbacks;
         let book = &self.of[executor];
@@ -126,7 +128,7 @@ impl<'a> Books<'a> {
     }
 
     /// Returns the ready activations that wait for a resumed one, because it holds their group: it inherits their urgency.
-    /// Returns none if it holds no group.
+    /// There are none if it holds no group.
     pub(super) fn waiting_for(
         &self,
         executor: usize,
@@ -145,7 +147,7 @@ impl<'a> Books<'a> {
         })
     }
 
-    /// Returns the activations that may run.
+    /// Returns the executor's activations that may run, with their callbacks.
     pub(super) fn eligible(&self, executor: usize) -> impl Iterator<Item = &(usize, Activation)> {
         let free = move |(callback, ready): &&(usize, Activation)| self.obstacle(executor, *callback, ready).is_none();
         self.of[executor].ready.iter().filter(free)

@@ -6,11 +6,13 @@ use rospin_scenario::Scenario;
 use super::{Judge, Rule, Verdict};
 use crate::event::{Event, What};
 
+/// State of an executor's spin, as the events show it.
 #[derive(Clone, Copy, Default)]
 struct Spin {
     on: bool,
     halted: bool,
     returned: bool,
+    /// Number of its activations that run now.
     running: i64,
 }
 

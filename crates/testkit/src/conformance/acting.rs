@@ -24,7 +24,8 @@ pub(super) type Handle = GoalHandle<Fibonacci>;
 pub(super) type Client = ActionClient<Fibonacci>;
 pub(super) type Goal = ClientGoalHandle<Fibonacci>;
 
-/// Creates a server on a group of its own, which keeps all results for the whole case.
+/// Creates a server on a group of its own, which keeps all results for the whole case. It rejects [`UNWANTED`] orders, and does
+/// not cancel goals with the order [`STUBBORN`].
 pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
     node: &Node,
     executor: &Executor,
@@ -34,6 +35,7 @@ pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
     serve_with(node, executor, options, move |_, goal| execute(goal))
 }
 
+/// Creates such a server with other options.
 pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
     node: &Node,
     executor: &Executor,
@@ -95,6 +97,7 @@ pub(super) fn hear(group: &CallbackGroup<()>, goal: &Goal, heard: &Seen<Sequence
     group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
 }
 
+/// Waits 10 ms.
 pub(super) async fn pause(executor: &ExecutorHandle) {
     executor.sleep(ClockKind::Steady, Duration::from_millis(10)).await.expect("the executor is there");
 }

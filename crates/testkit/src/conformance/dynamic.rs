@@ -18,15 +18,18 @@ use super::messages::{Number, Text};
 use super::seen::Seen;
 use super::world::World;
 
+/// Returns a field that is neither nested nor bounded.
 fn field(name: &str, type_id: u8) -> Field {
     let r#type = FieldType { type_id, ..FieldType::default() };
     Field { name: name.to_owned(), r#type, default_value: String::new() }
 }
 
+/// Returns the description of a type that has these fields.
 fn individual(name: &str, fields: Vec<Field>) -> IndividualTypeDescription {
     IndividualTypeDescription { type_name: name.to_owned(), fields }
 }
 
+/// Returns the type of a description, which refers to the `others`.
 fn of(type_description: IndividualTypeDescription, others: Vec<IndividualTypeDescription>) -> MessageType {
     let description = TypeDescription { type_description, referenced_type_descriptions: others };
     MessageType::from_description(&description).expect("a type")
@@ -42,6 +45,7 @@ fn texts() -> MessageType {
     of(individual(Text::TYPE, vec![field("data", id::STRING)]), vec![])
 }
 
+/// Returns a dynamic message like [`Number`].
 fn a_number(data: i64) -> DynamicMessage {
     let mut message = DynamicMessage::new(&numbers());
     message.set("data", data).expect("a number");
@@ -130,6 +134,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
+    /// Waits until a publisher is matched with these subscriptions.
     #[track_caller]
     fn dynamic_matched(&self, publisher: &DynamicPublisher, subs: &[&Subscription]) {
         self.until("the publisher is matched", || publisher.subscription_count() >= subs.len());

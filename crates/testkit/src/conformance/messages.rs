@@ -3,7 +3,7 @@
 use rospin_node::{Action, Blob, Message, Service};
 use serde::{Deserialize, Serialize};
 
-/// A number.
+/// Message with a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Number {
     /// The number.
@@ -21,7 +21,7 @@ pub const fn number(data: i64) -> Number {
     Number { data }
 }
 
-/// A text.
+/// Message with a text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Text {
     /// The text.
@@ -33,7 +33,7 @@ impl Message for Text {
     const TYPE_HASH: Option<&str> = Some("RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18");
 }
 
-/// A compressed image.
+/// Message with a compressed image.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Image {
     /// The time as seconds and nanoseconds, and the coordinate frame.
@@ -55,16 +55,16 @@ pub fn image(data: impl Into<Blob>) -> Image {
     Image { header: Default::default(), format: "png".to_owned(), data: data.into() }
 }
 
-/// Two numbers.
+/// Request to add two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Summands {
-    /// The first one.
+    /// First summand.
     pub a: i64,
-    /// The second one.
+    /// Second summand.
     pub b: i64,
 }
 
-/// A sum.
+/// Response with a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sum {
     /// The sum.
@@ -89,14 +89,14 @@ impl Summands {
     }
 }
 
-/// The length of a [`Fibonacci`] sequence, without its first two numbers.
+/// Goal of the action: the length of the [`Fibonacci`] sequence to compute, without its first two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The count.
     pub order: i32,
 }
 
-/// A sequence of numbers.
+/// Result and feedback of the action: a sequence of numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Sequence {
     /// The numbers.

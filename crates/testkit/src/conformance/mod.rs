@@ -6,7 +6,7 @@
 //! something later and waits for that. No case sleeps for luck. No case assumes that a sent message has arrived,
 //! because not every middleware delivers only to subscriptions that existed when it was sent.
 //!
-//! A case is a public function, generic over the fixture, in the file of its topic, and is entered in the list at the
+//! A case is a public function, generic over the fixture, in the file of its subject, and is entered in the list at the
 //! end of this file. Its name is the rule.
 
 mod acting;
@@ -33,7 +33,8 @@ pub mod world;
 
 pub use fixture::{Fixture, run};
 
-/// Makes a test of every case, for the middleware of that [`Fixture`], with a module for each topic.
+/// Makes a test of every case, for the middleware of that [`Fixture`]. The tests are in modules that are called as the files of
+/// the cases.
 ///
 /// ```ignore
 /// mod in_one_process {

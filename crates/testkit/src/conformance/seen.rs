@@ -10,6 +10,7 @@ pub struct Seen<T>(Arc<Mutex<Log<T>>>);
 
 struct Log<T> {
     entries: Vec<T>,
+    /// Wakers of the futures that wait for entries.
     waiting: Vec<Waker>,
 }
 
@@ -35,12 +36,12 @@ impl<T> Seen<T> {
         self.lock().entries.len()
     }
 
-    /// Resolves when `enough` accepts the entries.
+    /// Returns a future that resolves when `enough` accepts the entries.
     pub fn until(&self, enough: impl Fn(&[T]) -> bool + Send + 'static) -> Until<T> {
         Until { seen: self.clone(), enough: Box::new(enough) }
     }
 
-    /// Resolves when there are that many entries.
+    /// Returns a future that resolves when there are at least `count` entries.
     pub fn until_count(&self, count: usize) -> Until<T> {
         self.until(move |entries| entries.len() >= count)
     }
@@ -60,7 +61,7 @@ impl<T: Clone> Seen<T> {
 }
 
 impl<T: PartialEq + Send + 'static> Seen<T> {
-    /// Resolves when the log has that entry.
+    /// Returns a future that resolves when the log has that entry.
     pub fn until_has(&self, entry: T) -> Until<T> {
         self.until(move |entries| entries.contains(&entry))
     }

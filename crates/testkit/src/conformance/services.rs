@@ -12,16 +12,19 @@ use std::time::Duration;
 /// The name of the service.
 const SERVICE: &str = "add_two_ints";
 
+/// Returns a request.
 const fn add(a: i64, b: i64) -> Summands {
     Summands { a, b }
 }
 
+/// Creates a server that adds two numbers, on a group of its own.
 fn serve(node: &Node, executor: &Executor) -> Server {
     let group = executor.create_group("server", ());
     let options = ServiceOptions::new(SERVICE).keep_last(100);
     node.on(&group).create_service::<AddTwoInts, _, _>(options, |summands: Summands| summands.add()).unwrap()
 }
 
+/// Creates a client of that server.
 fn client(node: &Node) -> Client<AddTwoInts> {
     node.create_client(SERVICE).unwrap()
 }

@@ -33,7 +33,7 @@ pub fn process_of(module: &str, test: &str) -> Command {
     command
 }
 
-/// Returns a message.
+/// Returns a string message with that text.
 #[must_use]
 pub fn text(data: impl Into<String>) -> Text {
     Text { data: data.into() }
@@ -78,7 +78,7 @@ pub fn wait<F: Future>(executor: &Executor, what: &str, future: F) -> F::Output 
     }
 }
 
-/// Spins until `is_so` returns true, which it calls every millisecond. `what` is that of [`wait`].
+/// Spins until `is_so` returns true, which is called every millisecond. `what` is that of [`wait`].
 ///
 /// # Panics
 /// If that takes too long.

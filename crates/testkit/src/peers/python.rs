@@ -24,7 +24,7 @@ fn find(package: &str, import: &str) -> Result<String, String> {
 /// `import` is Python code that imports the package.
 ///
 /// # Panics
-/// If there is none, and there has to be.
+/// If there is none, and `ROSPIN_TEST_REQUIRE_PEERS` is set.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "it says that the test is skipped")]
 pub fn python(package: &str, import: &str) -> Option<String> {
@@ -48,7 +48,7 @@ impl Peer {
     /// skipped, and returns `None`. `import` is Python code that imports the package.
     ///
     /// # Panics
-    /// If there is no such Python, and there has to be.
+    /// If there is no such Python, and `ROSPIN_TEST_REQUIRE_PEERS` is set.
     #[must_use]
     pub fn start(
         [package, import]: [&str; 2],

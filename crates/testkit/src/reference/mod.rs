@@ -85,10 +85,12 @@ impl Reference {
         group.kind == GroupKind::Reentrant || nothing_runs && (is_free_for_it || self.precedes_all(decision))
     }
 
+    /// Returns true if the entity's activations come before all others, as a guest's do.
     fn precedes_all(&self, decision: &Decision) -> bool {
         self.entities[decision.entity].plan.precedes_all
     }
 
+    /// Notes that no thread runs this activation any more.
     fn runs_no_more(&mut self, decision: &Decision) {
         let group = &mut self.groups[decision.group];
         if group.running == Some(decision.identity()) {
@@ -96,6 +98,7 @@ impl Reference {
         }
     }
 
+    /// Frees the group, if this activation holds it.
     fn free_group_held_by(&mut self, decision: &Decision) {
         let group = &mut self.groups[decision.group];
         if group.holder == Some(decision.identity()) {

@@ -37,7 +37,7 @@ impl ReferencePolicy {
 }
 
 impl Reference {
-    /// Returns the activation to run now, without removing it. For wait sets, it updates the ready set.
+    /// Returns the activation to run now, without removing it; `None` if none can run. For wait sets, it updates the ready set.
     pub(super) fn pick(&mut self) -> Option<Decision> {
         let (first, admitted): (Vec<Decision>, Vec<Decision>) =
             self.admitted().into_iter().partition(|decision| self.precedes_all(decision));
@@ -63,10 +63,13 @@ impl Reference {
         of_group.map(|waiting| policy.key(&waiting)).min().unwrap_or(own)
     }
 
+    /// Returns the ready activations whose groups admit them.
     fn admitted(&self) -> Vec<Decision> {
         self.ready().into_iter().filter(|decision| self.admits(decision)).collect()
     }
 
+    /// Returns the wait set's choice: a due timer if timers are outside, then the rest of the ready set, then that of a new
+    /// one.
     fn pick_from_wait_set(&mut self, timers: Timers, admitted: &[Decision]) -> Option<Decision> {
         let outside = |decision: &&Decision| timers == Timers::Outside && decision.kind == EntityKind::Timer;
         let timer = admitted.iter().filter(outside).min_by_key(|timer| (timer.registration, timer.sequence));

@@ -13,8 +13,10 @@ use crate::subject::Subject;
 pub(super) struct Timer {
     /// Next due time; `None` between expiry and pick, after a cancellation, and for a one-shot timer that has fired.
     pub(super) due: Option<Instant>,
+    /// Time between due times; `None` for a one-shot timer.
     pub(super) period: Option<Duration>,
     pub(super) overrun: Overrun,
+    /// Number of due times that were given up.
     pub(super) overruns: u64,
 }
 

@@ -40,7 +40,7 @@ struct World {
 }
 
 impl World {
-    /// A process whose ROS time is driven, and shows 100 s.
+    /// Returns a process whose ROS time is driven, and shows 100 s.
     fn new() -> Self {
         let clock = ManualClock::new();
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));

@@ -20,7 +20,7 @@ const SCHEMA: &str = r#"{
   }
 }"#;
 
-/// Channels before those of callbacks: losses.
+/// Number of the channel of losses. The channels of callbacks have the numbers after it.
 const LOSSES: u16 = 1;
 
 pub(super) fn write(model: &Model, file: File) -> io::Result<()> {
@@ -57,7 +57,7 @@ pub(super) fn write(model: &Model, file: File) -> io::Result<()> {
     container.flush()
 }
 
-/// Returns the channel of a callback.
+/// Returns the number of a callback's channel. Fails if there are more callbacks than channels.
 fn channel(callback: usize) -> io::Result<u16> {
     let number = u16::try_from(callback).ok().and_then(|number| number.checked_add(LOSSES + 1));
     number.ok_or_else(|| io::Error::other("more than 65533 callbacks, which is more than MCAP has channels"))

@@ -1,6 +1,6 @@
 //! The model as a trace of Perfetto, in protocol buffers.
 //!
-//! The messages here have the fields that are written, with the numbers of Perfetto's published definitions.
+//! The messages here have only those of Perfetto's fields that are written, with the numbers of its published definitions.
 
 use prost::Message as _;
 
@@ -47,7 +47,7 @@ pub struct TrackDescriptor {
     pub counter: Option<CounterDescriptor>,
 }
 
-/// A process.
+/// Process of a track that stands for a process.
 #[derive(Clone, PartialEq, prost::Message)]
 #[expect(missing_docs, reason = "named as in Perfetto")]
 pub struct ProcessDescriptor {
@@ -57,7 +57,7 @@ pub struct ProcessDescriptor {
     pub process_name: String,
 }
 
-/// A thread.
+/// Thread of a track that stands for a thread.
 #[derive(Clone, PartialEq, prost::Message)]
 #[expect(missing_docs, reason = "named as in Perfetto")]
 pub struct ThreadDescriptor {
@@ -69,7 +69,7 @@ pub struct ThreadDescriptor {
     pub thread_name: String,
 }
 
-/// A counter.
+/// Mark of a track that stands for a counter. It needs no fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CounterDescriptor {}
 
@@ -109,16 +109,16 @@ pub struct DebugAnnotation {
     pub name: String,
 }
 
-/// The types of events.
+/// Type of an event that begins a slice. The three constants below are the other types.
 pub const BEGIN: i32 = 1;
-/// End of a slice.
+/// Type of an event that ends a slice.
 pub const END: i32 = 2;
-/// An instant.
+/// Type of an event without a duration.
 pub const INSTANT: i32 = 3;
-/// A value of a counter.
+/// Type of an event that sets the value of a counter.
 pub const COUNTER: i32 = 4;
 
-/// All packets are of one sequence: nothing in them refers to an earlier packet.
+/// Identity of the sequence of packets. One is enough for all, since no packet refers to an earlier one.
 const SEQUENCE: u32 = 1;
 
 /// Returns the trace as bytes.
@@ -127,7 +127,7 @@ pub fn encode(model: &Model) -> Vec<u8> {
     trace(model).encode_to_vec()
 }
 
-/// Identities of tracks: their kind and their place.
+/// Returns the identity of a track, from its kind and the place in the model of the item that it shows.
 fn track(kind: u64, place: usize) -> u64 {
     kind << 32 | (place as u64 + 1)
 }
@@ -137,7 +137,7 @@ const THREAD: u64 = 2;
 const QUEUE: u64 = 3;
 
 /// Returns the trace: a track for each thread with the activations, whose arguments say what they waited for; flows from publications
-/// to the callbacks that take them; a counter for each queue; instants for missed deadlines, losses and incidents.
+/// to the callbacks that take them; a counter for each queue; instants for missed deadlines, violations, losses and incidents.
 #[must_use]
 pub fn trace(model: &Model) -> Trace {
     let mut packets = describe(model);
@@ -229,7 +229,8 @@ fn describe(model: &Model) -> Vec<Packet> {
     .collect()
 }
 
-/// Appends the slices of all activations, with what they waited for.
+/// Appends a slice for each segment of all activations; the first one says what the activation waited for. Each event has its time,
+/// and a number by which events of the same time are ordered.
 fn activations(model: &Model, events: &mut Vec<(u64, u8, TrackEvent)>) {
     let blame = Blame::new(model);
     let labels: Vec<String> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();

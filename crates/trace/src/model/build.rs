@@ -9,7 +9,7 @@ use super::{Activation, Callback, Executor, Incident, Loss, Message, Model, Proc
 use crate::names::{Name, hexadecimal, kind_named};
 use crate::read::{Recorded, Recording};
 
-/// Numbers of one process, by which its events name things.
+/// Numbers by which the events of one process name items, each with the item's place in the model.
 #[derive(Default)]
 struct Numbers {
     process: usize,
@@ -17,11 +17,12 @@ struct Numbers {
     threads: HashMap<u32, usize>,
     entities: HashMap<(u16, u64), usize>,
     accounts: HashMap<u64, usize>,
-    /// Queues: the account of their entity, and their place in the model.
+    /// Queues: the account of their entity, by which losses name it, and their place in the model.
     queues: HashMap<u64, (u64, usize)>,
-    /// Releases and deadlines that were recorded and not dispatched yet.
+    /// Release and deadline of each segment that was released and not dispatched yet.
     released: HashMap<Step, (u64, u64)>,
-    /// Activations that have not ended, with the processor time at the start of their segment.
+    /// Activations that have not ended, by executor, entity and sequence number: the place, and the thread's processor time at the
+    /// start of the last segment.
     open: HashMap<(u16, u64, u64), (usize, u64)>,
     /// The activation that each thread runs.
     current: HashMap<u32, usize>,
@@ -30,7 +31,7 @@ struct Numbers {
     taken: Vec<((u64, u64), usize, u64)>,
 }
 
-/// Messages through a middleware: by publisher and number.
+/// Identity of a message through a middleware: its publisher, and its number there.
 type Key = ([u8; 16], u64);
 
 /// A model that is being built.
@@ -38,14 +39,14 @@ type Key = ([u8; 16], u64);
 pub(super) struct Build {
     model: Model,
     sent: HashMap<Key, usize>,
-    /// Takes of such messages: the key, the activation, and the time.
+    /// Takes of messages through a middleware: the key, the activation, and the time.
     received: Vec<(Key, usize, u64)>,
     publishers: BTreeMap<String, String>,
     span: Option<(u64, u64)>,
 }
 
 impl Build {
-    /// Adds what one process recorded.
+    /// Adds the recording of one process.
     pub(super) fn recording(&mut self, recording: &Recording) {
         let mut numbers = Numbers { process: self.model.processes.len(), ..Numbers::default() };
         self.model.processes.push(Process::default());
@@ -255,7 +256,8 @@ impl Build {
         place
     }
 
-    /// Ends the segment that runs, and the activation if `deadline` is that of its end.
+    /// Ends the activation's last segment at the time `at`, when the thread's processor time is `cpu`. `deadline` is `None` if the
+    /// activation goes on after an await. Otherwise it is the activation's deadline, and the activation ends, too.
     fn end_segment(
         &mut self,
         numbers: &mut Numbers,
@@ -296,7 +298,8 @@ impl Build {
         place
     }
 
-    /// Notes that the number of messages in a queue changed. Returns the topic.
+    /// Records that the number of messages in a queue changed by `by` at the time `at`. Returns the name of the queue's topic; an
+    /// empty name if the queue is not known.
     fn change_level(&mut self, numbers: &Numbers, queue: u64, at: u64, by: i64) -> String {
         let Some((_, queue)) = numbers.queues.get(&queue) else { return String::new() };
         let queue = &mut self.model.queues[*queue];

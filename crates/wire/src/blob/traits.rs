@@ -128,7 +128,8 @@ impl PartialEq for Blob {
     }
 }
 
-/// Compares a blob with whatever is a slice of bytes, from either side.
+/// Implements comparisons of a blob with types that are a slice of bytes, from either side. Each type comes after its generic
+/// parameters in brackets.
 macro_rules! compare {
     ($([$($generic:tt)*] $other:ty;)*) => {
         $(

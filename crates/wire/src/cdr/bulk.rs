@@ -50,6 +50,7 @@ fn not_bulk() -> CdrError {
     CdrError::Type("a newtype has the name of an array of numbers, and is none".to_owned())
 }
 
+/// Defines methods of the serializer that refuse a value: `method(argument types) <generic>? -> result`.
 macro_rules! refuse {
     ($($method:ident($($of:ty),*) $(<$generic:ident>)? -> $result:ty;)*) => {
         $(

@@ -49,6 +49,7 @@ impl<'de> Decoder<'de> {
         }
     }
 
+    /// Reads `count` bytes.
     #[inline]
     pub(super) fn get(&mut self, count: usize) -> Result<&'de [u8], CdrError> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
@@ -68,6 +69,7 @@ impl<'de> Decoder<'de> {
         (bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2).then(|| payload.slice_ref(bytes))
     }
 
+    /// Reads a number's bytes, after the padding in front of them.
     #[inline]
     fn get_array<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
         self.align(N)?;
@@ -92,6 +94,7 @@ impl<'de> Decoder<'de> {
         Ok(usize::try_from(self.get_u32()?).unwrap_or(usize::MAX))
     }
 
+    /// Reads a string, whose length includes the final zero.
     #[inline]
     fn get_str(&mut self) -> Result<&'de str, CdrError> {
         let length = self.get_length()?;
@@ -101,6 +104,7 @@ impl<'de> Decoder<'de> {
     }
 }
 
+/// Defines methods that read a number: the method, the visitor's method, and the number's type.
 macro_rules! numbers {
     ($($method:ident $visit:ident $number:ident)*) => {
         $(

@@ -30,6 +30,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Appends bytes as they are.
     #[inline]
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -45,6 +46,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
+/// Defines methods that write a number: the method, and the number's type.
 macro_rules! numbers {
     ($($method:ident $number:ident)*) => {
         $(
@@ -195,7 +197,8 @@ impl ser::Serializer for &mut Encoder<'_> {
     }
 }
 
-/// A value with parts is encoded as its parts, one after the other.
+/// Implements serde's traits for values with parts, each with its methods. Such a value is encoded as its parts, one after the
+/// other.
 macro_rules! parts {
     ($($of:ident { $($method:ident $(($name:ty))?),+ })*) => {
         $(

@@ -11,9 +11,9 @@ pub enum CdrError {
     /// The bytes end within a value.
     #[error("the payload ends at byte {at}, {missing} bytes before the end of a value")]
     End {
-        /// The number of bytes in the input.
+        /// Number of bytes in the input.
         at: usize,
-        /// The number of bytes that are missing.
+        /// Number of bytes that are missing.
         missing: usize,
     },
     /// A Boolean's byte is neither 0 nor 1. The number is that byte.

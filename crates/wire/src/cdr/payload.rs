@@ -18,7 +18,7 @@ pub enum PayloadError {
     /// The payload is shorter than the header's four bytes.
     #[error("the payload has no CDR header; {length} bytes are too few")]
     Short {
-        /// The number of bytes.
+        /// Number of bytes in the payload.
         length: usize,
     },
     /// The header names another encoding.

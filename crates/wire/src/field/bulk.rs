@@ -21,6 +21,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
+/// Implements [`Number`] for these types.
 macro_rules! numbers {
     ($($number:ident)*) => {
         $(
@@ -94,6 +95,7 @@ const fn log<T>() -> usize {
 /// Any other codec gets them one by one.
 struct Raw<'a, T> {
     values: &'a [T],
+    /// True for a sequence, whose length is encoded; false for an array.
     counted: bool,
 }
 

@@ -28,7 +28,7 @@ pub trait Fields: Default {
     /// Those of the deserializer, and if a field exceeds its bound.
     fn read<'de, A: SeqAccess<'de>>(fields: &mut Reader<A>) -> Result<Self, A::Error>;
 
-    /// Reads the field with this index, from a format with named fields.
+    /// Reads the field with this index into the message, from a format with named fields.
     ///
     /// # Errors
     /// Those of the deserializer, and if the field exceeds its bound.
@@ -55,6 +55,7 @@ impl<S: SerializeStruct> Writer<S> {
 pub struct Reader<A> {
     access: A,
     name: &'static str,
+    /// Number of fields that were read.
     count: usize,
 }
 

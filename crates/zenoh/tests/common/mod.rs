@@ -30,7 +30,7 @@ impl Place {
         Session::open(isolated().listen([self.endpoint.as_str()])).expect("a session")
     }
 
-    /// A session that finds the host, now or when it comes.
+    /// Returns a session that finds the host, now or when it comes.
     pub(crate) fn guest(&self) -> Session {
         Session::open(guest_options(&self.endpoint)).expect("a session")
     }
@@ -54,12 +54,13 @@ pub(crate) const PATIENT: [(&str, &str); 2] = [
     ("transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments", "1000000"),
 ];
 
-/// A session that meets nobody by itself, and drops nothing for want of time.
+/// Returns the options of a session that meets nobody by itself, and drops nothing for want of time.
 pub(crate) fn isolated() -> SessionOptions {
     let options = SessionOptions::new().connect([]).listen([]);
     PATIENT.iter().fold(options, |options, (key, value)| options.setting(*key, *value))
 }
 
+/// Returns the options of a session that connects to `endpoint`, and tries again until the host is there.
 pub(crate) fn guest_options(endpoint: &str) -> SessionOptions {
     let retry = "{ period_init_ms: 50, period_max_ms: 50, period_increase_factor: 1 }";
     isolated().connect([endpoint]).setting("connect/retry", retry)

@@ -12,7 +12,7 @@ use rospin_core::{EntityKind, GroupKind, Overrun};
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Await, Burst, Callback, Chain, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 
-/// The command that runs one seed of a test again.
+/// Returns the command that runs one seed of a test again.
 pub(crate) fn replay(name: &str, seed: u64) -> String {
     format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test bounds random::{name} -- --nocapture")
 }
@@ -26,13 +26,14 @@ pub(crate) enum Kind {
     Alone(&'static str),
     /// One executor, alone on its core, with callbacks that wait between two segments.
     Asynchronous(&'static str),
-    /// Many of those, in up to three groups that they may hold: with so many threads; if one, perhaps with another executor on its core.
+    /// As `Asynchronous`, with up to three groups that callbacks may hold while they wait, and with so many threads. With one
+    /// thread, perhaps with another executor on its core.
     Holding(&'static str, u16),
     /// Several executors of all policies on one core.
     Shared,
     /// An executor with several threads.
     Threads,
-    /// The same under an emulated wait set, with mutually exclusive groups.
+    /// An executor with several threads under an emulated wait set, with mutually exclusive groups.
     Polling,
     /// An executor under a reservation; in the simulator, something more urgent takes all other time.
     Reserved,
@@ -151,7 +152,7 @@ fn executor(rng: &mut Stream, scenario: &mut Scenario, policy: &str, groups: u64
     scenario.executors.push(executor);
 }
 
-/// Executors and groups.
+/// Adds the executors and groups of this kind.
 fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
     let any = pick(rng, &["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"]);
     match kind {
@@ -208,7 +209,7 @@ fn place(rng: &mut Stream, scenario: &mut Scenario, kind: Kind) {
     }
 }
 
-/// A callback with this share of a core, and what releases it.
+/// Adds a callback that asks for this share of a core, and what releases it.
 fn callback(rng: &mut Stream, scenario: &mut Scenario, kind: Kind, number: usize, share: f64) {
     if kind == Kind::Preemptive {
         let mut executor = Executor::new(format!("x{number}"));
@@ -270,7 +271,7 @@ fn wait(rng: &mut Stream, callback: &mut Callback, cost: Duration, period: Durat
     callback.releases_group_at_await = percent(rng, 50);
 }
 
-/// As often as the period says in the long run.
+/// Returns a release that comes as often as `period` says in the long run.
 fn release(rng: &mut Stream, name: &str, period: Duration, offset: Duration, cost: Duration) -> Release {
     let name = [name.to_owned()];
     match rng.below(10) {

@@ -61,7 +61,7 @@ impl Model {
         }
     }
 
-    /// Returns a wait that is still under way.
+    /// Returns a request whose response an outside thread still waits for.
     fn unanswered(&self) -> Option<usize> {
         self.waits.iter().find_map(|wait| match wait.on {
             super::WaitOn::Call { item } if wait.main_of.is_none() => Some(item),

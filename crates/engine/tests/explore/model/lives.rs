@@ -38,12 +38,13 @@ pub(crate) struct Item {
     pub(crate) sent: Option<At>,
     /// The latest time of its publication.
     pub(crate) stamp_max: Ms,
-    /// The number of queues that got it, and of older items that made room.
+    /// For a message that was published: the number of queues that got it, and of older items that made room.
     pub(crate) delivery: Option<(usize, usize)>,
     /// For a request: the note at which it was answered.
     pub(crate) answered: Option<At>,
 }
 
+/// The topic or service that an item is sent to, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Topic(usize),
@@ -51,7 +52,7 @@ pub(crate) enum Place {
 }
 
 impl Life {
-    /// Returns true if the entity surely exists from then until now.
+    /// Returns true if the entity surely exists from the note `seen` until now.
     pub(crate) fn is_alive(&self, seen: At) -> bool {
         self.created.is_some_and(|created| created <= seen) && self.dropping.is_none() && !self.broken
     }

@@ -188,7 +188,7 @@ impl Model {
         self.lives.iter().filter(|life| served(life)).all(|life| life.gone)
     }
 
-    /// Returns the first callback that is surely ready, as text.
+    /// Returns a callback that is surely ready, as text; `None` if there is none.
     pub(super) fn first_ready(&self, executor: usize, seen: At) -> Option<String> {
         self.ready(executor, seen).next().map(|ready| ready.what)
     }

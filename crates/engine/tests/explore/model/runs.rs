@@ -18,12 +18,13 @@ pub(crate) struct Run {
     pub(crate) state: RunState,
     /// The number of times that it went on after it had waited.
     pub(crate) segments: usize,
+    /// What the run waits for, if it awaits something.
     pub(crate) waits_on: Option<WaitOn>,
     /// Note at which the run was last suspended.
     pub(crate) suspended: At,
     /// Note at which the run's thread last left it.
     pub(crate) left: At,
-    /// Request that the run answers.
+    /// The message or request that the run took, by its number.
     pub(crate) item: Option<usize>,
 }
 

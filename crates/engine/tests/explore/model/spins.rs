@@ -3,6 +3,7 @@
 use super::super::program::{Clock, Ms, Program, Role, SpinPlan, Until};
 use super::{At, Event, Model, Rule, SpinResult};
 
+/// What is known of an executor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutorState {
     /// The spins under way. There are several if threads try to spin the executor while another one does.
@@ -12,6 +13,7 @@ pub(crate) struct ExecutorState {
     pub(crate) halted: Option<At>,
     /// The threads that are just halting the executor, with the notes at which they began.
     halting: Vec<(usize, At)>,
+    /// The number of spins that ended because of a halt.
     halted_ends: usize,
     /// The note at which a callback panicked in a group that halts then.
     pub(crate) panicked: Option<At>,
@@ -23,6 +25,7 @@ pub(crate) struct ExecutorState {
     pub(super) looked_at: At,
 }
 
+/// A spin under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Spin {
     pub(crate) plan: SpinPlan,

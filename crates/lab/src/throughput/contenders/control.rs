@@ -7,30 +7,35 @@ use std::sync::{Mutex, PoisonError};
 /// Function that wakes a thread of the contender, so that it finds that it must end.
 type Wake = Box<dyn Fn() + Send>;
 
+/// Control that the measuring thread and the contender's threads share.
 pub(crate) struct Control {
+    /// True once the contender must end.
     over: AtomicBool,
     wakes: Mutex<Vec<Wake>>,
+    /// Sender of the report that the contender runs.
     running: SyncSender<()>,
+    /// Number of messages and ticks that the contender lost.
     lost: AtomicU64,
 }
 
 impl Control {
-    /// Creates a control. The receiver gets an item once the contender runs. It gets nothing if the contender fails before that,
-    /// so that its caller must limit the wait.
+    /// Creates a control. The receiver gets an item once the contender runs, and none if it fails before: wait for it with a
+    /// timeout.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
         let (over, wakes, lost) = (AtomicBool::new(false), Mutex::default(), AtomicU64::new(0));
         (Self { over, wakes, running, lost }, is_running)
     }
 
-    /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end, and has that
-    /// thread look.
+    /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end. It wakes
+    /// that thread, which then finds [`is_over`](Self::is_over) true.
     pub(super) fn running(&self, wake: impl Fn() + Send + 'static) {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(wake));
         // Several threads of one contender report that they run. One report is enough.
         let _ = self.running.try_send(());
     }
 
+    /// Returns true if the contender must end.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
@@ -41,6 +46,7 @@ impl Control {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns the number of messages and ticks that the contender [lost](Self::lose) so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -5,6 +5,7 @@ use rospin_engine::{ExecutorOptions, SpinOptions, TimerOptions, policy};
 use super::super::system::{Subscription, System, Timer, options};
 use super::{Control, Failed};
 
+/// Runs the system on an executor of rospin with the policy of this name, until `control` ends it.
 pub(super) fn spin(system: System, control: &Control, policy: &str) -> Result<(), Failed> {
     let System { context, groups, subscriptions, timers, threads, busy_poll } = system;
     let threads = u16::try_from(threads)?;

@@ -11,9 +11,13 @@ use super::taken::Taken;
 use super::timers::Heap;
 use super::{Control, Failed};
 
+/// Event, with the number of its entity.
 enum Event {
+    /// A message has arrived.
     Subscription(usize),
+    /// A timer is due.
     Timer(usize),
+    /// The contender must end. The event wakes its thread, which then checks for that.
     Look,
 }
 
@@ -33,6 +37,7 @@ struct State {
 }
 
 impl Events {
+    /// Appends an event, and wakes the thread that waits for one.
     fn push(&self, event: Event) {
         let mut state = self.lock();
         state.queue.push_back(event);
@@ -43,6 +48,7 @@ impl Events {
         }
     }
 
+    /// Takes the oldest event. Blocks until there is one.
     fn pop(&self) -> Event {
         let mut state = self.lock();
         loop {
@@ -76,6 +82,7 @@ impl Wake for OnNewMessage {
     }
 }
 
+/// Runs the callbacks on the calling thread, and the timers manager on another one if there are timers, until `control` ends it.
 pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     let System { context, subscriptions, timers, .. } = system;
     let events = Arc::new(Events::default());

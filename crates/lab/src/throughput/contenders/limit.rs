@@ -23,6 +23,7 @@ impl Wake for Unpark {
     }
 }
 
+/// Runs the system on as many threads as it has, over which the groups are distributed, until `control` ends it.
 pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     let System { context, subscriptions, timers, threads, .. } = system;
     let heap = Heap::new(&timers);
@@ -42,6 +43,8 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Runs the subscriptions of `share`, and the timers of `heap` with their callbacks in `ticks`, on the calling thread until the
+/// contender must end.
 fn bare(mut share: Vec<Taken>, mut ticks: Vec<OnTick>, mut heap: Heap, control: &Control) {
     let unpark = Arc::new(Unpark(thread::current()));
     for taken in &share {

@@ -25,7 +25,9 @@ enum Mail {
 /// Waker of a subscription. Counts the messages that wait, and puts a mail into its group's mailbox only when there were none
 /// before, so that a subscription has at most one mail there.
 struct Slip {
+    /// Index of the subscription in its group.
     number: usize,
+    /// Number of messages that wait.
     arrived: AtomicUsize,
     mailbox: UnboundedSender<Mail>,
 }
@@ -47,7 +49,9 @@ impl Wake for Slip {
 struct Worker {
     subscriptions: Vec<(Taken, Arc<Slip>)>,
     timers: Vec<OnTick>,
+    /// Sender of the group's mailbox.
     mailbox: UnboundedSender<Mail>,
+    /// Receiver of the group's mailbox.
     mails: UnboundedReceiver<Mail>,
 }
 
@@ -64,6 +68,7 @@ impl Worker {
         self.subscriptions.push((taken, slip));
     }
 
+    /// Runs the callback of each mail's entity.
     async fn work(mut self) {
         // The loop ends with the runtime, because the worker has a sender of its own.
         while let Some(mail) = self.mails.recv().await {
@@ -93,6 +98,7 @@ async fn keep_time(timer: (Instant, std::time::Duration), number: usize, mailbox
     }
 }
 
+/// Runs the system on a runtime of Tokio with as many threads as the system has, until `control` ends it.
 pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     let System { context, groups, subscriptions, timers, threads, .. } = system;
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_time().build()?;

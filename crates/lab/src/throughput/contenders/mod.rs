@@ -33,11 +33,11 @@ pub(crate) enum Contender {
     Limit,
     /// rclrs: a Tokio task and a mailbox for each group.
     TokioMailbox,
-    /// R2R: a wait set, channels and their tasks, all on one thread.
+    /// R2R: a wait set that fills channels, and tasks that read them and call the callbacks, all on one thread.
     R2rLocal,
-    /// R2R: a wait set on one thread, and channels whose tasks run on a pool of threads.
+    /// R2R: a wait set on one thread that fills channels, and tasks on a pool of threads that read them.
     R2rPool,
-    /// R2R: a wait set on one thread, and channels whose tasks run on Tokio.
+    /// R2R: a wait set on one thread that fills channels, and tasks on Tokio that read them.
     R2rTokio,
     /// rclcpp: a wait set on one thread.
     WaitSetSingle,

@@ -20,19 +20,22 @@ const CHANNEL: usize = 10;
 /// Kind of runtime that runs the tasks.
 #[derive(Clone, Copy)]
 pub(super) enum Tasks {
+    /// A `LocalPool` of the crate `futures`, on the thread of the wait set.
     Local,
+    /// A `ThreadPool` of the crate `futures`.
     Pool,
+    /// Tokio's multi-threaded runtime.
     Tokio,
 }
 
-/// The sending ends of all channels.
+/// The sending ends of all channels, by the number of the entity.
 struct Channels {
     messages: Vec<Sender<Arc<Message>>>,
     ticks: Vec<Sender<()>>,
 }
 
 impl Channels {
-    /// Waits until an entity is ready, and sends one item of each ready entity through its channel.
+    /// Waits until an entity is ready or the contender must end, and sends one item of each ready entity through its channel.
     fn spin_once(&mut self, entities: &Entities, set: &mut WaitSet, control: &Control) {
         set.wait(entities, |_| true, || control.is_over());
         while let Some(ready) = set.next() {
@@ -89,6 +92,7 @@ impl Spawner {
     }
 }
 
+/// Runs the wait set on the calling thread, and the callbacks as tasks of the runtime `tasks`, until `control` ends it.
 pub(super) fn spin(system: System, control: &Control, tasks: Tasks) -> Result<(), Failed> {
     let mut spawner = Spawner::new(tasks, system.threads)?;
     let (entities, callbacks, ticks) = Entities::of(system)?;

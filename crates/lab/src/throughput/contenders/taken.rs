@@ -1,4 +1,4 @@
-//! Ring and callback of a subscription, for the models.
+//! Queue and callback of a subscription, for the contenders that model the executors of other projects.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,12 +9,14 @@ use super::super::system::{Message, OnMessage, Subscription, options};
 
 /// Subscription of a model: the queue from which the model takes messages, and the callback.
 pub(super) struct Taken {
+    /// Number of the subscription's group.
     pub(super) group: usize,
     pub(super) queue: Arc<Queue<Message>>,
     pub(super) callback: OnMessage,
 }
 
 impl Taken {
+    /// Creates the queue of a subscription.
     pub(super) fn new(context: &Context, subscription: Subscription) -> Result<Self, TopicError> {
         let Subscription { topic, group, callback } = subscription;
         Ok(Self { group, queue: Arc::new(context.create_queue(options(&topic))?), callback })
@@ -36,6 +38,7 @@ impl Taken {
         }
     }
 
+    /// Sets the waker that is called when a message has arrived.
     pub(super) fn wakes(&self, wake: &Arc<impl std::task::Wake + Send + Sync + 'static>) {
         self.queue.set_waker(Waker::from(Arc::clone(wake)));
     }

@@ -13,6 +13,7 @@ pub(super) struct Due {
 }
 
 impl Due {
+    /// Returns the timer's first due time, which is its delay from now.
     pub(super) fn new(timer: &Timer) -> Self {
         Self { at: Instant::now() + timer.delay, period: timer.period }
     }
@@ -35,6 +36,8 @@ pub(super) struct Heap {
 }
 
 impl Heap {
+    /// Orders the timers by their first due times, each of which is the timer's delay from now. Their numbers are their indices in
+    /// `timers`.
     pub(super) fn new(timers: &[Timer]) -> Self {
         let dues: Vec<_> = timers.iter().map(Due::new).collect();
         let order = dues.iter().enumerate().map(|(number, due)| Reverse((due.at, number))).collect();

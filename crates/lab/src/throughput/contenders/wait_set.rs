@@ -33,6 +33,7 @@ struct Trigger {
 }
 
 impl Condition {
+    /// Ends the wait, or the next one if nobody waits.
     pub(super) fn trigger(&self) {
         let mut state = lock(&self.state);
         state.triggered = true;
@@ -43,10 +44,12 @@ impl Condition {
         }
     }
 
+    /// Clears an earlier trigger, so that the next wait blocks.
     fn clear(&self) {
         lock(&self.state).triggered = false;
     }
 
+    /// Waits until the condition is triggered, or until the time `until` if there is one.
     fn wait(&self, until: Option<Instant>) {
         let mut state = lock(&self.state);
         state.waiting = true;
@@ -79,13 +82,16 @@ pub(super) enum Ready {
     Subscription(usize),
 }
 
-/// Timer that several threads may look at.
+/// Due time of a timer, shared by the threads that check it.
 type SharedDue = Arc<Mutex<Due>>;
 
-/// Entities with the numbers of their groups, of which wait sets are built.
+/// Entities of which wait sets are built.
 pub(super) struct Entities {
+    /// Queue of each subscription, and the number of its group.
     pub(super) subscriptions: Vec<(Arc<Queue<Message>>, usize)>,
+    /// Due time of each timer, and the number of its group.
     timers: Vec<(SharedDue, usize)>,
+    /// Condition that each message triggers.
     pub(super) condition: Arc<Condition>,
 }
 
@@ -102,6 +108,7 @@ impl Entities {
         Ok((Self { subscriptions, timers, condition }, callbacks, ticks))
     }
 
+    /// Returns the number of the entity's group.
     fn group(&self, ready: Ready) -> usize {
         match ready {
             Ready::Timer(number) => self.timers[number].1,
@@ -118,6 +125,7 @@ impl Entities {
 /// The wait set of one executor. Its memory is used again for each wait.
 #[derive(Default)]
 pub(super) struct WaitSet {
+    /// Timers of the set by their numbers; likewise the subscriptions.
     timers: Vec<(usize, SharedDue)>,
     subscriptions: Vec<(usize, Arc<Queue<Message>>)>,
     /// Entities that the last wait found ready, in reverse: the next one is last.
@@ -126,7 +134,8 @@ pub(super) struct WaitSet {
 
 impl WaitSet {
     /// Builds the set of the entities whose group is free, and waits until one of them is ready or the condition is triggered.
-    /// `is_free` gets the number of a group. If `is_over` returns true, it does not wait.
+    /// `is_free` returns true for the number of a group of which no callback runs. If `is_over` returns true, the method does not
+    /// wait.
     pub(super) fn wait(&mut self, entities: &Entities, is_free: impl Fn(usize) -> bool, is_over: impl Fn() -> bool) {
         entities.condition.clear();
         self.build(entities, is_free);
@@ -137,6 +146,7 @@ impl WaitSet {
         }
     }
 
+    /// Fills the set with the entities whose group is free.
     fn build(&mut self, entities: &Entities, is_free: impl Fn(usize) -> bool) {
         self.timers.clear();
         self.subscriptions.clear();
@@ -167,12 +177,13 @@ impl WaitSet {
         next
     }
 
-    /// Returns the next ready entity.
+    /// Returns the next entity that the last wait found ready; `None` if all have been returned.
     pub(super) fn next(&mut self) -> Option<Ready> {
         self.ready.pop()
     }
 }
 
+/// Runs the system on the calling thread, until `control` ends it.
 pub(super) fn spin_single(system: System, control: &Control) -> Result<(), Failed> {
     let (entities, mut callbacks, mut ticks) = Entities::of(system)?;
     let condition = Arc::clone(&entities.condition);
@@ -198,11 +209,13 @@ struct Multi {
     entities: Entities,
     callbacks: Vec<Mutex<OnMessage>>,
     ticks: Vec<Mutex<OnTick>>,
+    /// True for each group of which no callback runs.
     is_free: Vec<AtomicBool>,
     /// The wait set. One thread at a time waits, under this lock.
     set: Mutex<WaitSet>,
 }
 
+/// Runs the system on as many threads as it has, which share one wait set, until `control` ends it.
 pub(super) fn spin_multi(system: System, control: &Control) -> Result<(), Failed> {
     let (groups, threads) = (system.groups, system.threads);
     let (entities, callbacks, ticks) = Entities::of(system)?;
@@ -225,6 +238,7 @@ pub(super) fn spin_multi(system: System, control: &Control) -> Result<(), Failed
 }
 
 impl Multi {
+    /// Picks and runs callbacks on the calling thread until the contender must end.
     fn thread(&self, control: &Control) {
         while !control.is_over() {
             if let Some(ready) = self.pick(control) {
@@ -251,6 +265,7 @@ impl Multi {
         })
     }
 
+    /// Runs the callback of an entity, unless there is nothing for it any more.
     fn run(&self, ready: Ready) {
         match ready {
             Ready::Timer(number) => {

@@ -31,6 +31,7 @@ pub(crate) struct Book<T, R, W> {
 #[derive(Debug)]
 pub(crate) struct Entry<T, R, W> {
     pub(crate) id: GoalId,
+    /// ROS time at which the server accepted the goal.
     pub(crate) stamp: Time,
     pub(crate) state: GoalState,
     goal: T,
@@ -42,6 +43,7 @@ pub(crate) struct Entry<T, R, W> {
 #[derive(Debug)]
 struct End<R> {
     result: Arc<R>,
+    /// Time at which the goal ended, on the steady clock.
     since: Instant,
 }
 
@@ -80,8 +82,8 @@ pub(crate) enum Selected<T> {
     Unknown,
     /// The request names a goal and no time, and the goal has ended.
     Terminated,
-    /// All goals that the request means and that have not ended. The list may be empty, unless the request names a goal and no
-    /// time.
+    /// All goals that the request means and that have not ended: id, ROS time of acceptance, state and data of each. The list may
+    /// be empty, unless the request names a goal and no time.
     Active(Vec<(GoalId, Time, GoalState, T)>),
 }
 
@@ -107,7 +109,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
     }
 
     /// Enters a goal in the state accepted; `stamp` is the ROS time of that. Returns the ended goal that had to make room for it,
-    /// if any.
+    /// if any. Fails as [`check`](Self::check) does.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
         let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
@@ -117,6 +119,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Ok(displaced)
     }
 
+    /// Returns the index of the goal that ended first; `None` if no goal has ended.
     fn first_to_end(&self) -> Option<usize> {
         let ended = self.goals.iter().enumerate().filter_map(|(index, entry)| Some((entry.end.as_ref()?.since, index)));
         ended.min().map(|(_, index)| index)
@@ -150,7 +153,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Some(entry.finish(event, result, now))
     }
 
-    /// Aborts all goals that have not ended, with the result `result`. Returns the clients that wait for their results.
+    /// Aborts all goals that have not ended, with the result `result`. Returns the end of each, with the clients that wait for it.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
         active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()

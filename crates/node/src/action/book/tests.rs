@@ -8,7 +8,7 @@ use super::*;
 const ROOM: usize = 4;
 const RETENTION: Duration = Duration::from_secs(10);
 
-/// Ids from a small range, so that they collide.
+/// Returns the id of a number. The tests use few numbers, so that ids collide.
 fn id(n: u8) -> GoalId {
     GoalId::from_bytes([n; 16])
 }

@@ -114,7 +114,7 @@ pub(crate) struct Approximate<T> {
 }
 
 impl<T> Approximate<T> {
-    /// Creates the matching of as many inputs as there are lower bounds, at least one.
+    /// Creates the matching, with an input for each of the lower bounds, of which there must be at least one.
     pub(crate) fn new(limits: Limits) -> Self {
         let queue = |_: &i64| Queue { messages: VecDeque::new(), passed: 0, has_dropped: false };
         let queues = limits.lower_bounds_ns.iter().map(queue).collect();

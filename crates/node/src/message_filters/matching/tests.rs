@@ -92,7 +92,8 @@ fn sets_are_those_of_ros() {
     assert!(streams >= 300 && count > 1000, "{streams} streams with {count} sets");
 }
 
-/// A stream of messages: input and stamp, with distinct stamps on each input.
+/// Returns a stream of messages: input and stamp. The stamps of each input grow. Those of different inputs come in order in about
+/// half of the streams.
 fn stream(random: &mut Random, inputs: usize, length: usize) -> Vec<(usize, i64)> {
     let periods: Vec<_> = (0..inputs).map(|_| random.between(1, 30)).collect();
     let mut next: Vec<_> = (0..inputs).map(|_| random.between(0, 60)).collect();
@@ -219,7 +220,7 @@ fn sets_depend_on_stamps_alone_and_lower_bounds_only_decide_them_earlier() {
     }
 }
 
-/// What the book says about lower bounds: inputs with similar periods, whose stamps jitter.
+/// Inputs with similar periods, whose stamps jitter. The book states this rule, too, where it is about lower bounds.
 #[test]
 fn a_lower_bound_of_twice_the_span_decides_a_set_with_its_last_message() {
     let mut random = Random(5);
@@ -241,7 +242,8 @@ fn a_lower_bound_of_twice_the_span_decides_a_set_with_its_last_message() {
     }
 }
 
-/// What the book says of system files: a set waits for the next message of the fast input at most.
+/// One slow and one fast input. A set waits for the next message of the fast one at most, as the book says where it is about
+/// system files.
 #[test]
 fn with_a_fast_input_a_set_waits_for_no_message_of_the_slow_one() {
     let mut random = Random(6);
@@ -307,7 +309,8 @@ fn stamps_out_of_order_and_extreme_ones_lose_messages_and_nothing_else() {
     }
 }
 
-/// Sets of exact time are those stamps that all inputs have, if they come in order and the queue suffices.
+/// Random streams, and a queue that suffices. Each set has one stamp, which all inputs have. The inputs are not always in order
+/// with each other, so such a stamp may also be left out.
 #[test]
 fn exact_sets_are_the_stamps_that_all_inputs_have() {
     let mut random = Random(5);

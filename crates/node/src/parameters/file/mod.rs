@@ -20,7 +20,7 @@ pub enum ParameterFileError {
     /// The file cannot be read.
     #[error("could not read parameter file `{}`: {reason}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the operating system.
         reason: std::io::Error,
@@ -28,19 +28,19 @@ pub enum ParameterFileError {
     /// The file is not valid YAML.
     #[error("parameter file `{file}` is not valid YAML: {reason}")]
     Syntax {
-        /// The file.
+        /// Path of the file, or `(text)`.
         file: String,
-        /// The problem and its place.
+        /// Problem and its place, as text.
         reason: String,
     },
     /// An entry of the file is not a valid parameter.
     #[error("parameter file `{file}`: `{place}` {reason}")]
     Meaning {
-        /// The file.
+        /// Path of the file, or `(text)`.
         file: String,
-        /// The node and the parameter.
+        /// Node and parameter of the entry.
         place: String,
-        /// The problem.
+        /// Problem of the entry, as the end of a sentence about it.
         reason: String,
     },
 }
@@ -162,6 +162,7 @@ fn parse(text: &str) -> Result<Yaml, serde_saphyr::Error> {
     serde_saphyr::from_str_with_options(text, options)
 }
 
+/// Returns the parts of a node's name or pattern, between its slashes.
 fn parts(name: &str) -> Vec<&str> {
     name.split('/').filter(|part| !part.is_empty()).collect()
 }
@@ -206,6 +207,7 @@ fn collect(prefix: &str, yaml: Yaml, parameters: &mut Vec<(String, ParameterValu
     Ok(())
 }
 
+/// Returns a node of the tree as a value. The error is the end of a sentence about it.
 fn value_of(yaml: Yaml) -> Result<ParameterValue, String> {
     Ok(match yaml {
         Yaml::Bool(value) => value.into(),

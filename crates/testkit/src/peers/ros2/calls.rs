@@ -39,7 +39,7 @@ pub fn services_are_called_both_ways(network: impl Fn() -> Network) {
     wait_until(&executor, "the client has its answer", || client.has_ended());
 }
 
-/// Computes the numbers, with feedback of each.
+/// Executes a goal: computes the Fibonacci numbers, one every 100 ms with feedback, until the goal is reached or canceled.
 async fn compute(executor: ExecutorHandle, goal: GoalHandle<Fibonacci>) {
     let mut sequence = vec![0, 1];
     for n in 1..goal.goal().order.max(1) as usize {
@@ -57,7 +57,7 @@ async fn compute(executor: ExecutorHandle, goal: GoalHandle<Fibonacci>) {
 /// A client of ROS 2 has its goals executed, canceled and rejected by a server of ours.
 ///
 /// # Panics
-/// If it does not.
+/// If a goal ends in another way, or not in time.
 pub fn their_goals_are_reached(network: &Network) {
     let (context, _) = context();
     let executor = executor(&context, "main");
@@ -79,7 +79,7 @@ pub fn their_goals_are_reached(network: &Network) {
 /// A server of ROS 2 executes, cancels and rejects goals of a client of ours.
 ///
 /// # Panics
-/// If it does not.
+/// If a goal ends in another way, or not in time.
 pub fn our_goals_are_reached(network: &Network) {
     let (context, _) = context();
     let executor = executor(&context, "main");

@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rospin_engine::Context;
 use rospin_node::{Node, Ros};
 
-/// Returns a file of ROS 2 by its path below a prefix.
+/// Returns a file of ROS 2 by its path below a prefix; `None` if no prefix has it.
 fn find(path: impl AsRef<Path>) -> Option<PathBuf> {
     let prefixes = std::env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
     std::env::split_paths(&prefixes).map(|prefix| prefix.join(&path)).find(|file| file.exists())
 }
 
-/// Returns true if ROS 2 with that middleware is sourced, or says that the test is skipped.
+/// Returns true if ROS 2 with that middleware is sourced. Otherwise prints that the test is skipped.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "it says that a test is skipped")]
 pub fn is_installed(rmw: &str) -> bool {
@@ -55,7 +55,8 @@ impl Network {
         Self { rmw, variables, join: Box::new(join), _routers: Vec::new() }
     }
 
-    /// Starts a program of ROS 2 that lives as long as the network. `path` is its path below ROS 2's prefix.
+    /// Starts a program of ROS 2, with one more environment variable, that lives as long as the network. `path` is its path
+    /// below ROS 2's prefix.
     ///
     /// # Panics
     /// If the program is not there.
@@ -173,7 +174,7 @@ impl Process {
     }
 }
 
-/// Appends what is read to `lines`, on a thread of its own.
+/// Appends the lines that are read to `lines`, on a thread of its own, until the stream ends.
 fn read(from: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) {
     let lines = Arc::clone(lines);
     std::thread::spawn(move || {

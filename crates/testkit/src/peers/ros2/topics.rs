@@ -11,10 +11,11 @@ use super::super::{context, executor, text, wait, wait_until};
 use super::{Network, Process};
 use crate::conformance::messages::Text;
 
-/// Script that counts messages of a length, and ends after so many.
+/// Script of a node of ROS 2 with the arguments LENGTH and COUNT. It ends when it has heard COUNT messages on `chatter`, and
+/// fails if one of them has another number of characters than LENGTH.
 const COUNTER: &str = "ros2_counter.py";
 
-/// Creates a listener that counts what a talker says.
+/// Creates a listener of what a talker says. Returns it with the number of messages that it heard.
 fn listen(executor: &Executor, node: &Node) -> (Subscription, Arc<AtomicU32>) {
     let (heard, group) = (Arc::new(AtomicU32::new(0)), executor.create_group("listener", ()));
     let counted = Arc::clone(&heard);
@@ -129,7 +130,7 @@ struct Published {
     _timer: Timer,
 }
 
-/// Publishes a message so many times, once the counter is matched.
+/// Publishes the text `data` on `chatter`, `count` times every `period`, once the `counter` is matched. Returns what goes on.
 fn publish(
     executor: &Executor,
     node: &Node,
@@ -154,6 +155,7 @@ fn publish(
 }
 
 impl Published {
+    /// Spins until the counter has ended, which it does once it has heard all messages.
     fn until_all_are_heard(mut self, executor: &Executor) {
         wait_until(executor, "the counter has heard all", || self.counter.has_ended());
     }
