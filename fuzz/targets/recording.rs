@@ -8,12 +8,14 @@ use libfuzzer_sys::fuzz_target;
 use rospin_trace::blame::Blame;
 use rospin_trace::chains::chains;
 use rospin_trace::convert::perfetto;
+use rospin_trace::replay::{AsRecorded, check};
 use rospin_trace::{Model, Recording, render};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::read(bytes, Path::new("fuzzed.mcap")) else { return };
     assert!(recording.faults.iter().all(|fault| fault.offset <= bytes.len() as u64 + 9));
     let _ = render(&recording);
+    check(&recording, &AsRecorded).iter().for_each(|replayed| _ = replayed.to_string());
     let model = Model::new(&[recording]);
     let blame = Blame::new(&model);
     (0..model.activations.len()).for_each(|activation| _ = blame.of(activation));

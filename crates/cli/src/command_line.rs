@@ -11,7 +11,9 @@ use rospin_report::Failure;
 use crate::analyze;
 use crate::deploy;
 use crate::doctor;
+use crate::replay;
 use crate::simulate;
+use crate::top;
 use crate::trace;
 
 /// Exit code of a run that failed.
@@ -31,6 +33,7 @@ Examples:
   rospin analyze FILE                     whether every deadline of it holds, and what to change if not
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
   rospin trace record COMMAND             what a program's executors do, for `rospin trace report`
+  rospin replay RECORDING                 the same decisions once more, or the first that differs
   rospin doctor                           what this machine can promise, and what would help")]
 struct Arguments {}
 
@@ -58,15 +61,19 @@ fn command() -> Command {
         deploy::command(),
         doctor::command(),
         trace::command(),
+        replay::command(),
+        top::command(),
     ])
 }
 
+/// Runs the subcommand in `matches`, or the default one if there is none. `out` is stdout.
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
         Some((lab::NAME, matches)) => {
             trace::record_from_env()?;
+            rospin::open_live_door();
             lab::run(matches, out)
         }
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
@@ -74,10 +81,13 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
         Some((deploy::NAME, matches)) => deploy::run(matches, out),
         Some((doctor::NAME, matches)) => doctor::run(matches, out),
         Some((trace::NAME, matches)) => trace::run(matches, out),
+        Some((replay::NAME, matches)) => replay::run(matches, out),
+        Some((top::NAME, matches)) => top::run(matches, out),
         _ => run_default(out),
     }
 }
 
+/// Runs `rospin lab` with the default experiment and its default options.
 fn run_default(out: &mut dyn Write) -> Result<(), Failure> {
     let arguments: [OsString; 3] = ["rospin", lab::NAME, lab::DEFAULT_EXPERIMENT].map(OsString::from);
     let matches = command().try_get_matches_from(arguments).map_err(|error| Failure::Input(Box::new(error)))?;
@@ -94,6 +104,7 @@ fn report(failure: &Failure) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Returns the exit code for a failure, which is 0 if the reader of stdout has gone.
 fn exit_code(failure: &Failure) -> u8 {
     match failure {
         // The reader closed the pipe because it has seen enough (`rospin | head`). That is no error of this command.

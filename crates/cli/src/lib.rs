@@ -8,8 +8,10 @@ mod analyze;
 mod command_line;
 mod deploy;
 mod doctor;
+mod replay;
 mod scenario_file;
 mod simulate;
+mod top;
 mod trace;
 
 pub use command_line::main;

@@ -50,6 +50,6 @@ pub use group::{GroupKind, Groups};
 pub use id::{EntityId, GroupId, ThreadIndex};
 pub use os::{OsScheduling, OsSchedulingError};
 pub use policy::{Order, Policy};
-pub use scheduler::{AddError, Release, Scheduler};
+pub use scheduler::{AddError, Release, Repeated, Scheduler};
 pub use time::Instant;
 pub use timer::{ClockKind, Overrun, TimerSpec};

@@ -5,8 +5,11 @@
 
 use std::time::Duration;
 
+use crate::activation::Activation;
 use crate::entity::EntityKind;
+use crate::id::ThreadIndex;
 use crate::time::Instant;
+use crate::trace::TraceEvent;
 
 /// An event as six words: its time, its kind with small fields, and four fields whose meaning depends on the kind.
 pub type Words = [u64; 6];
@@ -17,6 +20,31 @@ pub const LOSS_CAUSES: [&str; 7] =
 
 /// The names of the kinds of incidents, by the number in [`Event::Incident`].
 pub const INCIDENTS: [&str; 3] = ["panicked", "take failed", "failed"];
+
+/// The names of the kinds of violations, by the number in [`Event::Violation`].
+pub const VIOLATIONS: [&str; 7] = [
+    "arrived too often",
+    "ran too long",
+    "missed its deadline",
+    "exceeded its bound",
+    "missed its chain's deadline",
+    "exceeded its chain's bound",
+    "lost messages",
+];
+
+/// The names of the causes of violations, by the number in [`Event::Violation`].
+pub const VIOLATION_CAUSES: [&str; 10] = [
+    "unknown",
+    "itself",
+    "published too often",
+    "ran too long",
+    "arrived too often",
+    "its group",
+    "a higher priority",
+    "a running callback",
+    "not scheduled by the kernel",
+    "queue too short",
+];
 
 /// Names of the segment of an activation, as recorded events have them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -152,17 +180,57 @@ pub enum Event {
         /// The place of the kind in [`INCIDENTS`].
         kind: u8,
     },
+    /// A callback did what its system file or the analysis says that it does not. A monitor records it, some time later than it
+    /// happened.
+    Violation {
+        /// The number of the executor.
+        executor: u16,
+        /// The bits of the entity.
+        entity: u64,
+        /// The place of the kind in [`VIOLATIONS`].
+        kind: u8,
+        /// The place of the cause in [`VIOLATION_CAUSES`].
+        cause: u8,
+        /// The number of the chain, 0 for none; numbers beyond 24 bits are cut off.
+        chain: u32,
+        /// The account of the entity that is the cause, 0 for none.
+        culprit: u64,
+        /// Nanoseconds that were measured, or a number of messages.
+        measured: u64,
+        /// The most that it may be, or for arrivals the least time between them.
+        limit: u64,
+    },
     /// The buffer of this thread was full, so that this many events are missing before this one.
     Dropped {
         /// The number of them.
         count: u64,
+    },
+    /// This thread works with the executor's scheduler in place of the one before. What it records of the executor from here to its
+    /// next such event comes behind all that others recorded after a smaller number.
+    HandedOver {
+        /// The number of the executor.
+        executor: u16,
+        /// A number that grows from each of these events to the next one of the executor.
+        number: u64,
+    },
+    /// The activation was ready or suspended, and will not go on: its timer was cancelled, or its entity was removed.
+    Withdrawn {
+        /// The segment.
+        step: Step,
+    },
+    /// A wait-set policy found nothing to run for that thread, and discarded what was left of its ready set.
+    Discarded {
+        /// The number of the executor.
+        executor: u16,
+        /// The thread's number in the executor; 255 stands for all further ones.
+        thread: u8,
     },
 }
 
 /// The kinds of events: number, name, and the names of the four last fields, of which unused ones are `unused_…`.
 ///
 /// The name of the small field, which stands beside the kind, comes before them.
-pub const KINDS: [(u8, &str, &str, [&str; 4]); 15] = [
+pub const KINDS: [(u8, &str, &str, [&str; 4]); 19] = [
     (1, "released", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
     (2, "antedated", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
     (3, "dispatched", "executor_thread", ["entity", "sequence", "release_ns", "cpu_ns"]),
@@ -178,9 +246,39 @@ pub const KINDS: [(u8, &str, &str, [&str; 4]); 15] = [
     (13, "lost", "cause", ["account", "count", "unused_c", "unused_d"]),
     (14, "incident", "incident", ["entity", "unused_b", "unused_c", "unused_d"]),
     (15, "dropped", "unused", ["count", "unused_b", "unused_c", "unused_d"]),
+    // The field `segment` has the cause in its lowest byte, and the chain above it.
+    (16, "violation", "violation", ["entity", "measured", "limit", "culprit"]),
+    (20, "handed_over", "unused", ["number", "unused_b", "unused_c", "unused_d"]),
+    (21, "withdrawn", "unused", ["entity", "sequence", "unused_c", "unused_d"]),
+    (22, "discarded", "executor_thread", ["unused_a", "unused_b", "unused_c", "unused_d"]),
 ];
 
 impl Event {
+    /// Returns what a recording has of an event of the executor's scheduler. `cpu_ns` returns the processor time of the calling
+    /// thread, and is called only if it matters.
+    #[must_use]
+    pub fn of_scheduler(executor: u16, event: &TraceEvent, cpu_ns: impl FnOnce() -> u64) -> Self {
+        let step = |of: &Activation| {
+            let Activation { entity, sequence, segment, .. } = *of;
+            Step { executor, entity: entity.to_bits(), sequence, segment }
+        };
+        let number = |thread: &ThreadIndex| u8::try_from(thread.0).unwrap_or(u8::MAX);
+        match event {
+            TraceEvent::Released(of) => Self::Released { step: step(of), release: of.release, deadline: of.deadline },
+            TraceEvent::Antedated(of) => Self::Antedated { step: step(of), release: of.release, deadline: of.deadline },
+            TraceEvent::Dispatched(thread, of) => {
+                Self::Dispatched { step: step(of), thread: number(thread), release: of.release, cpu_ns: cpu_ns() }
+            }
+            TraceEvent::Suspended(of) => Self::Suspended { step: step(of), cpu_ns: cpu_ns() },
+            TraceEvent::Completed(of) => Self::Completed { step: step(of), deadline: of.deadline, cpu_ns: cpu_ns() },
+            TraceEvent::PollingPoint(thread) => Self::PollingPoint { executor, thread: number(thread) },
+            TraceEvent::Collected(of) => Self::Collected { step: step(of) },
+            TraceEvent::Overrun(entity, count) => Self::Overrun { executor, entity: entity.to_bits(), count: *count },
+            TraceEvent::Withdrawn(of) => Self::Withdrawn { step: step(of) },
+            TraceEvent::Discarded(thread) => Self::Discarded { executor, thread: number(thread) },
+        }
+    }
+
     /// Returns the event, which happened at `at`, as words. Neither blocks nor allocates.
     #[must_use]
     pub fn encode(&self, at: Instant) -> Words {
@@ -218,6 +316,12 @@ impl Event {
             Self::Lost { account, cause, count } => (of(13, *cause, 0, 0), [*account, *count, 0, 0]),
             Self::Incident { executor, entity, kind } => (of(14, *kind, *executor, 0), [*entity, 0, 0, 0]),
             Self::Dropped { count } => (of(15, 0, 0, 0), [*count, 0, 0, 0]),
+            Self::Violation { executor, entity, kind, cause, chain, culprit, measured, limit } => {
+                (of(16, *kind, *executor, chain << 8 | u32::from(*cause)), [*entity, *measured, *limit, *culprit])
+            }
+            Self::HandedOver { executor, number } => (of(20, 0, *executor, 0), [*number, 0, 0, 0]),
+            Self::Withdrawn { step } => (step_of(21, 0, step), [step.entity, step.sequence, 0, 0]),
+            Self::Discarded { executor, thread } => (of(22, *thread, *executor, 0), [0; 4]),
         };
         let [a, b, c, d] = fields;
         [at.as_nanos(), head, a, b, c, d]
@@ -246,6 +350,13 @@ impl Event {
             13 => Self::Lost { account: a, cause: small, count: b },
             14 => Self::Incident { executor, entity: a, kind: small },
             15 => Self::Dropped { count: a },
+            16 => {
+                let (cause, chain) = (segment as u8, segment >> 8);
+                Self::Violation { executor, entity: a, kind: small, cause, chain, culprit: d, measured: b, limit: c }
+            }
+            20 => Self::HandedOver { executor, number: a },
+            21 => Self::Withdrawn { step },
+            22 => Self::Discarded { executor, thread: small },
             _ => return None,
         };
         Some((Instant::from_nanos(at), event))
@@ -259,6 +370,21 @@ fn halves(bytes: [u8; 16]) -> [u64; 2] {
 
 fn whole(low: u64, high: u64) -> [u8; 16] {
     (u128::from(low) | u128::from(high) << 64).to_le_bytes()
+}
+
+/// What the order of an entity's activations depends on beside what people want to read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Rules {
+    /// The bits of its group, which is unique within the executor.
+    pub group: u64,
+    /// Its place in the order of registration.
+    pub registration: u64,
+    /// The number of its activations that may be in flight at once.
+    pub max_in_flight: u32,
+    /// True if a suspended activation frees its group.
+    pub frees_group: bool,
+    /// True if it runs before everything that the policy picks from.
+    pub precedes_all: bool,
 }
 
 /// The meaning of numbers in events.
@@ -308,6 +434,8 @@ pub enum Definition {
         deadline: Option<Duration>,
         /// The period of a periodic timer; `None` for any other entity.
         period: Option<Duration>,
+        /// What else the order depends on, if it is known.
+        rules: Option<Rules>,
     },
     /// The queue of a subscription.
     Queue {
@@ -319,6 +447,13 @@ pub enum Definition {
         topic: String,
         /// The number of messages that it holds at most.
         depth: u64,
+    },
+    /// A chain whose latency a monitor watches.
+    Chain {
+        /// Its number in events, from 1.
+        chain: u32,
+        /// Its name.
+        name: String,
     },
     /// A publisher of a node.
     Publisher {
@@ -395,17 +530,29 @@ mod tests {
             Event::Lost { account: 4, cause: 6, count: 2 },
             Event::Incident { executor: 7, entity: 4, kind: 1 },
             Event::Dropped { count: 11 },
+            Event::Violation {
+                executor: 7,
+                entity: 4,
+                kind: 6,
+                cause: 9,
+                chain: 0xff_ffff,
+                culprit: 12,
+                measured: 5,
+                limit: 3,
+            },
+            Event::HandedOver { executor: 7, number: 12 },
+            Event::Withdrawn { step },
+            Event::Discarded { executor: 7, thread: 255 },
         ];
         let at = Instant::from_nanos(1234);
         for (number, event) in events.iter().enumerate() {
             let words = event.encode(at);
             assert_eq!(Event::decode(&words), Some((at, *event)));
-            assert_eq!(usize::from(words[1] as u8), number + 1);
             let (kind, name, ..) = KINDS[number];
-            assert_eq!(usize::from(kind), number + 1);
+            assert_eq!(words[1] as u8, kind);
             assert!(format!("{event:?}").to_lowercase().starts_with(&name.replace('_', "")), "{name} {event:?}");
         }
         assert_eq!(Event::decode(&[0, 0, 0, 0, 0, 0]), None);
-        assert_eq!(Event::decode(&[0, 16, 0, 0, 0, 0]), None);
+        assert_eq!(Event::decode(&[0, 17, 0, 0, 0, 0]), None);
     }
 }

@@ -26,6 +26,10 @@ pub enum TraceEvent {
     Collected(Activation),
     /// A timer skipped this many due times because it was late.
     Overrun(EntityId, u64),
+    /// An activation that was ready or suspended will not go on: its timer was cancelled, or its entity was removed.
+    Withdrawn(Activation),
+    /// A wait-set policy found nothing to run for that thread, and discarded what was left of its ready set.
+    Discarded(ThreadIndex),
 }
 
 /// A receiver of a scheduler's events, in order.

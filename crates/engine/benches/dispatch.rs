@@ -23,13 +23,17 @@ enum Load {
     Messages(usize),
     /// A subscription with a full queue.
     Queued,
+    /// This number of subscriptions of one topic, with full queues. They take turns, so each activation is of another entity than
+    /// the one before.
+    Turns(usize),
 }
 
-const LOADS: [(&str, Load); 4] = [
+const LOADS: [(&str, Load); 5] = [
     ("timer", Load::Timer),
     ("message", Load::Messages(10)),
     ("message-10000", Load::Messages(10_000)),
     ("queued", Load::Queued),
+    ("turns", Load::Turns(10)),
 ];
 
 const POLICIES: [&str; 2] = ["fifo", "fixed-priority"];
@@ -124,6 +128,37 @@ fn queued(policy: &str, count: u64) -> Outcome {
     Ok(())
 }
 
+fn turns(policy: &str, entities: usize, count: u64) -> Outcome {
+    let depth = 20_000 / entities as u64;
+    let (clock, context, executor) = still(policy)?;
+    let countdown = Countdown::new(count, &executor);
+    let group = executor.create_group("group", 0_u64);
+    let publisher = context.create_publisher::<u64>("topic")?;
+    // Messages of different times. Moving the clock makes the executor look around once.
+    let fill = move |publisher: &rospin_engine::Publisher<u64>| {
+        for number in 0..depth {
+            clock.advance(Duration::from_nanos(1));
+            publisher.publish(number);
+        }
+    };
+    let mut subscriptions = Vec::new();
+    for number in 0..entities {
+        let (again, countdown, fill) = (publisher.clone(), Arc::clone(&countdown), fill.clone());
+        let options = SubscriptionOptions::new("topic").keep_last(depth as usize);
+        subscriptions.push(group.create_subscription(options, move |runs, message: Arc<u64>| {
+            *runs += 1;
+            // The last one of the last subscription fills all queues again.
+            if *message == depth - 1 && number == entities - 1 {
+                fill(&again);
+            }
+            countdown.down();
+        })?);
+    }
+    fill(&publisher);
+    executor.spin(SpinOptions::new())?;
+    Ok(())
+}
+
 fn cases() -> impl Iterator<Item = (String, Load, &'static str)> {
     LOADS.iter().flat_map(|(name, load)| POLICIES.map(|policy| (format!("{name}/{policy}"), *load, policy)))
 }
@@ -136,6 +171,7 @@ fn main() -> ExitCode {
                 Load::Timer => timer(policy, count),
                 Load::Messages(entities) => messages(policy, entities, count),
                 Load::Queued => queued(policy, count),
+                Load::Turns(entities) => turns(policy, entities, count),
             },
             _ => Err(format!("no case `{case}`, or no number `{count}`").into()),
         },

@@ -14,8 +14,8 @@ use crate::catalog::{Catalog, Program};
 use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed};
 use crate::foreign::{self, ForeignList};
-use crate::incident::{Incident, Reporter, log_incident};
-use crate::loss::{Ledger, Loss, LossCounters};
+use crate::incident::{Incident, MissReporter, MissedDeadline, Reporter, log_incident};
+use crate::loss::{Ledger, Loss, LossCounters, Misses};
 use crate::recorder::{Recorder, Scribe};
 use crate::registry::Registry;
 use crate::ros_time::RosTime;
@@ -28,6 +28,7 @@ pub struct ContextOptions {
     clock: Clock,
     priorities: PriorityMap,
     report: Reporter,
+    report_miss: Option<MissReporter>,
     runtime: Runtime,
     deployment: Option<Deployment>,
     template: Option<PathBuf>,
@@ -48,6 +49,7 @@ impl ContextOptions {
             clock: Clock::kernel(),
             priorities: PriorityMap::default(),
             report: Arc::new(log_incident),
+            report_miss: None,
             runtime: Runtime::default(),
             deployment: None,
             template: None,
@@ -130,6 +132,15 @@ impl ContextOptions {
         self
     }
 
+    /// Sets the function that is called for each [`MissedDeadline`], as soon as the late callback has ended, so that a robot can
+    /// go into a safe state. It runs on executor threads before their next callbacks, and should not block. Without it, missed
+    /// deadlines are only [counted](Context::missed_deadlines).
+    #[must_use]
+    pub fn on_missed_deadline(mut self, report: impl Fn(&MissedDeadline) + Send + Sync + 'static) -> Self {
+        self.report_miss = Some(Arc::new(report));
+        self
+    }
+
     /// Runs callbacks in the context of this Tokio runtime instead of one of rospin's own.
     ///
     /// It must not be a current-thread runtime that only the thread of `spin` drives: while that thread spins, nobody would drive
@@ -162,6 +173,7 @@ struct Inner {
     scribe: Scribe,
     priorities: PriorityMap,
     report: Reporter,
+    report_miss: Option<MissReporter>,
     runtime: Runtime,
     ledger: Arc<Ledger>,
     topics: Topics,
@@ -178,13 +190,15 @@ impl Context {
     /// Creates a context. It shares nothing with other contexts.
     #[must_use]
     pub fn new(options: ContextOptions) -> Self {
-        let ContextOptions { clock, priorities, report, runtime, deployment, template, recorder } = options;
+        let ContextOptions { clock, priorities, report, report_miss, runtime, deployment, template, recorder } =
+            options;
         let scribe = Scribe::new(recorder, clock.clone());
         Self(Arc::new(Inner {
             clock,
             scribe,
             priorities,
             report,
+            report_miss,
             runtime,
             ledger: Arc::default(),
             topics: Topics::new(),
@@ -275,6 +289,14 @@ impl Context {
         self.0.ledger.losses()
     }
 
+    /// Returns the numbers of deadlines that were missed so far, by entity, including those of entities that are gone. A
+    /// deadline is the one that an entity's options or the deployment file set, or else a timer's period; it counts under every
+    /// policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> Vec<Misses> {
+        self.0.ledger.misses()
+    }
+
     pub(crate) fn open_counters(&self, entity: &str, retire_as: &str) -> Arc<LossCounters> {
         self.0.ledger.open(entity, retire_as, &self.0.scribe)
     }
@@ -295,6 +317,11 @@ impl Context {
 
     pub(crate) fn reporter(&self) -> Reporter {
         Arc::clone(&self.0.report)
+    }
+
+    /// Returns the functions that are called for incidents, and for missed deadlines.
+    pub(crate) fn reporters(&self) -> (Reporter, Option<MissReporter>) {
+        (self.reporter(), self.0.report_miss.clone())
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -146,6 +146,11 @@ impl Seat {
         SEAT.with(|seat| seat.borrow().clone())
     }
 
+    /// Returns true if the calling thread spins an executor.
+    pub(crate) fn is_taken() -> bool {
+        SEAT.with(|seat| seat.borrow().is_some())
+    }
+
     /// Makes the calling thread one of `threads` threads that spin the executor, until the guard is dropped.
     pub(crate) fn take(executor: &Arc<Shared>, threads: u16) -> Seated {
         let seat = Self { executor: Arc::clone(executor), threads };

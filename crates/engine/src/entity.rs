@@ -63,6 +63,8 @@ impl fmt::Debug for EntityHandle {
     }
 }
 
+/// Defines the handle `$name` of one kind of entity. `$doc` is the beginning of its documentation, and `$field` the part that only
+/// this kind has.
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident $(, $field:ident: $type:ty)?) => {
         $(#[$doc])*
@@ -87,6 +89,13 @@ macro_rules! handle {
             #[must_use]
             pub fn lost(&self, cause: LossCause) -> u64 {
                 self.handle.losses.get(cause)
+            }
+
+            /// Returns the number of activations that ended after their deadlines: the one that the options set, or else a
+            /// timer's period. They are counted under every policy.
+            #[must_use]
+            pub fn missed_deadlines(&self) -> u64 {
+                self.handle.losses.misses()
             }
 
             /// Returns the losses for that cause as the source of another entity, which runs when there are more.

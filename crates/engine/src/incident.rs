@@ -8,6 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Reaction of a group to a panic of a callback. The panic itself is always caught and reported.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -70,6 +71,36 @@ impl fmt::Display for Incident {
         write!(f, " (group `{group}`, executor `{executor}`)")
     }
 }
+
+/// Activation that ended after its deadline, with the names of those concerned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MissedDeadline {
+    /// The name of the executor.
+    pub executor: String,
+    /// The name of the callback group.
+    pub group: String,
+    /// The name of the entity.
+    pub entity: String,
+    /// The time from the deadline to the end of the callback.
+    pub lateness: Duration,
+    /// The number of deadlines that the entity has missed so far, this one included.
+    pub count: u64,
+}
+
+impl fmt::Display for MissedDeadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { executor, group, entity, lateness, count } = self;
+        write!(
+            f,
+            "callback `{entity}` ended {lateness:?} after its deadline, its miss number {count} (group `{group}`, executor \
+             `{executor}`)"
+        )
+    }
+}
+
+/// Function that is called for each missed deadline.
+pub(crate) type MissReporter = Arc<dyn Fn(&MissedDeadline) + Send + Sync>;
 
 /// Function that is called for each incident.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;

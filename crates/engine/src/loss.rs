@@ -82,6 +82,16 @@ pub struct Loss {
     pub count: u64,
 }
 
+/// The deadlines that an entity missed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Misses {
+    /// The entity's name.
+    pub entity: String,
+    /// The number of activations that ended after their deadlines.
+    pub count: u64,
+}
+
 type Counts = [AtomicU64; LossCause::ALL.len()];
 
 /// The counters of one entity.
@@ -94,6 +104,7 @@ pub(crate) struct LossCounters {
     pub(crate) number: u64,
     scribe: Scribe,
     counts: Counts,
+    misses: AtomicU64,
     /// True while there are `watchers`. It is read without their lock.
     is_watched: AtomicBool,
     watchers: Mutex<Vec<Watcher>>,
@@ -159,6 +170,15 @@ impl LossCounters {
         }
     }
 
+    /// Counts a missed deadline, and returns the number of them so far. Neither blocks nor locks.
+    pub(crate) fn add_miss(&self) -> u64 {
+        self.misses.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn misses(&self) -> u64 {
+        self.misses.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn get(&self, cause: LossCause) -> u64 {
         self.counts[cause.index()].load(Ordering::SeqCst)
     }
@@ -173,6 +193,10 @@ impl Drop for LossCounters {
                 if count > 0 {
                     *book.retired.entry((self.retire_as.clone(), cause)).or_default() += count;
                 }
+            }
+            let misses = self.misses();
+            if misses > 0 {
+                *book.retired_misses.entry(self.retire_as.clone()).or_default() += misses;
             }
             let live = book.live.remove(&self.number);
             drop(book);
@@ -194,6 +218,7 @@ struct Book {
     /// The counters of entities that are not gone, by number, so that they are removed without a search.
     live: HashMap<u64, Weak<LossCounters>>,
     retired: BTreeMap<(String, LossCause), u64>,
+    retired_misses: BTreeMap<String, u64>,
 }
 
 impl Ledger {
@@ -207,6 +232,7 @@ impl Ledger {
             number,
             scribe: scribe.clone(),
             counts: Counts::default(),
+            misses: AtomicU64::new(0),
             is_watched: AtomicBool::new(false),
             watchers: Mutex::default(),
             ledger: Arc::downgrade(self),
@@ -229,6 +255,20 @@ impl Ledger {
         }
         let lost = totals.into_iter().filter(|(_, count)| *count > 0);
         lost.map(|((entity, cause), count)| Loss { entity, cause, count }).collect()
+    }
+
+    /// Returns the missed deadlines so far, by entity name, without the zeros.
+    pub(crate) fn misses(&self) -> Vec<Misses> {
+        let book = self.lock();
+        let live: Vec<_> = book.live.values().filter_map(Weak::upgrade).collect();
+        let mut totals = book.retired_misses.clone();
+        // As in `losses`: dropping the last reference to counters takes the lock.
+        drop(book);
+        for counters in &live {
+            *totals.entry(counters.entity.clone()).or_default() += counters.misses();
+        }
+        let missed = totals.into_iter().filter(|(_, count)| *count > 0);
+        missed.map(|(entity, count)| Misses { entity, count }).collect()
     }
 
     fn lock(&self) -> crate::sync::MutexGuard<'_, Book> {

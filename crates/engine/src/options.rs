@@ -296,6 +296,8 @@ pub struct PublisherOptions {
     /// The number of messages that are kept for late subscriptions.
     pub(crate) latched: usize,
     pub(crate) promises: Guarantees,
+    /// The longest time for which a message waits for room; `None` if it never waits.
+    pub(crate) patience: Option<Duration>,
     /// Namespace of the topic; `None` for the context's own.
     pub(crate) topics: Option<Topics>,
 }
@@ -304,7 +306,20 @@ impl PublisherOptions {
     /// Creates options for a publisher that keeps no messages.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, topics: None }
+        Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, patience: None, topics: None }
+    }
+
+    /// Makes [`publish`](crate::Publisher::publish) wait while the queue of a subscription is full, at most for that time (real time,
+    /// also under a manual clock). So a publisher that is faster than its subscriptions is slowed, and loses nothing. After that
+    /// time it displaces the oldest messages, as it does at once by default.
+    ///
+    /// Threads that spin an executor never wait: a callback that waited for another callback might keep that from running. They
+    /// displace at once, or use [`publish_if_room`](crate::Publisher::publish_if_room).
+    /// A wait does not end when executors halt: choose a time after which the thread may still end the program.
+    #[must_use]
+    pub const fn wait_for_room(mut self, at_most: Duration) -> Self {
+        self.patience = Some(at_most);
+        self
     }
 
     /// Makes the publisher keep its last `depth` messages for later [subscriptions that ask for

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rospin_core::Instant;
 
 use crate::clock::Clock;
-use crate::incident::Reporter;
+use crate::incident::{MissReporter, Reporter};
 use crate::lock_free::dial::Dial;
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     /// The time for which idle threads look for work before they park.
     pub(crate) busy_poll: Duration,
     pub(crate) report: Reporter,
+    /// Function that is called for each missed deadline, if the context has one.
+    pub(crate) report_miss: Option<MissReporter>,
     pub(crate) scribe: Scribe,
     /// The number of the executor in recordings.
     pub(crate) number: u16,
@@ -50,7 +52,9 @@ pub(crate) struct Shared {
     pub(crate) news: AtomicBool,
     /// True from a call for an idle thread until a thread looks for work. Used only if idle threads poll.
     called: AtomicBool,
+    /// True from a halt until the end of the spin that it ends.
     pub(crate) halt: AtomicBool,
+    /// True while the executor spins.
     pub(crate) spinning: AtomicBool,
 }
 
@@ -58,7 +62,7 @@ impl Shared {
     pub(crate) fn new(
         name: String,
         (clock, scribe): (Clock, Scribe),
-        report: Reporter,
+        (report, report_miss): (Reporter, Option<MissReporter>),
         threads: ThreadSetup,
         busy_poll: Duration,
     ) -> Self {
@@ -70,6 +74,7 @@ impl Shared {
             threads,
             busy_poll,
             report,
+            report_miss,
             number: scribe.recorder.number_executor(),
             scribe,
             process: Process::this(),
@@ -116,8 +121,12 @@ impl Shared {
 
     /// Returns true if a thread that is about to park should look around once more.
     pub(crate) fn wants_attention(&self) -> bool {
-        !self.bell.inbox.is_empty()
-            || self.news.load(Ordering::Acquire)
+        !self.bell.inbox.is_empty() || self.wants_more_than_mail()
+    }
+
+    /// Returns true if a thread must look at something besides the inbox.
+    pub(crate) fn wants_more_than_mail(&self) -> bool {
+        self.news.load(Ordering::Acquire)
             || self.called.load(Ordering::Relaxed)
             || self.halt.load(Ordering::Acquire)
             || self.times.ros_watch.is_up(self.times.dial())

@@ -47,7 +47,7 @@ impl Solo {
         scheduler.set_trace(trace);
         let thread = ThreadSetup::new(thread);
         let time = (context.clock().clone(), context.scribe().clone());
-        let shared = Arc::new(Shared::new(name, time, context.reporter(), thread, busy_poll));
+        let shared = Arc::new(Shared::new(name, time, context.reporters(), thread, busy_poll));
         let listener: Arc<dyn TimeListener> = Arc::<Shared>::clone(&shared);
         context.clock().add_listener(&Arc::downgrade(&listener));
         let core = Arc::new(ExecutorCore::new(shared, State::new(scheduler), threads));

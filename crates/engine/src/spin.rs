@@ -207,6 +207,9 @@ impl<'a> Spin<'a> {
                 if self.goes_on(state, seat) {
                     return (Next::Run, false);
                 }
+                if self.exchanges(state, seat) {
+                    return (Next::Run, self.others_are_needed(state));
+                }
                 let next = self.step(state, seat);
                 // A thread that is about to run user code leaves other work to other threads.
                 let is_busy = matches!(next, Next::Run | Next::CleanUp | Next::Wake(_));

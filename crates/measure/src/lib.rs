@@ -5,6 +5,7 @@
 //! processor and memory, [`callbacks`] notes what the callbacks of an executor see, and [`stats`] summarises many values.
 //! Nothing here prints.
 
+pub mod callbacks;
 pub mod machine;
 pub mod process;
 pub mod setup;

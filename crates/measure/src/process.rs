@@ -30,6 +30,8 @@ impl CpuMeter {
 }
 
 /// Puts the process before everything else on the machine, as far as that is allowed. Returns true if its niceness is -20 now.
+/// It must be called before the process starts threads: Linux changes the niceness of the calling thread, and threads that it
+/// starts later inherit it.
 ///
 /// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the machine.
 /// The process gets a session of its own, since Linux divides processor time among sessions first. The kernel still kills it when
@@ -53,6 +55,7 @@ pub fn resident_mib() -> Option<f64> {
     parse_resident_mib(&status)
 }
 
+/// Returns the resident memory in MiB from the text of a process's `status` file; `None` if the text does not have it.
 fn parse_resident_mib(status: &str) -> Option<f64> {
     let kib = field(status, "VmRSS")?;
     Some(kib.strip_suffix(" kB")?.trim().parse::<f64>().ok()? / 1024.0)
@@ -64,6 +67,14 @@ pub fn process_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     // Neither part of a CPU time is ever negative.
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Uses the processor on the calling thread for that time.
+pub fn use_processor(time: Duration) {
+    let end = thread_cpu_time() + time;
+    while thread_cpu_time() < end {
+        std::hint::spin_loop();
+    }
 }
 
 /// Returns the CPU time that the calling thread has used.
@@ -81,8 +92,7 @@ mod tests {
     #[test]
     fn busy_process_uses_its_core() {
         let meter = CpuMeter::start();
-        let end = thread_cpu_time() + Duration::from_millis(20);
-        while thread_cpu_time() < end {}
+        use_processor(Duration::from_millis(20));
         assert!(meter.percent() > 1.0);
     }
 

@@ -6,6 +6,8 @@ use std::io;
 use rospin_engine::{Context, ContextOptions, DeploymentError};
 use rospin_node::{Ros, RosArguments, RosArgumentsError};
 
+use crate::live::open_live_door;
+use crate::monitor_of_process::{MonitoringError, monitor_from_env};
 use crate::recording::{RecordingError, record_from_env};
 use crate::{console, signals};
 
@@ -37,6 +39,7 @@ impl Middlewares {
         }
     }
 
+    /// Returns the middleware for a value of `RMW_IMPLEMENTATION`.
     fn called(name: &str) -> Result<Self, InitError> {
         match name {
             "in_process" => Ok(Self::InProcess),
@@ -80,6 +83,9 @@ pub enum InitError {
     /// The program cannot be recorded as the environment asks for.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// The program cannot be monitored as the environment asks for.
+    #[error(transparent)]
+    Monitoring(#[from] MonitoringError),
     /// `RMW_IMPLEMENTATION` has an unknown value.
     #[error(
         "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or in_process"
@@ -132,6 +138,7 @@ pub fn init() -> Result<Ros, InitError> {
     // The console comes first, because the following steps may log.
     console::install(&arguments);
     record_from_env()?;
+    monitor_from_env()?;
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }
 
@@ -143,6 +150,7 @@ pub fn init() -> Result<Ros, InitError> {
 /// installed.
 pub fn init_with(options: ContextOptions, middleware: Middlewares, arguments: RosArguments) -> Result<Ros, InitError> {
     arguments.remarks().for_each(|remark| log::warn!(target: "rospin", "{remark}"));
+    open_live_door();
     let context = Context::new(options);
     let ros = match middleware {
         Middlewares::InProcess => Ros::in_process(&context),

@@ -48,6 +48,8 @@
 
 mod console;
 mod init;
+mod live;
+mod monitor_of_process;
 pub mod prelude;
 mod recording;
 mod signals;
@@ -59,19 +61,27 @@ pub use rospin_engine::{
     Context, ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind,
     EntityOptions, EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId,
     GroupKind, GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause,
-    ManualClock, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate, RateError,
-    RecordError, Recorder, ReentrantGroup, RosTime, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError,
-    SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy,
-    trace,
+    ManualClock, MissedDeadline, Misses, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority,
+    PriorityMap, Rate, RateError, RecordError, Recorder, ReentrantGroup, RosTime, SinkHandle, Sleep, SleepError,
+    Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions,
+    check_cores, deployment, os, policy, trace,
 };
 pub use rospin_msgs as msgs;
 pub use rospin_node::*;
 
 pub use anyhow::{Error, Result};
 pub use init::{InitError, Middlewares, init, init_with};
+pub use live::open_live_door;
 /// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
 pub use log;
+pub use monitor_of_process::{MonitoringError, monitor, monitor_from_env};
 pub use recording::{RecordingError, record_from_env};
+
+/// Monitors, which compare a program with its system file while it runs.
+pub mod monitoring {
+    pub use crate::monitor_of_process::watch;
+    pub use rospin_trace::monitor::{Cause, Monitor, MonitorSink, Violation, ViolationCount, ViolationKind};
+}
 
 #[cfg(feature = "accelerator")]
 pub use rospin_accelerator as accelerator;
@@ -101,6 +111,8 @@ mod documents {
     struct MessageFilters;
     #[doc = include_str!("../../../book/src/guide/tracing.md")]
     struct Tracing;
+    #[doc = include_str!("../../../book/src/guide/monitor.md")]
+    struct Monitor;
     #[cfg(feature = "accelerator")]
     #[doc = include_str!("../../../book/src/guide/accelerators.md")]
     struct Accelerators;

@@ -1,5 +1,7 @@
 //! Recording of programs whose environment asks for it.
 
+use std::sync::{Mutex, PoisonError};
+
 use rospin_engine::{RecordError, Recorder};
 use rospin_trace::{Settings, SettingsError};
 
@@ -10,6 +12,9 @@ pub enum RecordingError {
     /// A variable of the environment is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The system file cannot be written, because its folder is not there.
+    #[error(transparent)]
+    Template(#[from] rospin_learn::SinkError),
     /// The recorder could not be started.
     #[error(transparent)]
     Recorder(#[from] RecordError),
@@ -22,13 +27,25 @@ pub enum RecordingError {
 /// # Errors
 /// If a variable is invalid, the folder of the system file is not there, or the recording thread cannot be started.
 pub fn record_from_env() -> Result<(), RecordingError> {
+    /// True once the recorder was started here.
+    static IS_DONE: Mutex<bool> = Mutex::new(false);
+    let mut is_done = IS_DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let recorder = Recorder::of_process();
-    if recorder.is_on() {
+    if *is_done && recorder.is_on() {
         return Ok(());
     }
-    let Some(settings) = Settings::from_env()? else { return Ok(()) };
-    recorder.set_cpu_times(settings.cpu_times);
-    settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
-    recorder.start(settings.sink(Recorder::steady_ns())?)?;
+    let settings = Settings::from_env()?;
+    let template = rospin_learn::sink_from_env(Recorder::steady_ns())?;
+    // A system file has processor times, unless the recording is told otherwise.
+    recorder.set_cpu_times(settings.as_ref().map_or(template.is_some(), |settings| settings.cpu_times));
+    if let Some(settings) = settings {
+        settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
+        recorder.start(settings.sink(Recorder::steady_ns())?)?;
+        *is_done = true;
+    }
+    if let Some(template) = template {
+        recorder.start(template)?;
+        *is_done = true;
+    }
     Ok(())
 }

@@ -26,6 +26,11 @@
 //! assert_eq!(doubled.last().unwrap().data, 42);
 //! # Ok::<(), rospin::Error>(())
 //! ```
+//!
+//! With the feature `bag`, `Harness::play` plays the messages of a bag to the nodes, each at its recorded time.
+
+#[cfg(feature = "bag")]
+mod play;
 
 use std::fmt;
 use std::pin::pin;
@@ -37,6 +42,11 @@ use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Instant,
 use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
 };
+
+#[cfg(feature = "bag")]
+pub use play::PlayError;
+#[cfg(feature = "bag")]
+pub use rospin_trace::bag::{Bag, BagError, BagMessage, BagTopic};
 
 /// The most callbacks that one [`Harness::run`] may run, all of them at one instant of the clock.
 const CALLBACKS_AT_ONCE_MAX: usize = 100_000;

@@ -45,6 +45,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod callback;
 mod check;
 pub mod deployment;
@@ -62,6 +63,7 @@ mod printable;
 mod text;
 mod traffic;
 
+pub use bounds::{Bounds, CallbackLimit, ChainLimit};
 pub use callback::{Await, Bin, Callback, ExecutionTime, Section, Tolerance};
 pub use deployment::Deployment;
 pub use error::{CheckError, ScenarioError};

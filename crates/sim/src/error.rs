@@ -14,7 +14,10 @@ pub enum SimulationError {
     /// No executor has that name, for which a policy was given.
     #[error("the scenario has no executor `{0}` to give a policy to")]
     UnknownExecutor(String),
-    /// No policy has that name.
+    /// No callback has that name.
+    #[error("the scenario has no callback `{0}` to give outputs to")]
+    UnknownCallback(String),
+    /// No policy has the name that the scenario gives.
     #[error(transparent)]
     Policy(UnknownPolicy),
     /// The scheduler refused a callback.

@@ -34,7 +34,9 @@ impl Driver<'_> {
             }
         }
         for route in 0..self.callbacks[work.callback].routes.len() {
-            self.send(work.callback, route, origins.clone());
+            for _ in 0..self.callbacks[work.callback].messages(work.item.number, route) {
+                self.send(work.callback, route, origins.clone());
+            }
         }
     }
 
@@ -114,6 +116,7 @@ impl Driver<'_> {
         self.wake_one(executor);
     }
 
+    /// Notifies the callback's executor that an await of the activation with this sequence number has ended.
     pub(crate) fn awaited(&mut self, callback: usize, sequence: u64) {
         let executor = self.callbacks[callback].executor;
         self.executors[executor].inbox.push(Signal { callback, awaited: Some(sequence), arrival: self.now });
@@ -159,6 +162,7 @@ impl Driver<'_> {
         }
     }
 
+    /// Wakes all threads of the executor that are parked.
     pub(crate) fn wake_all(&mut self, executor: usize) {
         for thread in self.executors[executor].threads.clone() {
             if matches!(self.threads[thread].phase, Phase::Parked(_)) {

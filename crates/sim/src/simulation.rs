@@ -29,6 +29,7 @@ pub struct Simulation<'a> {
     observers: Vec<&'a mut dyn Observer>,
     progress: Option<&'a mut dyn FnMut(f64)>,
     traces: bool,
+    outputs: Vec<Option<Vec<Vec<u32>>>>,
 }
 
 impl<'a> Simulation<'a> {
@@ -39,7 +40,9 @@ impl<'a> Simulation<'a> {
     pub fn new(scenario: &'a Scenario) -> Result<Self, SimulationError> {
         scenario.check()?;
         let policies = scenario.executors.iter().map(|_| None).collect();
-        Ok(Self { scenario, seed: scenario.seed, policies, observers: Vec::new(), progress: None, traces: false })
+        let outputs = vec![None; scenario.callbacks.len()];
+        let (observers, seed) = (Vec::new(), scenario.seed);
+        Ok(Self { scenario, seed, policies, observers, progress: None, traces: false, outputs })
     }
 
     /// Sets a seed, in place of the scenario's.
@@ -60,7 +63,20 @@ impl<'a> Simulation<'a> {
         Ok(self)
     }
 
-    /// Sets an observer of all events.
+    /// Sets what each activation of the callback called `callback` publishes, in the order of their starts: the number of messages
+    /// to each of the receivers in [`publishes`](rospin_scenario::Callback::publishes). After the last one, the first one follows.
+    /// Without it, each activation publishes one message to each of them.
+    ///
+    /// # Errors
+    /// If no callback has that name.
+    pub fn outputs(mut self, callback: &str, outputs: Vec<Vec<u32>>) -> Result<Self, SimulationError> {
+        let place = self.scenario.callbacks.iter().position(|known| known.name == callback);
+        let place = place.ok_or_else(|| SimulationError::UnknownCallback(callback.to_owned()))?;
+        self.outputs[place] = Some(outputs);
+        Ok(self)
+    }
+
+    /// Adds an observer, which gets all events. A simulation may have several.
     #[must_use]
     pub fn observe(mut self, observer: &'a mut dyn Observer) -> Self {
         self.observers.push(observer);
@@ -88,6 +104,8 @@ impl<'a> Simulation<'a> {
     /// If a scheduler refuses a callback, or if virtual time does not advance any more because callbacks that take no time
     /// activate each other.
     pub fn run(self) -> Result<Outcome, SimulationError> {
-        Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?.run(self.progress)
+        let mut driver = Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?;
+        driver.callbacks.iter_mut().zip(self.outputs).for_each(|(callback, outputs)| callback.outputs = outputs);
+        driver.run(self.progress)
     }
 }

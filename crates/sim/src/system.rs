@@ -45,6 +45,7 @@ pub(crate) struct Signal {
     pub(crate) arrival: Instant,
 }
 
+/// Stage of an executor's spin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Spin {
     NotYet,
@@ -53,6 +54,7 @@ pub(crate) enum Spin {
     Returned,
 }
 
+/// Executor, with its scheduler and the threads that spin it. Threads and callbacks are numbers over all executors.
 pub(crate) struct Executor {
     pub(crate) scheduler: Scheduler,
     pub(crate) sink: Sink,
@@ -87,6 +89,8 @@ pub(crate) enum Phase {
     Ended(Work),
 }
 
+/// Remaining part of a run, up to its next lock operation or its end: the time of its end if the thread has a core, or else the
+/// execution time that is left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Progress {
     EndsAt(Instant),
@@ -109,6 +113,7 @@ pub(crate) struct Work {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) lock: usize,
+    /// True if the operation takes the lock, false if it releases it.
     pub(crate) takes: bool,
     /// Execution time from this operation to the next one, or to the end.
     pub(crate) then: Duration,
@@ -133,8 +138,11 @@ pub(crate) struct Item {
     pub(crate) origins: Vec<Origin>,
     /// True if there was something to take.
     pub(crate) taken: bool,
+    /// The number of the activation among those of its callback that took something, from 0.
+    pub(crate) number: usize,
 }
 
+/// Thread of an executor. Its index counts within the executor.
 pub(crate) struct Thread {
     pub(crate) executor: usize,
     pub(crate) index: ThreadIndex,
@@ -147,9 +155,11 @@ pub(crate) struct Origin {
     pub(crate) chain: usize,
     /// The place in the chain, from 0, of the last callback that the data went through.
     pub(crate) position: usize,
+    /// Release of the chain's first callback.
     pub(crate) release: Instant,
 }
 
+/// Message in a queue, with the chains whose data it carries.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) arrival: Instant,
@@ -194,6 +204,7 @@ pub(crate) struct Callback {
     pub(crate) execution: ExecutionTimes,
     /// Critical sections: lock, execution time before it, and execution time in it.
     pub(crate) sections: Vec<(usize, Duration, Duration)>,
+    /// Awaits, in order: the wait, and the segment after it.
     pub(crate) awaits: Vec<(ExecutionTimes, ExecutionTimes)>,
     /// Suspended activations, by sequence number.
     pub(crate) suspended: Vec<(u64, Item)>,
@@ -201,6 +212,10 @@ pub(crate) struct Callback {
     pub(crate) inputs: Vec<VecDeque<Message>>,
     /// Receivers of the callback's messages.
     pub(crate) routes: Vec<Route>,
+    /// The number of messages that each activation publishes by each route; `None` for one by each.
+    pub(crate) outputs: Option<Vec<Vec<u32>>>,
+    /// The number of activations that took something.
+    pub(crate) starts: usize,
     /// Chains that the callback is part of, with its position in each.
     pub(crate) chains: Vec<(usize, usize)>,
     /// Fault by which activations run longer: its probability, the additional time, and its random numbers.
@@ -209,8 +224,18 @@ pub(crate) struct Callback {
     pub(crate) loss: Option<(f64, Stream)>,
 }
 
-/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's. With `everything`, their sinks
-/// get all events of their schedulers, otherwise only polling points with the ready sets.
+impl Callback {
+    /// Returns the number of messages that the activation with that number publishes by the route.
+    pub(crate) fn messages(&self, activation: usize, route: usize) -> u32 {
+        let Some(outputs) = &self.outputs else { return 1 };
+        let of = activation.checked_rem(outputs.len()).map(|place| &outputs[place]);
+        of.and_then(|counts| counts.get(route)).copied().unwrap_or(0)
+    }
+}
+
+/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's. With `everything`, their
+/// sinks get all events of their schedulers, otherwise only polling points with the ready sets. The error is a policy that does
+/// not exist.
 pub(crate) fn executors(
     scenario: &Scenario,
     mut policies: Vec<Option<Box<dyn Policy>>>,
@@ -313,6 +338,8 @@ pub(crate) fn callbacks(
             suspended: Vec::new(),
             inputs: plan.joins.iter().map(|_| VecDeque::new()).collect(),
             routes: routes(scenario, plan, seed),
+            outputs: None,
+            starts: 0,
             chains: chains_of(scenario, &plan.name),
             overrun: None,
             loss: None,
@@ -322,6 +349,7 @@ pub(crate) fn callbacks(
     Ok(callbacks)
 }
 
+/// Returns a callback's critical sections: the lock, the execution time before it, and the execution time in it.
 fn sections(scenario: &Scenario, plan: &rospin_scenario::Callback) -> Vec<(usize, Duration, Duration)> {
     let of = |section: &rospin_scenario::Section| {
         let lock = scenario.locks.iter().position(|lock| *lock == section.lock)?;
@@ -330,6 +358,7 @@ fn sections(scenario: &Scenario, plan: &rospin_scenario::Callback) -> Vec<(usize
     plan.locks.iter().filter_map(of).collect()
 }
 
+/// Returns the routes of a callback's messages: one for each receiver of each topic or callback that it publishes to.
 fn routes(scenario: &Scenario, plan: &rospin_scenario::Callback, seed: u64) -> Vec<Route> {
     let of = |name: &'_ String| {
         let link = scenario.links.iter().find(|link| link.to.contains(name));
@@ -343,8 +372,10 @@ fn routes(scenario: &Scenario, plan: &rospin_scenario::Callback, seed: u64) -> V
     plan.publishes.iter().flat_map(of).collect()
 }
 
+/// Group in its executor's scheduler: name, kind, number of the executor, and the scheduler's id of the group.
 type PlacedGroup<'a> = (&'a str, GroupKind, usize, GroupId);
 
+/// Adds the scenario's groups to the schedulers of their executors.
 fn groups<'a>(scenario: &'a Scenario, executors: &mut [Executor]) -> Vec<PlacedGroup<'a>> {
     let place = |group: &'a rospin_scenario::Group| {
         let executor = scenario.executors.iter().position(|executor| executor.name == group.executor)?;
@@ -354,6 +385,7 @@ fn groups<'a>(scenario: &'a Scenario, executors: &mut [Executor]) -> Vec<PlacedG
     scenario.groups.iter().filter_map(place).collect()
 }
 
+/// Returns the timer of a callback, which is due on the callback's own clock.
 fn timer(plan: &rospin_scenario::Callback) -> TimerSpec {
     let start = match plan.clock {
         rospin_core::ClockKind::System | rospin_core::ClockKind::Ros => SYSTEM_START,
@@ -364,6 +396,7 @@ fn timer(plan: &rospin_scenario::Callback) -> TimerSpec {
     timer.clock(plan.clock).overrun(plan.overrun)
 }
 
+/// Returns the chains that the callback is part of, with its position in each.
 fn chains_of(scenario: &Scenario, name: &str) -> Vec<(usize, usize)> {
     let place = |(number, chain): (usize, &Chain)| {
         chain.callbacks.iter().position(|callback| callback == name).map(|position| (number, position))

@@ -47,6 +47,7 @@ impl Driver<'_> {
         }
     }
 
+    /// Records the end of an activation: a run, or one more activation that found no message.
     fn count_run(&mut self, callback: usize, executor: usize, item: &Item) {
         if item.taken {
             let Item { release, start, thread, .. } = *item;
@@ -124,18 +125,23 @@ impl Driver<'_> {
         self.threads[thread].phase = Phase::Running(work, Progress::EndsAt(self.now + run));
     }
 
+    /// Returns the item of an activation that starts now. It has no message yet.
     fn new_item(&self, thread: usize, release: Instant) -> Item {
         let thread = self.threads[thread].index;
-        Item { release, start: self.now, thread, origins: Vec::new(), taken: true }
+        Item { release, start: self.now, thread, origins: Vec::new(), taken: true, number: 0 }
     }
 
+    /// Takes the item of a new activation. A timer has nothing to take; for others, the item says if there was a message.
     fn take(&mut self, thread: usize, number: usize, activation: &Activation) -> Item {
         let mut item = self.new_item(thread, activation.release);
         let callback = &mut self.callbacks[number];
+        item.number = callback.starts;
         if callback.is_timer {
+            callback.starts += 1;
             return item;
         }
         let message = callback.queue.pop_front();
+        callback.starts += usize::from(message.is_some());
         let executor = callback.executor;
         self.emit(executor, What::Took(number, message.as_ref().map(|message| message.arrival)));
         match message {
@@ -148,6 +154,7 @@ impl Driver<'_> {
         item
     }
 
+    /// Returns the execution time of the callback's first segment, with the overrun if the fault strikes.
     fn draw_execution(&mut self, number: usize) -> Duration {
         let callback = &mut self.callbacks[number];
         let mut run = callback.execution.draw();
@@ -181,6 +188,7 @@ impl Driver<'_> {
         executor.watch = executor.watch.filter(|(watcher, _)| *watcher != thread);
     }
 
+    /// Stops the thread. With the last thread of the executor, the spin returns.
     fn stop(&mut self, thread: usize, executor: usize) {
         self.threads[thread].phase = Phase::Off;
         self.leave_core(thread, executor);
@@ -192,6 +200,7 @@ impl Driver<'_> {
         }
     }
 
+    /// Takes the thread off its core, if it has one; it is not runnable any more.
     pub(crate) fn leave_core(&mut self, thread: usize, executor: usize) {
         if let Some(core) = self.cpu.remove(thread) {
             self.emit(executor, What::Displaced(thread, core));

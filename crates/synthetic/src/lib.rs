@@ -12,6 +12,8 @@
 mod agenda;
 mod build;
 #[cfg(test)]
+mod learnt;
+#[cfg(test)]
 mod manual;
 #[cfg(test)]
 mod parity;

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rospin_engine::trace::TraceEvent;
-use rospin_engine::{ContextOptions, EntityKind, Executor, Instant, ManualClock, Overrun, SpinError, SpinOptions};
+use rospin_engine::{
+    ContextOptions, EntityKind, Executor, Instant, ManualClock, Overrun, Recorder, SpinError, SpinOptions,
+};
 use rospin_scenario::Scenario;
 
 use super::build::{self, Record, System};
@@ -40,6 +42,17 @@ pub(crate) struct Decision {
 /// # Errors
 /// If the scenario has other executors, or asks for what the engine cannot do.
 pub(crate) fn run(scenario: &Scenario) -> Result<(Vec<Decision>, RealOutcome), SyntheticError> {
+    run_recorded(scenario, Recorder::of_process())
+}
+
+/// Runs a scenario as [`run`] does, under that recorder.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_recorded(
+    scenario: &Scenario,
+    recorder: Recorder,
+) -> Result<(Vec<Decision>, RealOutcome), SyntheticError> {
     let mut by_urgency: Vec<usize> = (0..scenario.executors.len()).collect();
     by_urgency.sort_by_key(|executor| Reverse(scenario.executors[*executor].os_priority));
     let priority = |executor: &usize| scenario.executors[*executor].os_priority;
@@ -53,7 +66,7 @@ pub(crate) fn run(scenario: &Scenario) -> Result<(Vec<Decision>, RealOutcome), S
     let clock = ManualClock::new();
     clock.advance(MANUAL_ZERO.saturating_since(Instant::ZERO));
     clock.set_system(SYSTEM_START);
-    let options = ContextOptions::new().manual_clock(clock.clone());
+    let options = ContextOptions::new().manual_clock(clock.clone()).recorder(recorder);
     let mut system = build::build(scenario, options, |_| Pace::Manual(clock.clone()))?;
     let world = Arc::clone(&system.world);
     let driver = Arc::new(Driver {
@@ -139,6 +152,7 @@ impl Others for Driver {
     }
 }
 
+/// Returns the picks of all executors, one executor after the other.
 fn decisions(system: &System) -> Vec<Decision> {
     let mut decisions = Vec::new();
     for record in &system.records {

@@ -23,6 +23,7 @@ use rospin_sim::{Event, Observer, Simulation, What};
 use crate::RealPollingPoint;
 use crate::manual::{self, Decision};
 
+/// Number of random scenarios that a run of the test compares.
 const RANDOM_SCENARIOS: u64 = 5_000;
 /// Unit of the generator's random durations.
 const STEP: Duration = Duration::from_micros(100);
@@ -34,6 +35,7 @@ struct Behaviour {
     polling_points: Vec<RealPollingPoint>,
 }
 
+/// Returns the behaviour of the engine, under a manual clock.
 fn on_the_engine(scenario: &Scenario) -> Behaviour {
     let (decisions, outcome) = manual::run(scenario).expect("the engine runs it");
     Behaviour { decisions, polling_points: outcome.polling_points }
@@ -57,6 +59,7 @@ impl Observer for Picks {
     }
 }
 
+/// Returns the behaviour of the simulator.
 fn in_the_simulator(scenario: &Scenario) -> Behaviour {
     let mut picks = Picks::default();
     let simulation = Simulation::new(scenario).expect("a scenario that makes sense");
@@ -90,7 +93,8 @@ fn difference(scenario: &Scenario) -> Option<String> {
 
 // ---- random scenarios ----
 
-struct Generator(Stream);
+/// Generator of random scenarios.
+pub(crate) struct Generator(Stream);
 
 impl Generator {
     fn chance(&mut self, percent: u64) -> bool {
@@ -122,7 +126,7 @@ impl Generator {
         }
     }
 
-    fn scenario(seed: u64) -> Scenario {
+    pub(crate) fn scenario(seed: u64) -> Scenario {
         let mut generator = Self(Stream::new(seed, "parity"));
         let mut scenario = Scenario::default();
         scenario.name = format!("parity {seed}");

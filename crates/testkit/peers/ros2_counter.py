@@ -1,4 +1,4 @@
-"""A node of ROS 2 that counts messages on `chatter` of one length, and ends after so many: ros2_counter.py LENGTH COUNT."""
+"""A node of ROS 2 that ends after COUNT messages on `chatter`, each of LENGTH characters: ros2_counter.py LENGTH COUNT."""
 
 import sys
 

@@ -30,8 +30,11 @@ impl fmt::Display for Mismatch {
 enum Outcome {
     /// Nothing visible, or the operation did not apply to anything.
     Done,
+    /// Answer of an operation that tells if it did anything, such as a removal.
     Answer(bool),
+    /// Answer to a release.
     Released(Release),
+    /// Picked activation; `None` if nothing could run.
     Picked(Option<Decision>),
 }
 
@@ -54,6 +57,7 @@ struct Driver {
     groups: usize,
     /// The accepted entities; an index is an entity's number.
     plans: Vec<EntityPlan>,
+    /// Activation that each thread runs.
     running: Vec<Option<Decision>>,
     suspended: Vec<Decision>,
 }
@@ -73,6 +77,7 @@ pub fn compare(scenario: &Scenario, reference: &mut dyn Subject, subject: &mut d
 }
 
 impl Driver {
+    /// Applies an operation to both, and compares the results and what else is visible.
     fn step(
         &mut self,
         op: Op,
@@ -106,7 +111,8 @@ impl Driver {
             Op::GoOn { running, ago_ms } => {
                 let thread = nth(running, &threads(true))?;
                 let entity = self.running[thread].as_ref()?.entity;
-                self.plans.get(entity)?.timer.is_none().then_some(Op::GoOn { running: thread, ago_ms })
+                let is_timer = self.plans.get(entity)?.timer.is_some();
+                Some(Op::GoOn { running: thread, ago_ms: ago_ms.filter(|_| !is_timer) })
             }
             Op::Suspend(place) => nth(place, &threads(true)).map(Op::Suspend),
             Op::Resume(place) => place.checked_rem(self.suspended.len()).map(Op::Resume),
@@ -122,6 +128,7 @@ impl Driver {
         }
     }
 
+    /// Applies an operation, whose numbers [`resolve`](Self::resolve) has set, to one of the two.
     fn apply(&self, op: Op, subject: &mut dyn Subject) -> Outcome {
         let now = self.now;
         match op {
@@ -142,7 +149,7 @@ impl Driver {
                 Outcome::Done
             }
             Op::GoOn { running, ago_ms } => {
-                let release = now - Duration::from_millis(ago_ms);
+                let release = ago_ms.map(|ago_ms| now - Duration::from_millis(ago_ms));
                 let decision = self.running[running].as_ref();
                 Outcome::Picked(decision.and_then(|decision| subject.go_on(now, running as u16, decision, release)))
             }
@@ -219,6 +226,9 @@ impl Driver {
             return Err(format!("{}, has_candidates is false, but there is something to run", after()));
         }
         let (actual, expected) = (subject.drain_notes(), reference.drain_notes());
+        if !subject.is_traced() {
+            return Ok(());
+        }
         if overruns_first(&actual) != overruns_first(&expected) {
             return Err(format!("{}, the trace is\n  {actual:?}\nand should be\n  {expected:?}", after()));
         }

@@ -9,19 +9,29 @@ use rospin_core::{EntityKind, GroupKind, Overrun};
 use crate::rng::Rng;
 use crate::scenario::{EntityPlan, Op, Scenario, TimerPlan};
 
+/// Kinds of entities other than timers.
 const OTHER_KINDS: [EntityKind; 4] =
     [EntityKind::Subscription, EntityKind::Service, EntityKind::Client, EntityKind::Waitable];
 
 /// The ingredients of a scenario, drawn once for each.
 struct Mixture {
+    /// Share of timers among the entities.
     timers_percent: u64,
+    /// Share of reentrant groups.
     reentrant_percent: u64,
+    /// Number of different priorities.
     priorities: u64,
+    /// Share of entities with a deadline of their own.
     deadlines_percent: u64,
+    /// Largest limit of activations at once.
     in_flight_most: u64,
+    /// Share of entities whose activations release their group at awaits.
     releasing_percent: u64,
+    /// Share of entities that precede all others.
     preceding_percent: u64,
+    /// Largest age of a release.
     backdate_most_ms: u64,
+    /// Longest time by which an operation advances the clock.
     advance_most_ms: u64,
     /// Weights of the operations, in the order of `Mixture::op`.
     weights: [u64; 13],
@@ -109,7 +119,10 @@ impl Mixture {
             10 if rng.chance(50) => Op::RemoveGroup(place),
             10 => self.group(rng),
             11 => Op::Wake { entity: place, sequence: rng.below(10) },
-            _ => Op::GoOn { running: place, ago_ms: rng.below(self.backdate_most_ms + 1) },
+            _ => {
+                let ago_ms = rng.below(self.backdate_most_ms + 1);
+                Op::GoOn { running: place, ago_ms: rng.chance(75).then_some(ago_ms) }
+            }
         }
     }
 }

@@ -30,15 +30,27 @@ impl Real {
     /// Returns an empty scheduler under `policy`.
     #[must_use]
     pub fn new(policy: Box<dyn Policy>) -> Self {
-        let mut scheduler = Scheduler::new(policy);
-        let recorded = Recorded::default();
-        let sink = Arc::clone(&recorded);
-        scheduler.set_trace(Some(Box::new(move |now, event| {
+        let mut real = Self::untraced(policy);
+        let sink = Arc::clone(&real.recorded);
+        real.scheduler.set_trace(Some(Box::new(move |now, event| {
             if let Ok(mut events) = sink.lock() {
                 events.push((now, event));
             }
         })));
-        Self { scheduler, groups: Vec::new(), entities: Vec::new(), under_way: Vec::new(), recorded, short_ways: 0 }
+        real
+    }
+
+    /// Returns an empty scheduler under `policy`, which takes the steps that it takes only without a trace.
+    #[must_use]
+    pub fn untraced(policy: Box<dyn Policy>) -> Self {
+        Self {
+            scheduler: Scheduler::new(policy),
+            groups: Vec::new(),
+            entities: Vec::new(),
+            under_way: Vec::new(),
+            recorded: Recorded::default(),
+            short_ways: 0,
+        }
     }
 
     /// Returns how often an entity ran again by [`Scheduler::go_on`].
@@ -155,18 +167,21 @@ impl Subject for Real {
         self.forget(&activation);
     }
 
-    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Instant) -> Option<Decision> {
+    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Option<Instant>) -> Option<Decision> {
         let mut activation = self.activation(decision);
         let is_timer_due = self.scheduler.next_due().is_some_and(|due| due <= now);
-        if is_timer_due || !self.scheduler.go_on(now, ThreadIndex(thread), &mut activation, release) {
-            self.release(release, decision.entity);
-            self.complete(now, decision);
-            return self.next(now, thread);
-        }
-        self.short_ways += 1;
+        let mut goes_on = |release| self.scheduler.go_on(now, ThreadIndex(thread), &mut activation, release);
+        let next = if release.is_some_and(|release| !is_timer_due && goes_on(release)) {
+            self.short_ways += 1;
+            Some(activation)
+        } else {
+            self.scheduler.exchange(now, ThreadIndex(thread), &activation, release)
+        };
         self.under_way.retain(|known| known.sequence != decision.sequence);
-        self.under_way.push(activation);
-        Some(self.decision(&activation))
+        let next = next?;
+        self.forget(&next);
+        self.under_way.push(next);
+        Some(self.decision(&next))
     }
 
     fn suspend(&mut self, now: Instant, decision: &Decision) {
@@ -196,6 +211,10 @@ impl Subject for Real {
 
     fn has_candidates(&self) -> bool {
         self.scheduler.has_candidates()
+    }
+
+    fn is_traced(&self) -> bool {
+        self.scheduler.is_traced()
     }
 
     fn drain_notes(&mut self) -> Vec<(Instant, Note)> {

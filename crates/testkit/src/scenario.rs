@@ -70,8 +70,8 @@ pub enum Op {
     GoOn {
         /// Place of the activation among those that run.
         running: usize,
-        /// Age of the new release, in ms.
-        ago_ms: u64,
+        /// Age of the new release, in ms; `None` if there is none.
+        ago_ms: Option<u64>,
     },
     /// One of the running activations is suspended.
     Suspend(usize),
@@ -172,7 +172,8 @@ impl fmt::Display for Op {
             Self::Advance(ms) => write!(f, "advance time by {ms} ms"),
             Self::Next(thread) => write!(f, "next, idle thread [{thread}]"),
             Self::Complete(running) => write!(f, "complete, running [{running}]"),
-            Self::GoOn { running, ago_ms } => write!(f, "go on, running [{running}], more since {ago_ms} ms ago"),
+            Self::GoOn { running, ago_ms: None } => write!(f, "go on, running [{running}], no more"),
+            Self::GoOn { running, ago_ms: Some(ms) } => write!(f, "go on, running [{running}], more since {ms} ms ago"),
             Self::Suspend(running) => write!(f, "suspend, running [{running}]"),
             Self::Resume(suspended) => write!(f, "resume, suspended [{suspended}]"),
             Self::Wake { entity, sequence } => write!(f, "wake e{entity} #{sequence}"),

@@ -23,6 +23,7 @@ pub fn shrink(scenario: &Scenario, mut fails: impl FnMut(&Scenario) -> bool) -> 
     best
 }
 
+/// Makes the change, if the scenario then differs and still fails. Returns true if so.
 fn accept(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool, change: impl FnOnce(&mut Scenario)) -> bool {
     let mut candidate = best.clone();
     change(&mut candidate);
@@ -62,6 +63,7 @@ fn join_waits(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     }
 }
 
+/// Replaces operations by simpler ones.
 fn plainer_ops(best: &mut Scenario, fails: &mut impl FnMut(&Scenario) -> bool) {
     for at in 0..best.ops.len() {
         // Each form is simpler than the one before, so this ends.
@@ -84,8 +86,8 @@ fn plainer(op: Op) -> Vec<Op> {
         Op::GoOn { running, ago_ms } => {
             let mut simpler = vec![Op::Complete(running)];
             simpler.extend(lower(running).into_iter().map(|running| Op::GoOn { running, ago_ms }));
-            if ago_ms > 0 {
-                simpler.push(Op::GoOn { running, ago_ms: 0 });
+            if ago_ms.is_some_and(|ago_ms| ago_ms > 0) {
+                simpler.push(Op::GoOn { running, ago_ms: Some(0) });
             }
             simpler
         }
@@ -104,6 +106,7 @@ fn plainer(op: Op) -> Vec<Op> {
     }
 }
 
+/// Returns the plans of an entity that are simpler than this one by one setting.
 fn plainer_entity(plan: EntityPlan) -> Vec<EntityPlan> {
     let mut forms = vec![
         EntityPlan { priority: 0, ..plan },

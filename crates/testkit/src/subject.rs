@@ -23,8 +23,10 @@ pub trait Subject {
     fn complete(&mut self, now: Instant, decision: &Decision);
     /// Completes a dispatched activation, releases its entity again at `release` if it is given, and returns the activation that
     /// `thread` runs now.
-    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Instant) -> Option<Decision> {
-        self.release(release, decision.entity);
+    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Option<Instant>) -> Option<Decision> {
+        if let Some(release) = release {
+            self.release(release, decision.entity);
+        }
         self.complete(now, decision);
         self.next(now, thread)
     }
@@ -43,6 +45,10 @@ pub trait Subject {
     /// Returns true if a thread that asked now might get an activation. The reference answers exactly, apart from due
     /// timers that were not noticed yet. An implementation may return true too often.
     fn has_candidates(&self) -> bool;
+    /// Returns true if there is a trace. Without one, only the results of operations are compared.
+    fn is_traced(&self) -> bool {
+        true
+    }
     /// Returns the trace since the last call, in order, with times.
     fn drain_notes(&mut self) -> Vec<(Instant, Note)>;
 }

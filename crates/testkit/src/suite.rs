@@ -40,6 +40,7 @@ impl Plan {
     }
 }
 
+/// Returns the number in an environment variable; `None` if it is not set.
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     match text.parse() {
@@ -78,9 +79,21 @@ impl fmt::Display for Failure {
 /// # Errors
 /// The first operation after which they differ, or with which the real scheduler breaks a rule. A panic is reported as step 0.
 pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
+    play_with(scenario, like, Real::new(policy))
+}
+
+/// Plays one scenario as [`play`] does, against a scheduler without a trace, which takes shorter steps.
+///
+/// # Errors
+/// As of [`play`].
+pub fn play_untraced(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
+    play_with(scenario, like, Real::untraced(policy))
+}
+
+fn play_with(scenario: &Scenario, like: ReferencePolicy, mut real: Real) -> Result<(), Mismatch> {
     silence_expected_panics();
     QUIET.set(true);
-    let both = || compare(scenario, &mut Reference::new(like), &mut Real::new(policy));
+    let both = || compare(scenario, &mut Reference::new(like), &mut real);
     let result = catch_unwind(AssertUnwindSafe(both));
     QUIET.set(false);
     result.unwrap_or_else(|panic| {
@@ -95,13 +108,15 @@ pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>)
 /// # Errors
 /// The shrunk scenario.
 pub fn run(plan: Plan, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Policy>) -> Result<(), Box<Failure>> {
+    let both =
+        |scenario: &Scenario| play(scenario, like, policy()).and_then(|()| play_untraced(scenario, like, policy()));
     for seed in (0..plan.count).map(|number| plan.seed.wrapping_add(number)) {
         let scenario = generate::scenario(seed);
-        if play(&scenario, like, policy()).is_ok() {
+        if both(&scenario).is_ok() {
             continue;
         }
-        let scenario = shrink(&scenario, |smaller| play(smaller, like, policy()).is_err());
-        if let Err(mismatch) = play(&scenario, like, policy()) {
+        let scenario = shrink(&scenario, |smaller| both(smaller).is_err());
+        if let Err(mismatch) = both(&scenario) {
             return Err(Box::new(Failure { seed, scenario, mismatch }));
         }
     }
@@ -109,6 +124,7 @@ pub fn run(plan: Plan, like: ReferencePolicy, policy: impl Fn() -> Box<dyn Polic
 }
 
 thread_local! {
+    /// True on a thread while it runs [`play`], whose panics are not printed.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -20,9 +20,11 @@ fn inner_dependencies<'a>(package: &'a Package, metadata: &'a Metadata) -> Vec<&
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "rospin-core" => Some(&[]),
-        "rospin-scenario" | "rospin-trace" => Some(&["rospin-core"]),
+        "rospin-scenario" => Some(&["rospin-core"]),
         // These read scenarios or deployment files, which `rospin-scenario` parses.
-        "rospin-engine" | "rospin-analysis" | "rospin-sim" => Some(&["rospin-core", "rospin-scenario"]),
+        "rospin-engine" | "rospin-analysis" | "rospin-sim" | "rospin-trace" => {
+            Some(&["rospin-core", "rospin-scenario"])
+        }
         // The conformance suite is generic over the middleware, so it depends on the seam, and on no adapter.
         "rospin-testkit" => Some(&["rospin-core", "rospin-engine", "rospin-node"]),
         // Messages do not depend on the engine, so that they compile without it.
@@ -40,6 +42,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
         // rclrs and R2R have nodes of their own.
         "rospin-rclrs" | "rospin-r2r" => Some(&["rospin-engine"]),
+        // Between recordings and system files, above both.
+        "rospin-learn" => Some(&["rospin-core", "rospin-scenario", "rospin-trace"]),
         // What programs import: everything but the models and the command.
         "rospin" => Some(&[
             "rospin-engine",
@@ -49,6 +53,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-accelerator",
             "rospin-tf2",
             "rospin-trace",
+            "rospin-learn",
             "rospin-dds",
             "rospin-zenoh",
         ]),

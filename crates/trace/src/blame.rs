@@ -3,34 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Callback, Model};
+pub use crate::waits::Reason;
+use crate::waits::{Beside, explain};
 
-/// Reasons for which an activation waited, for a part of the time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Reason {
-    /// A callback of the same group ran, or another activation of the same callback.
-    Group,
-    /// A callback with a higher priority ran.
-    Priority,
-    /// A callback that is not more urgent ran.
-    Running,
-    /// No callback ran on some thread of the executor: the thread slept, woke up, or was not scheduled by the kernel.
-    Idle,
-}
-
-impl Reason {
-    /// Returns the reason in words.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Group => "its group",
-            Self::Priority => "a higher priority",
-            Self::Running => "a running callback",
-            Self::Idle => "its thread to wake up",
-        }
-    }
-}
-
-/// A part of a wait: the reason, the callback that ran, and the time.
+/// A part of an activation's wait: all of its time that has the same reason and callback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
     /// The reason.
@@ -88,30 +64,20 @@ impl<'a> Blame<'a> {
         for segment in &waiting.segments {
             let (from, to) = (segment.release_ns, segment.start_ns);
             let wait = to.saturating_sub(from);
-            let mut blamed = 0;
-            // A callback of the group excludes this one on every thread, so its time counts in full.
-            let mut running = Vec::new();
-            for (start, end, other) in self.overlapping(callback.executor, from, to) {
-                if other == activation {
-                    continue;
-                }
-                let ns = end.min(to) - start.max(from);
+            let beside = self.overlapping(callback.executor, from, to).filter(|(.., other)| *other != activation);
+            let beside = beside.map(|(start, end, other)| {
                 let by = model.activations[other].callback;
-                if excludes(callback, &model.callbacks[by]) {
-                    *shares.entry((Reason::Group, Some(by))).or_default() += ns;
-                    blamed += ns;
-                } else {
-                    running.push((by, ns));
+                Beside {
+                    callback: by,
+                    ns: end.min(to) - start.max(from),
+                    excludes: excludes(callback, &model.callbacks[by]),
+                    is_higher: model.callbacks[by].priority > callback.priority,
                 }
-            }
-            for (by, ns) in running {
-                let ns = (ns / threads).min(wait.saturating_sub(blamed));
-                let is_higher = model.callbacks[by].priority > callback.priority;
-                let reason = if is_higher { Reason::Priority } else { Reason::Running };
-                *shares.entry((reason, Some(by))).or_default() += ns;
-                blamed += ns;
-            }
-            *shares.entry((Reason::Idle, None)).or_default() += wait.saturating_sub(blamed);
+            });
+            let beside: Vec<_> = beside.collect();
+            explain(wait, threads, beside.iter().copied(), |reason, by, ns| {
+                *shares.entry((reason, by)).or_default() += ns;
+            });
         }
         let shares = shares.into_iter().filter(|(_, ns)| *ns > 0);
         let mut shares: Vec<Share> = shares.map(|((reason, callback), ns)| Share { reason, callback, ns }).collect();

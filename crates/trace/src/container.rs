@@ -49,6 +49,8 @@ pub(crate) struct Container<S: Store> {
     index: BTreeMap<u16, Vec<(u64, u64)>>,
     times: Option<(u64, u64)>,
     places: Vec<ChunkPlace>,
+    /// True if there will be no summary, so that the places of chunks are not kept.
+    is_stream: bool,
 }
 
 /// Appends a record: its kind, its length, and what `fill` appends.
@@ -59,6 +61,21 @@ fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     fill(out);
     let length = (out.len() - at - 8) as u64;
     out[at..at + 8].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Returns a named list of texts as a record.
+pub(crate) fn metadata(name: &str, entries: &[(&str, String)]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    record(&mut metadata, 0x0C, |out| {
+        text(out, name);
+        let mut map = Vec::new();
+        entries.iter().for_each(|(key, value)| {
+            text(&mut map, key);
+            text(&mut map, value);
+        });
+        bytes(out, &map);
+    });
+    metadata
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
@@ -89,6 +106,7 @@ impl<S: Store> Container<S> {
             index: BTreeMap::new(),
             times: None,
             places: Vec::new(),
+            is_stream: false,
         };
         let mut begin = MAGIC.to_vec();
         record(&mut begin, 0x01, |out| {
@@ -97,6 +115,11 @@ impl<S: Store> Container<S> {
         });
         container.append(&begin)?;
         Ok(container)
+    }
+
+    /// Has the container go on for ever in the same memory: there will be no summary, and no [`flush`](Self::flush).
+    pub(crate) fn without_summary(&mut self) {
+        self.is_stream = true;
     }
 
     /// Declares a channel with a schema of its own: the name, encoding and text of the schema, and topic and encoding of the
@@ -128,17 +151,7 @@ impl<S: Store> Container<S> {
 
     /// Adds a named list of texts.
     pub(crate) fn metadata(&mut self, name: &str, entries: &[(&str, String)]) -> io::Result<()> {
-        let mut metadata = Vec::new();
-        record(&mut metadata, 0x0C, |out| {
-            text(out, name);
-            let mut map = Vec::new();
-            entries.iter().for_each(|(key, value)| {
-                text(&mut map, key);
-                text(&mut map, value);
-            });
-            bytes(out, &map);
-        });
-        self.append(&metadata)
+        self.append(&metadata(name, entries))
     }
 
     /// Adds a message of a channel, with its `time` in nanoseconds of the system clock. It is in the file once its chunk is full or
@@ -191,7 +204,9 @@ impl<S: Store> Container<S> {
         let indices_length = written.len() as u64 - length;
         self.append(&written)?;
         let size = chunk.len() as u64;
-        self.places.push(ChunkPlace { times, start, length, indices, indices_length, size });
+        if !self.is_stream {
+            self.places.push(ChunkPlace { times, start, length, indices, indices_length, size });
+        }
         self.chunk = chunk;
         self.chunk.clear();
         Ok(())

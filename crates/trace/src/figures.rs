@@ -25,7 +25,7 @@ impl Figures {
         let (min_ns, max_ns) = (*all.first()?, *all.last()?);
         let count = all.len();
         let mean_ns = all.iter().map(|duration| *duration as f64).sum::<f64>() / count as f64;
-        let p99_ns = all[(count * 99).div_ceil(100) - 1];
+        let p99_ns = percentile(&all, 99)?;
         Some(Self { count, min_ns, mean_ns, p99_ns, max_ns })
     }
 
@@ -34,6 +34,14 @@ impl Figures {
     pub const fn jitter_ns(&self) -> u64 {
         self.max_ns - self.min_ns
     }
+}
+
+/// Returns the smallest of the values, which are in ascending order, that `percent` of all do not exceed; `None` if there are no
+/// values or `percent` is 0.
+#[must_use]
+pub fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?).copied()
 }
 
 #[cfg(test)]

@@ -53,6 +53,12 @@ impl ProcessName {
         let system_offset_ns = i64::try_from(system).unwrap_or(0).saturating_sub_unsigned(steady_ns);
         Self { name: name.unwrap_or_default(), process: std::process::id(), host, system_offset_ns }
     }
+
+    /// Returns the description as a message of the channel of names.
+    pub(crate) fn to_name(&self) -> Name {
+        let Self { name, process, host, system_offset_ns } = self.clone();
+        Name::Process { name, process, host, system_offset_ns }
+    }
 }
 
 /// Returns the definition, as in a `.msg` file, of the message that has a kind of event. `small` and `fields` are the names of the
@@ -86,10 +92,14 @@ impl<S: Store> TraceWriter<S> {
             container.channel(NAMES + u16::from(kind), (&name_of_type, "ros2msg", &schema), (&topic, "cdr"))?;
         }
         let mut writer = Self { container, offset_ns: process.system_offset_ns };
-        let ProcessName { name, process, host, system_offset_ns } = process.clone();
         let time = writer.offset_ns.max(0).unsigned_abs();
-        writer.name(&Name::Process { name, process, host, system_offset_ns }, time)?;
+        writer.name(&process.to_name(), time)?;
         Ok(writer)
+    }
+
+    /// Has the recording go on for ever in the same memory, without a summary at its end.
+    pub(crate) fn without_summary(&mut self) {
+        self.container.without_summary();
     }
 
     fn name(&mut self, name: &Name, time: u64) -> io::Result<()> {

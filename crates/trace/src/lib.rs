@@ -10,30 +10,45 @@
 //!   from files, too.
 #![cfg_attr(not(feature = "read"), allow(rustdoc::broken_intra_doc_links))]
 
-#[cfg(feature = "read")]
+#[cfg(feature = "bag")]
+pub mod bag;
+#[cfg(feature = "model")]
 pub mod blame;
-#[cfg(feature = "read")]
+#[cfg(feature = "model")]
 pub mod chains;
 mod container;
 #[cfg(feature = "read")]
 pub mod convert;
-#[cfg(feature = "read")]
+#[cfg(feature = "model")]
 pub mod figures;
 mod file;
 #[cfg(feature = "read")]
+pub mod live;
+#[cfg(feature = "model")]
 pub mod model;
+pub mod monitor;
 pub mod names;
+pub mod places;
 #[cfg(feature = "read")]
 mod read;
+#[cfg(feature = "model")]
+mod recording;
+#[cfg(feature = "read")]
+pub mod replay;
 pub mod settings;
+mod stream;
 #[cfg(feature = "read")]
 mod text;
+mod waits;
 
 pub use file::{FileSink, FlightSink, ProcessName, VERSION};
-#[cfg(feature = "read")]
+#[cfg(feature = "model")]
 pub use model::Model;
 #[cfg(feature = "read")]
-pub use read::{Fault, ReadError, Recorded, Recording};
+pub use read::ReadError;
+#[cfg(feature = "model")]
+pub use recording::{Fault, Recorded, Recording};
 pub use settings::{Settings, SettingsError};
+pub use stream::{Flow, Stream, StreamSink, end_of_stream};
 #[cfg(feature = "read")]
 pub use text::render;

@@ -5,7 +5,8 @@ mod build;
 use rospin_core::EntityKind;
 use serde::{Serialize, Serializer};
 
-use crate::read::Recording;
+use crate::monitor::{Cause, ViolationKind, told};
+use crate::recording::Recording;
 use build::Build;
 
 /// Model of the events of one or more processes. All times are nanoseconds on the steady clock of the machine.
@@ -31,6 +32,8 @@ pub struct Model {
     pub queues: Vec<Queue>,
     /// Losses of items, of all entities.
     pub losses: Vec<Loss>,
+    /// Violations that the monitors of the processes recorded.
+    pub violations: Vec<Violation>,
     /// Incidents: panics and errors.
     pub incidents: Vec<Incident>,
     /// The number of events that threads could not record because their buffers were full.
@@ -216,6 +219,8 @@ impl Activation {
 pub struct Message {
     /// The topic; empty if it is not known.
     pub topic: String,
+    /// The place of the queue of its process that it went to; `None` if it went to a middleware.
+    pub queue: Option<usize>,
     /// The time of its publication.
     pub published_ns: u64,
     /// The place of the activation that published it; `None` for code outside of callbacks.
@@ -243,6 +248,28 @@ pub struct Loss {
     pub count: u64,
 }
 
+/// Violation of a limit by a callback or chain, as the monitor of its process recorded it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Violation {
+    /// The place of the callback; of the last one of a chain.
+    pub callback: usize,
+    /// The name of the chain, if it is a violation of one.
+    pub chain: Option<String>,
+    /// The time.
+    pub at_ns: u64,
+    /// The place of the kind in [`VIOLATIONS`](rospin_core::recording::VIOLATIONS).
+    pub kind: u8,
+    /// The place of the cause in [`VIOLATION_CAUSES`](rospin_core::recording::VIOLATION_CAUSES).
+    pub cause: u8,
+    /// The place of the callback that is the cause, if there is one.
+    pub culprit: Option<usize>,
+    /// The measured time in nanoseconds, or the number of lost messages if a queue was full.
+    pub measured: u64,
+    /// The limit of `measured`: the most nanoseconds, or the length of the queue. For arrivals that came too often, the least
+    /// nanoseconds, or 0 if the system file has no such arrival.
+    pub limit: u64,
+}
+
 /// A panic or an error.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Incident {
@@ -263,6 +290,16 @@ impl Model {
             build.recording(recording);
         }
         build.finish()
+    }
+
+    /// Returns the violation in words, with the names of callback or chain, and of the culprit.
+    #[must_use]
+    pub fn tell(&self, violation: &Violation) -> String {
+        let subject = violation.chain.clone().unwrap_or_else(|| self.label(violation.callback));
+        let Some(kind) = ViolationKind::at(violation.kind) else { return format!("{subject}, of an unknown kind") };
+        let culprit = violation.culprit.map(|culprit| self.label(culprit));
+        let cause = Cause::at(violation.cause).describe(kind, culprit.as_deref());
+        format!("{subject} {}, {cause}", told(kind, violation.measured, violation.limit))
     }
 
     /// Returns a name of the callback that no other one has: with its executor or process where the name alone is not enough.

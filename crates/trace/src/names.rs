@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rospin_core::EntityKind;
-use rospin_core::recording::Definition;
+use rospin_core::recording::{Definition, Rules};
 use serde::{Deserialize, Serialize};
 
 /// A message of the channel of names: the definition of a number that events use.
@@ -41,9 +41,13 @@ pub enum Name {
         deadline_ns: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         period_ns: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "rules")]
+        rules: Option<Rules>,
     },
     /// A queue of a subscription.
     Queue { queue: u64, account: u64, topic: String, depth: u64 },
+    /// A chain of a monitor.
+    Chain { chain: u32, name: String },
     /// A publisher of a node; its id in hexadecimal digits.
     Publisher { publisher: String, topic: String },
 }
@@ -69,6 +73,7 @@ impl Name {
                 priority,
                 deadline,
                 period,
+                rules,
             } => Self::Entity {
                 executor,
                 entity,
@@ -80,10 +85,52 @@ impl Name {
                 priority,
                 deadline_ns: ns(&deadline),
                 period_ns: ns(&period),
+                rules,
             },
             Definition::Queue { queue, account, topic, depth } => Self::Queue { queue, account, topic, depth },
+            Definition::Chain { chain, name } => Self::Chain { chain, name },
             Definition::Publisher { publisher, topic } => Self::Publisher { publisher: hexadecimal(&publisher), topic },
             _ => return None,
+        })
+    }
+
+    /// Returns the definition of executors, threads, entities, queues and chains; `None` for other names.
+    #[must_use]
+    pub fn definition(&self) -> Option<Definition> {
+        let duration = |ns: Option<u64>| ns.map(Duration::from_nanos);
+        Some(match self.clone() {
+            Self::Executor { executor, name, policy, threads } => {
+                Definition::Executor { executor, name, policy, threads }
+            }
+            Self::Thread { thread, kernel_id, name } => Definition::Thread { thread, kernel_id, name },
+            Self::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind,
+                priority,
+                deadline_ns,
+                period_ns,
+                rules,
+            } => Definition::Entity {
+                executor,
+                entity,
+                account,
+                name,
+                group,
+                excludes,
+                kind: kind_named(&kind),
+                priority,
+                deadline: duration(deadline_ns),
+                period: duration(period_ns),
+                rules,
+            },
+            Self::Queue { queue, account, topic, depth } => Definition::Queue { queue, account, topic, depth },
+            Self::Chain { chain, name } => Definition::Chain { chain, name },
+            Self::Process { .. } | Self::Publisher { .. } => return None,
         })
     }
 
@@ -92,6 +139,32 @@ impl Name {
     pub fn to_json(&self) -> Vec<u8> {
         // Neither a map with other keys than text nor a failing writer is involved.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// Conversion of the rules of an entity to a list of five numbers in JSON, and back.
+mod rules {
+    use rospin_core::recording::Rules;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    // The signature is the one that serde asks for.
+    #[expect(clippy::ref_option)]
+    pub(super) fn serialize<S: Serializer>(rules: &Option<Rules>, serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers = rules.map(|Rules { group, registration, max_in_flight, frees_group, precedes_all }| {
+            [group, registration, max_in_flight.into(), frees_group.into(), precedes_all.into()]
+        });
+        numbers.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rules>, D::Error> {
+        let numbers = Option::<[u64; 5]>::deserialize(deserializer)?;
+        Ok(numbers.map(|[group, registration, max_in_flight, frees_group, precedes_all]| Rules {
+            group,
+            registration,
+            max_in_flight: u32::try_from(max_in_flight).unwrap_or(u32::MAX),
+            frees_group: frees_group != 0,
+            precedes_all: precedes_all != 0,
+        }))
     }
 }
 
@@ -116,7 +189,7 @@ pub(crate) const SCHEMA: &str = r#"{
   "type": "object",
   "required": ["define"],
   "properties": {
-    "define": {"enum": ["process", "executor", "thread", "entity", "queue", "publisher"]},
+    "define": {"enum": ["process", "executor", "thread", "entity", "queue", "publisher", "chain"]},
     "name": {"type": "string"}, "process": {"type": "integer"}, "host": {"type": "string"},
     "system_offset_ns": {"type": "integer"}, "executor": {"type": "integer"}, "policy": {"type": "string"},
     "threads": {"type": "integer"}, "thread": {"type": "integer"}, "kernel_id": {"type": "integer"},
@@ -124,6 +197,9 @@ pub(crate) const SCHEMA: &str = r#"{
     "excludes": {"type": "boolean"},
     "kind": {"enum": ["timer", "subscription", "service", "client", "waitable"]}, "priority": {"type": "integer"},
     "deadline_ns": {"type": "integer"}, "period_ns": {"type": "integer"}, "queue": {"type": "integer"},
-    "topic": {"type": "string"}, "depth": {"type": "integer"}, "publisher": {"type": "string"}
+    "rules": {"type": "array", "items": {"type": "integer"},
+      "description": "group, registration, max_in_flight, frees_group, precedes_all"},
+    "topic": {"type": "string"}, "depth": {"type": "integer"}, "publisher": {"type": "string"},
+    "chain": {"type": "integer"}
   }
 }"#;

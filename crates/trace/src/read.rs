@@ -1,18 +1,16 @@
 //! Reading of recordings. Of a damaged file, the chunks that are whole are read, and a fault names the place of each missing one.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use mcap::records::{Record, op};
 use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
-use rospin_core::Instant;
-use rospin_core::recording::{Event, Words};
+use rospin_core::recording::Words;
 
 use crate::file::{EVENT_BYTES, VERSION};
-use crate::names::Name;
+use crate::recording::{Fault, Order, Recording};
 
 /// The largest record that is read, in bytes. A chunk of a recording has about a MiB.
 const RECORD_LIMIT: usize = 1 << 28;
@@ -20,46 +18,6 @@ const RECORD_LIMIT: usize = 1 << 28;
 const EVENT_LIMIT: usize = 150_000_000;
 /// The largest number of [`Recording::faults`] of one file. Further ones are left out.
 const FAULT_LIMIT: usize = 20;
-
-/// What one process recorded.
-#[derive(Clone, PartialEq, Debug, Default)]
-#[non_exhaustive]
-pub struct Recording {
-    /// The file, for messages.
-    pub path: PathBuf,
-    /// What the numbers in events stand for, in the order of the file.
-    pub names: Vec<Name>,
-    /// Events in the order in which they happened.
-    pub events: Vec<Recorded>,
-    /// Places at which the file is damaged.
-    pub faults: Vec<Fault>,
-}
-
-/// An event with its thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Recorded {
-    /// The number of the thread that recorded it.
-    pub thread: u32,
-    /// Its time on the steady clock. A release may be noted after it happened, so that this is earlier than the event before.
-    pub at: Instant,
-    /// The event.
-    pub event: Event,
-}
-
-/// A damaged place of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// The bytes of the file before the damaged record.
-    pub offset: u64,
-    /// What is wrong there, and what follows from that.
-    pub text: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {}: {}", self.offset, self.text)
-    }
-}
 
 /// Reasons for which a file cannot be read as a recording.
 #[derive(Debug, thiserror::Error)]
@@ -110,10 +68,21 @@ impl Recording {
     /// If a file cannot be read or is no recording. A recording that is damaged or cut off is no error: see
     /// [`faults`](Self::faults).
     pub fn open(path: &Path) -> Result<Vec<Self>, ReadError> {
+        let read = |path: &PathBuf| {
+            let failed = |reason| ReadError::Io { path: path.clone(), reason };
+            Self::read(BufReader::new(File::open(path).map_err(failed)?), path)
+        };
+        Self::files(path)?.iter().map(read).collect()
+    }
+
+    /// Returns the file, or all `.mcap` files of the folder, in the order of their names.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or has no such files.
+    pub fn files(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
         let failed = |reason| ReadError::Io { path: path.to_owned(), reason };
         if !path.is_dir() {
-            let file = File::open(path).map_err(failed)?;
-            return Ok(vec![Self::read(BufReader::new(file), path)?]);
+            return Ok(vec![path.to_owned()]);
         }
         let mut files: Vec<PathBuf> = std::fs::read_dir(path)
             .map_err(failed)?
@@ -124,13 +93,7 @@ impl Recording {
         if files.is_empty() {
             return Err(ReadError::Empty { path: path.to_owned() });
         }
-        files
-            .iter()
-            .flat_map(|file| match Self::open(file) {
-                Ok(recordings) => recordings.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            })
-            .collect()
+        Ok(files)
     }
 
     /// Reads a recording from `file`. `path` is the file's path in [`path`](Self::path) and in errors; it is not opened.
@@ -194,16 +157,22 @@ fn plain(error: &mcap::McapError) -> String {
     }
 }
 
+/// Returns the words of the event in a message, and the number of its thread; `None` if the message is too short.
+pub(crate) fn words_of(data: &[u8]) -> Option<(Words, u32)> {
+    let mut words = [0; 6];
+    let (fields, thread) = (data.get(4..EVENT_BYTES - 4)?, data.get(EVENT_BYTES - 4..EVENT_BYTES)?);
+    for (word, bytes) in words.iter_mut().zip(fields.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    Some((words, u32::from_le_bytes(thread.try_into().ok()?)))
+}
+
 /// A file that is being read.
 #[derive(Default)]
 struct Scan {
     recording: Recording,
     topics: BTreeMap<u16, String>,
-    /// Events with the place in time that they have within their thread.
-    ordered: Vec<(u64, Recorded)>,
-    /// The latest time of each thread.
-    latest: BTreeMap<u32, u64>,
-    unknown: u64,
+    order: Order,
     is_summary: bool,
     is_full: bool,
 }
@@ -266,42 +235,30 @@ impl Scan {
     }
 
     fn event(&mut self, data: &[u8], offset: u64) {
-        let words = || -> Option<(Words, u32)> {
-            let mut words = [0; 6];
-            let (fields, thread) = (data.get(4..EVENT_BYTES - 4)?, data.get(EVENT_BYTES - 4..EVENT_BYTES)?);
-            for (word, bytes) in words.iter_mut().zip(fields.chunks_exact(8)) {
-                *word = u64::from_le_bytes(bytes.try_into().ok()?);
-            }
-            Some((words, u32::from_le_bytes(thread.try_into().ok()?)))
-        };
-        let Some((words, thread)) = words() else {
+        let Some((words, thread)) = words_of(data) else {
             return self
                 .fault(offset, format!("an event has {} bytes instead of {EVENT_BYTES}; it is left out", data.len()));
         };
-        let Some((at, event)) = Event::decode(&words) else {
-            self.unknown += 1;
-            return;
-        };
-        if self.ordered.len() >= EVENT_LIMIT {
+        if self.order.len() >= EVENT_LIMIT {
             if !std::mem::replace(&mut self.is_full, true) {
                 self.fault(offset, format!("the file has more than {EVENT_LIMIT} events; the rest is left out"));
             }
             return;
         }
-        // A release is noted later than it happened, and must not come before what its thread noted earlier.
-        let latest = self.latest.entry(thread).or_default();
-        *latest = at.as_nanos().max(*latest);
-        self.ordered.push((*latest, Recorded { thread, at, event }));
+        self.order.add(thread, &words);
     }
 
     fn finish(mut self) -> Result<Recording, ReadError> {
-        if self.unknown > 0 {
+        if self.order.unknown() > 0 {
             self.fault(
                 0,
-                format!("{} events are of kinds that this `rospin` does not know; they are left out", self.unknown),
+                format!(
+                    "{} events are of kinds that this `rospin` does not know; they are left out",
+                    self.order.unknown()
+                ),
             );
         }
-        if self.recording.names.is_empty() && self.ordered.is_empty() {
+        if self.recording.names.is_empty() && self.order.len() == 0 {
             let path = self.recording.path;
             let mut topics: Vec<String> = self.topics.into_values().take(5).collect();
             topics.sort_unstable();
@@ -312,9 +269,7 @@ impl Scan {
             };
             return Err(ReadError::Foreign { path, reason });
         }
-        // A stable sort keeps the order of each thread.
-        self.ordered.sort_by_key(|(order, _)| *order);
-        self.recording.events = self.ordered.into_iter().map(|(_, recorded)| recorded).collect();
+        self.recording.events = self.order.finish();
         Ok(self.recording)
     }
 }

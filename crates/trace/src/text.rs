@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use rospin_core::recording::{Event, INCIDENTS, LOSS_CAUSES, Step};
 
+use crate::monitor::{Cause, ViolationKind, told};
+
 use crate::names::{Name, hexadecimal};
-use crate::read::Recording;
+use crate::recording::Recording;
 
 /// Returns the events of the recording, a line for each: the milliseconds since the first one, the thread, and what happened.
 #[must_use]
@@ -29,6 +31,7 @@ struct Names<'a> {
     entities: HashMap<(u16, u64), &'a str>,
     accounts: HashMap<u64, &'a str>,
     queues: HashMap<u64, (&'a str, u64)>,
+    chains: HashMap<u32, &'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -42,6 +45,7 @@ impl<'a> Names<'a> {
                     names.entities.insert((*executor, *entity), name);
                     names.accounts.insert(*account, name);
                 }
+                Name::Chain { chain, name } => _ = names.chains.insert(*chain, name),
                 Name::Queue { queue, topic, account, .. } => _ = names.queues.insert(*queue, (topic, *account)),
                 _ => {}
             }
@@ -96,6 +100,21 @@ impl<'a> Names<'a> {
             Event::Incident { executor, entity, kind } => {
                 let of = if *entity == u64::MAX { "the callback" } else { self.entity(*executor, *entity) };
                 format!("incident   {of} {}", INCIDENTS.get(usize::from(*kind)).unwrap_or(&"unknown"))
+            }
+            Event::HandedOver { executor, .. } => {
+                format!("takes over {}", self.executors.get(executor).copied().unwrap_or("?"))
+            }
+            Event::Withdrawn { step } => format!("withdrawn  {}", self.step(step)),
+            Event::Discarded { executor, .. } => {
+                format!("discards   {} the rest of its ready set", self.executors.get(executor).copied().unwrap_or("?"))
+            }
+            Event::Violation { executor, entity, kind, cause, chain, culprit, measured, limit } => {
+                let of = self.chains.get(chain).copied().unwrap_or_else(|| self.entity(*executor, *entity));
+                let Some(kind) = ViolationKind::at(*kind) else {
+                    return format!("violation  {of}, of an unknown kind");
+                };
+                let cause = Cause::at(*cause).describe(kind, self.accounts.get(culprit).copied());
+                format!("violation  {of} {}, {cause}", told(kind, *measured, *limit))
             }
             Event::Dropped { count } => format!("missing    {count} events: the thread's buffer was full"),
             other => format!("{other:?}"),

@@ -32,6 +32,7 @@ fn bytes(name: &str, count: u64) -> Vec<u8> {
         priority: 1,
         deadline: None,
         period: None,
+        rules: None,
     };
     sink.define(&Definition::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 1 });
     sink.define(&entity(1, "lidar", EntityKind::Timer));

@@ -10,14 +10,22 @@ use rospin_sim::SimulationError;
 /// Reasons for which a scenario cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InputError {
+    /// The analysis refused the scenario at `path`.
     #[error("{}{}: {error}", path.display(), place(path, error).unwrap_or_default())]
     Analysis { path: PathBuf, error: AnalysisError },
+    /// The scenario cannot be simulated.
     #[error("{}: {error}", path.display())]
     Simulation { path: PathBuf, error: SimulationError },
+    /// The deployment file cannot be written.
     #[error("--deploy {}: {reason}; name a file that is not there, in an existing folder", path.display())]
     Deploy { path: PathBuf, reason: String },
+    /// The bounds cannot be written.
+    #[error("--bounds {}: {reason}; name a file that is not there, in an existing folder", path.display())]
+    Bounds { path: PathBuf, reason: String },
+    /// The change with this number cannot be made.
     #[error("--apply {number}: {reason}")]
     Apply { number: u16, reason: String },
+    /// Nothing has the name that `--critical` gives. `known` lists the names that there are.
     #[error("--critical {name}: there is no callback or chain of that name; known are {known}")]
     Critical { name: String, known: String },
     #[error("--reserve {executor}: two reservations for one executor; leave one out")]

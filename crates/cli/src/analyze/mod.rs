@@ -24,7 +24,7 @@ use rospin_engine::os::OsScheduling;
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_report::progress::LateProgress;
-use rospin_scenario::{Deployment, Scenario};
+use rospin_scenario::{Bounds, CallbackLimit, ChainLimit, Deployment, Scenario};
 
 use crate::deploy::write_new;
 use crate::scenario_file;
@@ -50,6 +50,10 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         let (path, reason) = (path.to_owned(), "is there already".to_owned());
         return Err(Failure::input(InputError::Deploy { path, reason }));
     }
+    if let Some(path) = options.bounds.as_deref().filter(|path| path.exists()) {
+        let (path, reason) = (path.to_owned(), "is there already".to_owned());
+        return Err(Failure::input(InputError::Bounds { path, reason }));
+    }
     let overheads = overheads::read(&options.overheads).map_err(Failure::input)?;
     let scenario = if options.simulate {
         scenario_file::read_to_simulate(&options.file, |_| {}).map_err(Failure::input)?
@@ -57,6 +61,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         scenario_file::read(&options.file).map_err(Failure::input)?
     };
     check_names(&options, &scenario).map_err(Failure::input)?;
+    let proven_for = Bounds::new(&scenario);
     let watch = Watch::begin(options.outputs.quiet);
     let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
     let mut silent = io::sink();
@@ -74,10 +79,15 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         deploy(&analyzed, path).map_err(Failure::input)?;
         writeln!(out, "Deployment: {}", path.display())?;
     }
+    if let Some(path) = &options.bounds {
+        write_bounds(proven_for, &analyzed, path).map_err(Failure::input)?;
+        writeln!(out, "Bounds: {}", path.display())?;
+    }
     files.write(out, || json::render(&analyzed), || report::render(&analyzed))?;
     analyzed.judge()
 }
 
+/// Makes the changes that the options ask for, and analyses the scenario. Sensitivity and pictures are left out: they come later.
 fn analyze(
     options: &Options,
     scenario: Scenario,
@@ -148,6 +158,7 @@ fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError>
     }
 }
 
+/// Returns the analysis of `scenario` with these overheads and reservations, the latter by the executor's name.
 fn analysis_of<'a>(
     scenario: &'a Scenario,
     overheads: Overheads,
@@ -159,6 +170,7 @@ fn analysis_of<'a>(
     })
 }
 
+/// Returns the scenario of `analysis` with priorities by `rule`.
 fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError> {
     let assignment = match rule {
         Rule::Picas => Assignment::picas(analysis),
@@ -191,6 +203,24 @@ fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     write_new(path, &text).map_err(failed)
 }
 
+/// Writes the bounds for programs that compare themselves with them. `bounds` knows the system file.
+fn write_bounds(mut bounds: Bounds, analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
+    let of = |callback: &rospin_analysis::CallbackBound| {
+        Some(CallbackLimit::new(&callback.name, callback.bound?, callback.backlog).may_lose(callback.may_lose))
+    };
+    bounds.callbacks.extend(analyzed.report.callbacks.iter().filter_map(of));
+    let of_chain = |chain: &rospin_analysis::ChainBound| Some(ChainLimit::new(&chain.name, chain.latency?));
+    bounds.chains.extend(analyzed.report.chains.iter().filter_map(of_chain));
+    let line = |text: &str| format!("# {}\n", text.replace(['\n', '\r'], " "));
+    let mut text = line(&format!("Proven for {}: {}", analyzed.title(), analyzed.describe()));
+    analyzed.report.assumptions.iter().for_each(|assumption| text.push_str(&line(assumption)));
+    text.push('\n');
+    text.push_str(&bounds.to_toml());
+    let failed = |reason: io::Error| InputError::Bounds { path: path.to_owned(), reason: reason.to_string() };
+    write_new(path, &text).map_err(failed)
+}
+
+/// Prints the tables of bounds, the plot and the verdict.
 fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}: {}\n", analyzed.title(), analyzed.describe())?;
     write!(out, "{}", tables::callbacks(analyzed).text())?;
@@ -204,6 +234,8 @@ fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     analyzed.reasons().iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
+/// Prints all that comes after the bounds: picture, margins, causes, advice, and the method with its assumptions. `critical` is
+/// true if the user asked for a picture.
 fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::Result<()> {
     // The picture that the user asked for comes first, if there is one.
     if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {

@@ -26,6 +26,7 @@ Examples:
   rospin analyze robot.toml --apply 1 --deploy robot-deployment.toml
   rospin analyze robot.toml --reserve main=2ms/10ms
   rospin analyze robot.toml --critical control
+  rospin analyze robot.toml --bounds bounds.toml   for ROSPIN_SYSTEM=robot.toml ROSPIN_BOUNDS=bounds.toml my_robot
 
 The files in crates/scenario/scenarios explain every key of a scenario.")]
 pub(crate) struct Options {
@@ -40,6 +41,11 @@ pub(crate) struct Options {
     /// Writes a deployment file with priorities and cores to this file, which must not be there
     #[arg(long, value_name = "OUT")]
     pub(crate) deploy: Option<PathBuf>,
+
+    /// Writes the proven bounds to this file, which must not be there: a program that runs with ROSPIN_SYSTEM and ROSPIN_BOUNDS
+    /// compares itself with them
+    #[arg(long, value_name = "OUT")]
+    pub(crate) bounds: Option<PathBuf>,
 
     /// Makes the change with this number, of those that are told where deadlines do not hold, before the analysis
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

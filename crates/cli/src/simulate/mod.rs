@@ -2,6 +2,7 @@
 
 mod json;
 mod options;
+mod record;
 mod report;
 mod simulated;
 mod tables;
@@ -23,6 +24,7 @@ use rospin_sim::{Outcome, Simulation, SimulationError};
 use crate::scenario_file::{self, ScenarioFileError};
 
 use self::options::Options;
+use self::record::Record;
 use self::simulated::Simulated;
 
 pub(crate) use self::options::NAME;
@@ -33,6 +35,14 @@ pub(crate) use self::options::NAME;
 struct InputError {
     path: PathBuf,
     error: SimulationError,
+}
+
+/// Error of a recording that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("--record {}: cannot be written: {reason}; name a file that is not there", path.display())]
+struct RecordError {
+    path: PathBuf,
+    reason: io::Error,
 }
 
 /// Returns the subcommand with all options.
@@ -46,7 +56,15 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = options.outputs.files(None).map_err(Failure::input)?;
     let scenario = read(&options).map_err(Failure::input)?;
-    let simulated = simulate(&options, &scenario, Vec::new()).map_err(Failure::input)?;
+    let record = options.record.as_ref().map(|path| {
+        let failed = |reason| Failure::input(RecordError { path: path.clone(), reason });
+        Record::create(path, &scenario).map_err(failed)
+    });
+    let mut record = record.transpose()?;
+    let simulated = simulate(&options, &scenario, Vec::new(), record.as_mut()).map_err(Failure::input)?;
+    if let Some(record) = record {
+        record.end();
+    }
     let mut silent = io::sink();
     let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
     print(&simulated, out)?;
@@ -74,10 +92,11 @@ fn simulate<'a>(
     options: &'a Options,
     scenario: &'a Scenario,
     policies: Vec<(&str, Box<dyn Policy>)>,
+    record: Option<&mut Record<'_>>,
 ) -> Result<Simulated<'a>, InputError> {
     let mut oracles = Oracles::new(scenario);
     let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
-    let outcome = simulate_beside(scenario, policies, &mut oracles, &mut |share| progress.at(share));
+    let outcome = simulate_beside(scenario, policies, (&mut oracles, record), &mut |share| progress.at(share));
     progress.end();
     let outcome = outcome.map_err(|error| InputError { path: options.file.clone(), error })?;
     let violations = oracles.report(&options.replay(outcome.seed));
@@ -87,13 +106,17 @@ fn simulate<'a>(
     Ok(Simulated { machine, file, scenario, outcome, activations, listed, violations })
 }
 
+/// Runs the scenario, observed by `oracles`. Calls `progress` with the share that is done, 0 to 1.
 fn simulate_beside(
     scenario: &Scenario,
     policies: Vec<(&str, Box<dyn Policy>)>,
-    oracles: &mut Oracles<'_>,
+    (oracles, record): (&mut Oracles<'_>, Option<&mut Record<'_>>),
     progress: &mut dyn FnMut(f64),
 ) -> Result<Outcome, SimulationError> {
     let mut simulation = Simulation::new(scenario)?.seed(scenario.seed).observe(oracles).progress(progress);
+    if let Some(record) = record {
+        simulation = simulation.observe(record);
+    }
     for (executor, policy) in policies {
         simulation = simulation.policy(executor, policy)?;
     }
@@ -142,7 +165,7 @@ mod tests {
         let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
         // The scenario's own policy is fixed priority.
         let fifo = policy::by_name("fifo").unwrap();
-        let simulated = simulate(&options, &scenario, vec![("main", fifo)]).unwrap();
+        let simulated = simulate(&options, &scenario, vec![("main", fifo)], None).unwrap();
         let violations = simulated.violations.expect("first in, first out is not by priority");
         assert!(violations.contains("order: at "), "{violations}");
         assert!(violations.contains("rospin simulate chain.toml --seed 1"), "{violations}");
@@ -151,7 +174,7 @@ mod tests {
     #[test]
     fn beginning_is_a_part_that_can_be_read() {
         let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
-        let simulated = simulate(&options, &scenario, Vec::new()).unwrap();
+        let simulated = simulate(&options, &scenario, Vec::new(), None).unwrap();
         assert_eq!(simulated.violations, None);
         let [threads, callbacks] = simulated.beginning();
         assert_eq!(threads.rows.len(), 1);
@@ -162,7 +185,7 @@ mod tests {
     #[test]
     fn report_and_figures_have_everything() {
         let (options, scenario) = (options("chain.toml"), Scenario::parse(CHAIN).unwrap());
-        let simulated = simulate(&options, &scenario, Vec::new()).unwrap();
+        let simulated = simulate(&options, &scenario, Vec::new(), None).unwrap();
         let page = report::render(&simulated).unwrap();
         rospin_report::page::assert_self_contained(&page);
         assert_eq!(page.matches("<svg").count(), 2);

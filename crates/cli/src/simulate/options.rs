@@ -44,6 +44,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(POLICIES.iter().map(|policy| policy.name)))]
     pub(crate) policy: Option<String>,
 
+    /// Records all decisions into this file, as those of programs are recorded: for `rospin replay` and `rospin trace`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
     /// Which activations the JSON file lists
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Listed::All, requires = "json")]
     pub(crate) activations: Listed,

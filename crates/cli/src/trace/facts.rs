@@ -10,6 +10,8 @@ use rospin_trace::blame::{Blame, Reason, Share};
 use rospin_trace::chains::{Chain, chains};
 use rospin_trace::figures::Figures;
 
+use super::violations::{self, Found};
+
 /// The largest number of rows of a table of chains.
 const CHAINS: usize = 30;
 /// The largest number of callbacks that are named for each reason of waiting.
@@ -31,9 +33,28 @@ pub(super) struct Worst {
 
 /// Content of a report, for the terminal and the HTML page.
 pub(super) struct Facts {
+    /// Lines about the whole recording, and one for each damaged place of it.
     pub(super) summary: Vec<String>,
     pub(super) tables: Vec<Table>,
+    /// Late activations, the latest first, then those that waited longest.
     pub(super) worst: Vec<Worst>,
+}
+
+impl Facts {
+    /// Adds the table of violations behind the first one.
+    pub(super) fn with_violations(mut self, found: &[Found]) -> Self {
+        let place = self.tables.len().min(1);
+        if let Some(table) = violations::table(found) {
+            self.tables.insert(place, table);
+        }
+        self
+    }
+
+    /// Adds differences between the program and its system file.
+    pub(super) fn with_remarks(mut self, remarks: Vec<String>) -> Self {
+        self.summary.extend(remarks);
+        self
+    }
 }
 
 /// Returns nanoseconds as milliseconds.
@@ -41,6 +62,7 @@ fn ms(ns: u64) -> String {
     format!("{:.3}", ns as f64 / 1e6)
 }
 
+/// Returns the mean as milliseconds.
 fn mean(figures: &Figures) -> String {
     format!("{:.3}", figures.mean_ns / 1e6)
 }
@@ -57,6 +79,7 @@ pub(super) fn facts(model: &Model, faults: &[String], worst: usize, callback: Op
     Facts { summary: summary(model, faults), tables, worst: worst_of(model, &blame, &labels, worst, callback) }
 }
 
+/// Returns the numbers of events, activations and losses in sentences, and a line for each fault.
 fn summary(model: &Model, faults: &[String]) -> Vec<String> {
     let seconds = (model.span.1 - model.span.0) as f64 / 1e9;
     let missing = match model.dropped {
@@ -77,6 +100,7 @@ fn summary(model: &Model, faults: &[String]) -> Vec<String> {
     lines
 }
 
+/// Returns the table of execution, waiting and response times of callbacks. Callbacks that never ran to their end are left out.
 fn callbacks(model: &Model, labels: &[String]) -> Table {
     let has_stalls = model.activations.iter().any(|activation| activation.stalled_ns().is_some());
     let mut header = columns([
@@ -128,6 +152,7 @@ fn callbacks(model: &Model, labels: &[String]) -> Table {
     }
 }
 
+/// Returns the table of callbacks that waited, the longest in total first, with the reasons.
 fn waits(model: &Model, blame: &Blame<'_>, labels: &[String]) -> Table {
     let mut rows = Vec::new();
     for (number, callback) in model.callbacks.iter().enumerate() {
@@ -176,6 +201,7 @@ fn told(shares: &[Share], sum: u64, labels: &[String]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
+/// Returns the table of latencies of chains, those with most runs first; `None` if there are no chains.
 fn chain_table(model: &Model, chains: &[Chain], labels: &[String]) -> Option<Table> {
     let mut by_count: Vec<&Chain> = chains.iter().collect();
     by_count.sort_by_key(|chain| std::cmp::Reverse(chain.runs.len()));
@@ -201,6 +227,8 @@ fn chain_table(model: &Model, chains: &[Chain], labels: &[String]) -> Option<Tab
     })
 }
 
+/// Returns the table of lost items and of due times that timers skipped, by callback or topic, and cause; `None` if there are
+/// none.
 fn losses(model: &Model, labels: &[String]) -> Option<Table> {
     let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for loss in &model.losses {
@@ -217,6 +245,7 @@ fn losses(model: &Model, labels: &[String]) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { title: "Losses", sentence: "Items that no callback got.", header, rows })
 }
 
+/// Returns the `count` worst activations that ran to their end, of the callback `only` if that is given.
 fn worst_of(model: &Model, blame: &Blame<'_>, labels: &[String], count: usize, only: Option<usize>) -> Vec<Worst> {
     let mut places: Vec<usize> = (0..model.activations.len())
         .filter(|place| model.activations[*place].end_ns.is_some())
@@ -231,6 +260,7 @@ fn worst_of(model: &Model, blame: &Blame<'_>, labels: &[String], count: usize, o
     places.into_iter().take(count).map(|place| worst(model, blame, labels, place)).collect()
 }
 
+/// Returns the text and the picture of the activation with the number `place`.
 fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> Worst {
     let of = &model.activations[place];
     let callback = &model.callbacks[of.callback];

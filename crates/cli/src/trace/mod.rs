@@ -1,10 +1,13 @@
 //! `rospin trace`: records programs, says what their recordings mean, and converts them.
 
+mod attach;
 mod convert;
 mod facts;
 mod html;
+mod model;
 mod record;
 mod report;
+mod violations;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,8 +29,10 @@ in its environment, ROSPIN_TRACE names the file. Nothing is compiled anew.
 Examples:
   rospin trace record my_robot
   rospin trace record --flight 10 my_robot       the last ten seconds before each missed deadline or loss
+  rospin trace record --pid 4711 --seconds 10    a program that runs already
   rospin trace report trace-1
   rospin trace report trace-1 --html report.html
+  rospin trace model trace-1 -o system.toml      for rospin analyze and rospin simulate
   rospin trace convert trace-1 --to perfetto     for https://ui.perfetto.dev")]
 struct Options {
     #[command(subcommand)]
@@ -40,6 +45,8 @@ enum Action {
     Record(record::Options),
     /// Says what happened: times by callback and chain, what activations waited for, losses, and the worst activations
     Report(report::Options),
+    /// Writes the system file of what was recorded: executors, callbacks with measured times, messages, chains
+    Model(model::Options),
     /// Writes a recording in another format
     Convert(convert::Options),
 }
@@ -55,16 +62,7 @@ struct Files {
 impl Files {
     /// Opens the recordings as [`open`] does.
     fn open(&self) -> Result<(Vec<Recording>, Vec<String>), Failure> {
-        let mut recordings = Vec::new();
-        for file in &self.files {
-            recordings.extend(Recording::open(file).map_err(Failure::input)?);
-        }
-        let faults = |recording: &Recording| {
-            let name = recording.path.display().to_string();
-            recording.faults.iter().map(move |fault| format!("{name}: {fault}")).collect::<Vec<_>>()
-        };
-        let faults = recordings.iter().flat_map(faults).collect();
-        Ok((recordings, faults))
+        open(&self.files)
     }
 
     /// Returns the model of what happened in all recordings together, and a line for each place that is damaged in them.
@@ -72,6 +70,20 @@ impl Files {
         let (recordings, faults) = self.open()?;
         Ok((Model::new(&recordings), faults))
     }
+}
+
+/// Returns the recordings in files and folders, and a line for each place that is damaged in them.
+pub(crate) fn open(files: &[PathBuf]) -> Result<(Vec<Recording>, Vec<String>), Failure> {
+    let mut recordings = Vec::new();
+    for file in files {
+        recordings.extend(Recording::open(file).map_err(Failure::input)?);
+    }
+    let faults = |recording: &Recording| {
+        let name = recording.path.display().to_string();
+        recording.faults.iter().map(move |fault| format!("{name}: {fault}")).collect::<Vec<_>>()
+    };
+    let faults = recordings.iter().flat_map(faults).collect();
+    Ok((recordings, faults))
 }
 
 /// Returns the subcommand with all options.
@@ -84,6 +96,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
         Action::Record(options) => record::run(&options, out),
         Action::Report(options) => report::run(&options, out),
+        Action::Model(options) => model::run(&options, out),
         Action::Convert(options) => convert::run(&options, out),
     }
 }
@@ -124,6 +137,35 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_is_compared_with_a_system_file() {
+        let system = temporary("system.toml");
+        let text = std::fs::read_to_string(GOLDEN.replace(".mcap", ".toml")).unwrap();
+        std::fs::write(&system, text.replace("planner", "planer")).unwrap();
+        let said = trace(&["report", GOLDEN, "--system", &system, "--worst", "0"]).unwrap();
+        for text in [
+            "the system file has a callback `planer` that this program does not have; did you mean `planner`?",
+            "callback `tracker` has a queue of 1; the system file says 2",
+            "ran too long: 2ms instead of at most 1ms",
+            "got a message that the system file does not have  because `lidar` published it",
+            "lost a message from its queue of 1                because its queue is too short",
+        ] {
+            assert!(said.contains(text), "{text} is missing in {said}");
+        }
+        let said = trace(&["report", GOLDEN, "--system", &GOLDEN.replace(".mcap", ".toml"), "--worst", "0"]).unwrap();
+        for text in
+            ["missed its deadline: 10ms instead of at most 5ms", "missed its deadline: 3ms instead of at most 1ms"]
+        {
+            assert!(said.contains(text), "{text} is missing in {said}");
+        }
+        let error = trace(&["report", GOLDEN, "--system", "/nowhere.toml"]).unwrap_err();
+        assert!(error.contains("cannot read the scenario /nowhere.toml"), "{error}");
+        let error = trace(&["report", GOLDEN, "--system", &system, "--bounds", &system]).unwrap_err();
+        assert!(error.contains(&system) && error.contains("unknown field `execution`"), "{error}");
+        assert!(trace(&["report", GOLDEN, "--bounds", &system]).unwrap_err().contains("--system"));
+        std::fs::remove_file(system).unwrap();
+    }
+
+    #[test]
     fn results_of_conversions_are_not_written_over() {
         let file = temporary("trace.json");
         assert_eq!(trace(&["convert", GOLDEN, "--to", "json", "-o", &file]).unwrap(), format!("Written: {file}\n"));
@@ -146,6 +188,10 @@ mod tests {
             (&["record", "-o", &temporary("no-program"), "/no/program"], "`/no/program` cannot be run"),
             (&["record", "-o", &temporary("no-events"), "true"], "must call rospin::init"),
             (&["record", "-o", "/proc", "true"], "name a folder that is not there"),
+            (&["record", "--pid", "4294967295"], "--pid 4294967295: no program that can be recorded while it runs"),
+            (&["record", "--pid", "1", "true"], "cannot be used with"),
+            (&["record"], "<COMMAND>"),
+            (&["record", "--seconds", "3", "true"], "cannot be used with"),
         ] {
             let error = trace(arguments).unwrap_err();
             assert!(error.contains(said), "{error}");

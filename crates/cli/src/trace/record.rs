@@ -14,10 +14,20 @@ use rospin_engine::Recorder;
 use rospin_report::{Failure, number};
 use rospin_trace::{Settings, settings};
 
+use super::attach;
+
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
 pub(super) struct Options {
-    /// Writes the recordings into this folder, which must not be there: a file for each process
+    /// Records the process with this number, which runs already, into one file
+    #[arg(long, value_name = "N", conflicts_with_all = ["flight", "cpu", "buffer", "command"])]
+    pid: Option<u32>,
+
+    /// Ends the recording of --pid after this time; else Ctrl-C does
+    #[arg(long, value_name = "SECONDS", requires = "pid", conflicts_with = "command", value_parser = |text: &str| number::parse_seconds(text, 0.1, 1e9))]
+    seconds: Option<Duration>,
+
+    /// Writes the recordings into this folder, which must not be there: a file for each process; with --pid, the file
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
 
@@ -35,7 +45,12 @@ pub(super) struct Options {
     buffer: Option<u32>,
 
     /// Program to record, with its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required_unless_present = "pid",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
@@ -55,7 +70,14 @@ enum RecordFailure {
     Nothing,
 }
 
+/// Runs the program, or waits while a process that runs already records itself, and prints the paths of the recordings to `out`.
+///
+/// # Errors
+/// If the folder cannot be created, the program cannot be run, fails or records nothing, or the process cannot be reached.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(pid) = options.pid {
+        return attach::run(pid, options.output.as_deref(), options.seconds, out);
+    }
     let folder = match &options.output {
         Some(folder) => fs::create_dir(folder).map(|()| folder.clone()),
         None => fresh_folder(),
@@ -128,10 +150,18 @@ fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
 
 /// Starts to record this process if its environment asks for it. `rospin lab` needs this, because it runs executors itself.
 pub(crate) fn record_from_env() -> Result<(), Failure> {
-    let Some(settings) = Settings::from_env().map_err(Failure::input)? else { return Ok(()) };
+    let settings = Settings::from_env().map_err(Failure::input)?;
+    let template = rospin_learn::sink_from_env(Recorder::steady_ns()).map_err(Failure::input)?;
     let recorder = Recorder::of_process();
-    recorder.set_cpu_times(settings.cpu_times);
-    settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
-    let sink = settings.sink(Recorder::steady_ns()).map_err(Failure::input)?;
-    recorder.start(sink).map_err(Failure::run)
+    // A system file has processor times, unless the recording is told otherwise.
+    recorder.set_cpu_times(settings.as_ref().map_or(template.is_some(), |settings| settings.cpu_times));
+    if let Some(settings) = settings {
+        settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
+        let sink = settings.sink(Recorder::steady_ns()).map_err(Failure::input)?;
+        recorder.start(sink).map(drop).map_err(Failure::run)?;
+    }
+    if let Some(template) = template {
+        recorder.start(template).map(drop).map_err(Failure::run)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,8 @@ use rospin_report::text_table::{self, terminal_width};
 use rospin_report::{Failure, timeline};
 
 use super::facts::{Facts, facts};
-use super::{Files, html};
+use super::{Files, html, violations};
+use rospin_trace::Model;
 
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
@@ -25,6 +26,14 @@ pub(super) struct Options {
     #[arg(long, default_value_t = 10, value_name = "NUMBER")]
     worst: usize,
 
+    /// Compares the recording with this system file: arrivals, execution times, deadlines, chains and queues
+    #[arg(long, value_name = "FILE")]
+    system: Option<PathBuf>,
+
+    /// Compares it with the bounds of the system, too, which `rospin analyze FILE --bounds BOUNDS` wrote
+    #[arg(long, value_name = "BOUNDS", requires = "system")]
+    bounds: Option<PathBuf>,
+
     /// Shows the worst activations of this callback only
     #[arg(long, value_name = "NAME")]
     callback: Option<String>,
@@ -39,8 +48,10 @@ enum Mistake {
     Html { path: PathBuf, reason: io::Error },
 }
 
+/// Prints the report to `out`, and writes it as an HTML page if the options name a file.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let (model, faults) = options.files.model()?;
+    let (recordings, faults) = options.files.open()?;
+    let model = Model::new(&recordings);
     let callback = match &options.callback {
         None => None,
         Some(name) => {
@@ -52,6 +63,13 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         }
     };
     let facts = facts(&model, &faults, options.worst, callback);
+    let facts = match &options.system {
+        None => facts.with_violations(&violations::of_model(&model)),
+        Some(system) => {
+            let (found, remarks) = violations::against(system, options.bounds.as_deref(), &recordings)?;
+            facts.with_remarks(remarks).with_violations(&found)
+        }
+    };
     print(&facts, out)?;
     if let Some(path) = &options.html {
         let page = html::render(&facts).map_err(Failure::run)?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use rospin_scenario::Deployment;
+use rospin_scenario::{Bounds, Deployment, Scenario};
 use serde_json::Value;
 
 use crate::common::{Scratch, rospin, text};
@@ -43,6 +43,22 @@ priority = 1
 period = "40 ms"
 execution = "9 ms"
 "#;
+
+#[test]
+fn proven_bounds_are_written_for_programs_that_compare_themselves_with_them() {
+    let scratch = Scratch::new("bounds");
+    let file = scratch.file("late.toml", LATE);
+    let bounds = scratch.path("bounds.toml");
+    let output = rospin(&["analyze", &file, "--no-sensitivity", "--bounds", &bounds]);
+    assert!(text(&output.stdout).contains(&format!("Bounds: {bounds}")), "{output:?}");
+    let written = Bounds::load(std::path::Path::new(&bounds)).unwrap();
+    assert!(written.are_of(&Scenario::parse(LATE).unwrap()));
+    let control = written.callbacks.iter().find(|callback| callback.name == "control").unwrap();
+    assert_eq!(control.bound.as_nanos(), 10_999_999, "it waits for the map, which began a nanosecond before");
+    assert!(fs::read_to_string(&bounds).unwrap().starts_with("# Proven for "));
+    let output = rospin(&["analyze", &file, "--bounds", &bounds]);
+    assert!(text(&output.stderr).contains("is there already; name a file that is not there"), "{output:?}");
+}
 
 #[test]
 fn a_change_is_applied_and_deployed() {

@@ -8,4 +8,6 @@ mod analyze;
 mod analyze_acts;
 mod broken;
 mod latency;
+mod replay;
 mod scenarios;
+mod trace_model;

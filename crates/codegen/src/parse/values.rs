@@ -28,6 +28,7 @@ pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
     }
 }
 
+/// Parses a whole number in decimal, or with a prefix in another base, and checks its range.
 fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
     let (least, most) = base.range().expect("only whole numbers are left");
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
@@ -35,9 +36,12 @@ fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
         Some("0x" | "0X") => (&digits[2..], 16),
         Some("0b" | "0B") => (&digits[2..], 2),
         Some("0o" | "0O") => (&digits[2..], 8),
-        _ => (digits.strip_prefix('+').unwrap_or(digits), 10),
+        _ if sign > 0 => (digits.strip_prefix('+').unwrap_or(digits), 10),
+        _ => (digits, 10),
     };
-    let value = i128::from_str_radix(digits, radix).ok().map(|value| sign * value);
+    // A second sign would be taken otherwise.
+    let digits = Some(digits).filter(|digits| !digits.starts_with(['+', '-']));
+    let value = digits.and_then(|digits| i128::from_str_radix(digits, radix).ok()).map(|value| sign * value);
     match value.filter(|value| (least..=most).contains(value)) {
         Some(value) => Ok(Literal::Int(value)),
         None => Err(Fault::new(
@@ -120,6 +124,9 @@ mod tests {
         assert_eq!(one(&Base::Uint64, "18446744073709551615").unwrap(), Literal::Int(u64::MAX.into()));
         assert_eq!(one(&Base::Int64, "-9223372036854775808").unwrap(), Literal::Int(i64::MIN.into()));
         assert_eq!(one(&Base::Uint8, "0xff").unwrap(), Literal::Int(255));
+        for text in ["--5", "-+5", "++5", "0x-5", "-0x+5"] {
+            assert!(one(&Base::Int64, text).is_err(), "{text}");
+        }
         assert!(one(&Base::Int8, "128").unwrap_err().fix.contains("from -128 to 127"));
         assert!(
             one(&Base::Uint8, "1.0").is_err() && one(&Base::Uint8, "").is_err() && one(&Base::Float32, "1e39").is_err()

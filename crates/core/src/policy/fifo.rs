@@ -2,6 +2,7 @@
 
 use super::ordered::{Order, Ordered};
 use crate::activation::Activation;
+use crate::entity::EntitySpec;
 
 pub(super) const NAME: &str = "fifo";
 pub(super) const SUMMARY: &str = "first released, first run, as rclcpp's events executor";
@@ -21,4 +22,8 @@ impl Order for ByRelease {
     }
 
     fn key(&self, _: &Activation) -> Self::Key {}
+
+    fn key_of_all(&self, _: &EntitySpec) -> Option<Self::Key> {
+        Some(())
+    }
 }

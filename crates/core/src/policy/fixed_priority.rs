@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::ordered::{Order, Ordered};
 use crate::activation::Activation;
-use crate::entity::Priority;
+use crate::entity::{EntitySpec, Priority};
 
 pub(super) const NAME: &str = "fixed-priority";
 pub(super) const SUMMARY: &str = "highest callback priority first, as PiCAS";
@@ -25,5 +25,9 @@ impl Order for ByPriority {
 
     fn key(&self, activation: &Activation) -> Self::Key {
         Reverse(activation.priority)
+    }
+
+    fn key_of_all(&self, spec: &EntitySpec) -> Option<Self::Key> {
+        Some(Reverse(spec.priority))
     }
 }

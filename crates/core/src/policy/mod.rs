@@ -7,6 +7,7 @@ mod edf;
 mod fifo;
 mod fixed_priority;
 mod holders;
+mod lanes;
 mod ordered;
 mod places;
 mod queue;
@@ -40,6 +41,20 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     pub(crate) fn new(now: Instant, thread: ThreadIndex, groups: &'a Groups, trace: Option<&'a mut dyn Trace>) -> Self {
         Self { now, thread, groups, trace }
+    }
+
+    /// Records that the rest of a ready set was discarded although nothing else may run. Only policies that build ready sets at
+    /// polling points do that.
+    pub fn record_discard(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(self.now, TraceEvent::Discarded(self.thread));
+        }
+    }
+
+    /// Returns true if there is a trace.
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// Records a polling point in the scheduler's trace, if it has one. The activations of `ready_set` must come in the order
@@ -101,6 +116,38 @@ pub trait Policy: Send {
         false
     }
 
+    /// Adds `next` to the ready set, notes that an activation of the group `freed` may run again, and picks: the step from the end
+    /// of one activation to the next one.
+    ///
+    /// Must lead to the same as [`release`](Self::release), [`group_freed`](Self::group_freed) and [`pick`](Self::pick), which is
+    /// what it does by default. A policy can do it in fewer instructions.
+    fn exchange(
+        &mut self,
+        freed: Option<GroupId>,
+        next: Option<&Activation>,
+        view: &mut View<'_>,
+    ) -> Option<Activation> {
+        if let Some(next) = next {
+            self.release(*next);
+        }
+        if let Some(group) = freed {
+            self.group_freed(group);
+        }
+        self.pick(view)
+    }
+
+    /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
+    /// If not, timers that are due may be released before the activation that an [`exchange`](Self::exchange) adds.
+    fn orders_by_calls(&self) -> bool {
+        true
+    }
+
+    /// Returns true if the picks depend on the [time](View::now). If not, and if nothing else needs the time, the engine saves
+    /// reading the clock and passes an earlier time.
+    fn looks_at_time(&self) -> bool {
+        true
+    }
+
     /// Returns true if `activation` would be picked next if it were released and its group free. May return false in any case.
     ///
     /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready set.
@@ -150,6 +197,7 @@ pub struct UnknownPolicy {
     pub name: String,
 }
 
+/// Returns the names of all policies, for the error.
 fn known() -> String {
     POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
 }

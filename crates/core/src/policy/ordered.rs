@@ -40,6 +40,13 @@ pub trait Order: Send {
 
     /// Returns the key of an activation. It must stay the same while the activation is ready.
     fn key(&self, activation: &Activation) -> Self::Key;
+
+    /// Returns the key that all activations of an entity have. With `None`, which is always right, they may have different keys.
+    ///
+    /// If all keys are known and there are few, the cost of a pick does not depend on the number of ready activations.
+    fn key_of_all(&self, _spec: &EntitySpec) -> Option<Self::Key> {
+        None
+    }
 }
 
 /// The policy that runs the ready activation with the smallest key of an [`Order`].
@@ -112,6 +119,13 @@ impl<O: Order> Ordered<O> {
         self.places.is_empty()
     }
 
+    /// Returns true if activations wait for the group.
+    #[inline]
+    fn waits_for(&self, group: GroupId) -> bool {
+        let waiting = self.groups.get(group.index());
+        waiting.is_some_and(|waiting| !waiting.blocked.is_empty() || waiting.parked.is_some())
+    }
+
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
         Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
     }
@@ -180,6 +194,9 @@ impl<O: Order> Policy for Ordered<O> {
     fn register(&mut self, id: EntityId, spec: &EntitySpec) {
         let room = self.places.register(id, spec);
         self.ready.reserve(room);
+        if let Some(key) = self.order.key_of_all(spec) {
+            self.ready.lanes().widen(key, room_for(spec));
+        }
         let group = spec.group.index();
         if self.groups.len() <= group {
             self.groups.resize_with(group + 1, || Waiting { blocked: Queue::new(), room: 0, parked: None });
@@ -197,6 +214,9 @@ impl<O: Order> Policy for Ordered<O> {
 
     fn unregister(&mut self, _: EntityId, spec: &EntitySpec) {
         self.places.unregister(spec);
+        if let Some(key) = self.order.key_of_all(spec) {
+            self.ready.lanes().narrow(&key, room_for(spec));
+        }
         self.groups[spec.group.index()].room -= room_for(spec);
     }
 
@@ -239,10 +259,40 @@ impl<O: Order> Policy for Ordered<O> {
         }
     }
 
+    fn exchange(
+        &mut self,
+        freed: Option<GroupId>,
+        next: Option<&Activation>,
+        view: &mut View<'_>,
+    ) -> Option<Activation> {
+        if freed.is_some_and(|group| self.waits_for(group)) || !self.holders.is_empty() {
+            next.into_iter().for_each(|next| self.release(*next));
+            freed.into_iter().for_each(|group| self.group_freed(group));
+            return self.pick(view);
+        }
+        if let Some(next) = next {
+            let entry = self.entry(next, 0);
+            // The first of all need not go through the ready set. The top of `ready` may be stale, and then this one does.
+            if self.ready.peek().is_none_or(|first| entry < *first) && view.groups.admits(next) {
+                return Some(*next);
+            }
+            let place = self.places.insert(next);
+            self.ready.push(Entry { place, ..entry });
+        }
+        self.pick(view)
+    }
+
+    fn orders_by_calls(&self) -> bool {
+        false
+    }
+
+    fn looks_at_time(&self) -> bool {
+        false
+    }
+
     fn group_freed(&mut self, group: GroupId) {
         // In most groups nothing waits.
-        let waits = |waiting: &Waiting<O::Key>| !waiting.blocked.is_empty() || waiting.parked.is_some();
-        if self.groups.get(group.index()).is_some_and(waits) {
+        if self.waits_for(group) {
             self.promote(group);
         }
     }

@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use super::lanes::Lanes;
 use super::places::Places;
 use crate::time::Instant;
 
@@ -43,15 +44,21 @@ impl<K: Ord> Eq for Entry<K> {}
 /// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the top, or
 /// until they are the majority. So the average cost of withdrawing does not depend on the number of ready activations, and there
 /// are at most twice as many entries as ready activations.
+///
+/// Entries that come in the order in which they leave are in lanes, the others in a heap. So the order of activations decides
+/// what they cost: constant time if they are already sorted within their key, and logarithmic time at worst.
 pub(super) struct Queue<K> {
-    /// Reversed, since `BinaryHeap` pops the greatest.
+    /// The entries that came in order.
+    lanes: Lanes<K>,
+    /// The others. Reversed, since `BinaryHeap` pops the greatest.
     heap: BinaryHeap<Reverse<Entry<K>>>,
+    /// Number of stale entries.
     stale: usize,
 }
 
 impl<K: Ord> Queue<K> {
     pub(super) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), stale: 0 }
+        Self { lanes: Lanes::new(), heap: BinaryHeap::new(), stale: 0 }
     }
 
     /// Makes room for `room` ready activations.
@@ -59,30 +66,55 @@ impl<K: Ord> Queue<K> {
         self.heap.reserve((2 * room).saturating_sub(self.heap.len()));
     }
 
+    /// Returns the lanes, for changes of their room. Without lanes, all entries are in the heap.
+    pub(super) const fn lanes(&mut self) -> &mut Lanes<K> {
+        &mut self.lanes
+    }
+
     /// Returns true if there are entries that are not stale.
     pub(super) fn has_some(&self) -> bool {
-        self.heap.len() > self.stale
+        // Most of the time nothing is stale, and the entries need not be counted.
+        if self.stale == 0 { !self.is_empty() } else { self.len() > self.stale }
     }
 
     /// Returns true if there are no entries at all.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.lanes.is_empty() && self.heap.is_empty()
     }
 
+    /// Returns the number of entries, stale ones included.
+    fn len(&self) -> usize {
+        self.lanes.len() + self.heap.len()
+    }
+
+    /// Adds the entry of an activation that is ready.
+    #[inline]
     pub(super) fn push(&mut self, entry: Entry<K>) {
-        self.heap.push(Reverse(entry));
+        if let Err(entry) = self.lanes.push(entry) {
+            self.heap.push(Reverse(entry));
+        }
     }
 
-    /// Returns the first entry, which may be stale.
+    /// Returns the first entry, which may be stale; `None` if there are no entries.
+    #[inline]
     pub(super) fn peek(&self) -> Option<&Entry<K>> {
-        self.heap.peek().map(|Reverse(entry)| entry)
+        match (self.lanes.peek(), self.heap.peek()) {
+            (Some(first), Some(Reverse(other))) if other < first => Some(other),
+            (None, other) => other.map(|Reverse(other)| other),
+            (first, _) => first,
+        }
     }
 
     /// Takes out the first entry; `None` if there are no entries. If it turns out to be stale, the caller must call
     /// [`was_stale`](Self::was_stale).
     #[inline]
     pub(super) fn pop_any(&mut self) -> Option<Entry<K>> {
-        self.heap.pop().map(|Reverse(entry)| entry)
+        let is_in_heap = match (self.lanes.peek(), self.heap.peek()) {
+            (Some(first), Some(Reverse(other))) => other < first,
+            (first, _) => first.is_none(),
+        };
+        if is_in_heap { self.heap.pop().map(|Reverse(entry)| entry) } else { self.lanes.pop() }
     }
 
     /// Notes that the entry that was taken out last is stale.
@@ -104,8 +136,8 @@ impl<K: Ord> Queue<K> {
     /// Returns the first entry that is not stale; `None` if there is none.
     pub(super) fn first(&mut self, places: &mut Places) -> Option<&Entry<K>> {
         while self.peek().is_some_and(|entry| places.get(entry.place, entry.sequence()).is_none()) {
-            self.heap.pop();
-            self.stale -= 1;
+            self.pop_any();
+            self.was_stale();
         }
         self.peek()
     }
@@ -114,9 +146,62 @@ impl<K: Ord> Queue<K> {
     /// majority, in linear time. So the average call takes constant time.
     pub(super) fn one_is_stale(&mut self, places: &mut Places) {
         self.stale += 1;
-        if self.stale * 2 > self.heap.len() {
-            self.heap.retain(|Reverse(entry)| places.get(entry.place, entry.sequence()).is_some());
+        if self.stale * 2 > self.len() {
+            let mut is_valid = |entry: &Entry<K>| places.get(entry.place, entry.sequence()).is_some();
+            self.lanes.retain(&mut is_valid);
+            self.heap.retain(|Reverse(entry)| is_valid(entry));
             self.stale = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Keys come and go, with and without lanes, and there are more of them than lanes. Some entries come in order, others not.
+    #[test]
+    fn entries_leave_in_order_whichever_way_they_came() {
+        let mut drawn = 1_u64;
+        let mut below = |limit: u64| {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (drawn >> 33) % limit
+        };
+        for round in 0..300 {
+            let keys = if round % 3 == 0 { 100 } else { 1 + below(9) };
+            let mut queue = Queue::<u64>::new();
+            let mut model = BTreeSet::new();
+            let mut rooms = vec![0; keys as usize];
+            for sequence in 0..400 {
+                let key = below(keys);
+                match below(8) {
+                    0 => {
+                        queue.lanes().widen(key, 1);
+                        rooms[key as usize] += 1;
+                    }
+                    1 if rooms[key as usize] > 0 => {
+                        queue.lanes().narrow(&key, 1);
+                        rooms[key as usize] -= 1;
+                    }
+                    2..5 => {
+                        let release = if below(4) == 0 { below(400) } else { sequence };
+                        let tie_breaker = (Instant::from_nanos(release), 0, sequence);
+                        queue.push(Entry { key, tie_breaker, place: 0 });
+                        model.insert((key, tie_breaker));
+                    }
+                    _ => {
+                        let first = model.pop_first();
+                        assert_eq!(queue.peek().map(|entry| (entry.key, entry.tie_breaker)), first);
+                        assert_eq!(queue.pop_any().map(|entry| (entry.key, entry.tie_breaker)), first);
+                    }
+                }
+                assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
+            }
+            let rest: Vec<_> =
+                std::iter::from_fn(|| queue.pop_any()).map(|entry| (entry.key, entry.tie_breaker)).collect();
+            assert_eq!(rest, model.into_iter().collect::<Vec<_>>());
         }
     }
 }

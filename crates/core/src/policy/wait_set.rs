@@ -82,6 +82,7 @@ impl WaitSet {
         Some(self.take(first))
     }
 
+    /// Takes the first activation of the ready set that its group admits; `None` if there is none.
     fn take_from_ready_set(&mut self, view: &View<'_>) -> Option<Activation> {
         let admitted = |polled: &Polled| self.ready(polled).is_some_and(|activation| view.groups.admits(activation));
         let at = self.ready_set.iter().rposition(admitted)?;
@@ -101,6 +102,7 @@ impl WaitSet {
     /// Builds a new ready set of all ready activations that their groups admit. Timers are part of it only with
     /// [`Timers::Inside`].
     fn poll(&mut self, view: &mut View<'_>) {
+        let is_rest_left = view.is_traced() && self.ready_set.iter().any(|polled| self.ready(polled).is_some());
         let Self { places, available, ready_set, .. } = self;
         let ready = available.iter().map(|place| (*place, places.activation(*place)));
         let inside = ready.filter(|(_, ready)| view.groups.admits(ready));
@@ -116,9 +118,12 @@ impl WaitSet {
         // An empty ready set is no polling point: rclcpp would go on waiting.
         if !ready_set.is_empty() {
             view.record_polling_point(ready_set.iter().rev().map(|polled| places.activation(polled.place)));
+        } else if is_rest_left {
+            view.record_discard();
         }
     }
 
+    /// Removes and returns the activation at `place`, which must be taken.
     fn take(&mut self, place: u32) -> Activation {
         let position = self.positions[place as usize] as usize;
         let activation = self.places.remove(place);
@@ -130,6 +135,7 @@ impl WaitSet {
         activation
     }
 
+    /// Returns true if the activation does not go through the ready set.
     fn is_outside(&self, activation: &Activation) -> bool {
         self.timers == Timers::Outside && activation.kind == EntityKind::Timer
     }

@@ -115,6 +115,7 @@ impl Scheduler {
         if is_freed {
             self.ready.group_freed(entity.spec.group);
         }
+        self.record_withdrawn(entity.pending.into_iter().chain(entity.resumed).chain(entity.suspended));
         true
     }
 

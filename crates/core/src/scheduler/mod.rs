@@ -1,8 +1,10 @@
 //! The scheduler: a state machine. Drivers report events to it and ask it for activations.
 
+mod exchange;
 mod go_on;
 mod members;
 mod ready;
+mod repeat;
 mod timers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,6 +20,7 @@ use crate::timer::{ClockKind, TimerHeap};
 use crate::trace::{Trace, TraceEvent};
 pub use members::AddError;
 use ready::Ready;
+pub use repeat::Repeated;
 use timers::{Leap, TimerState};
 
 /// Outcome of a release.
@@ -32,6 +35,7 @@ pub enum Release {
     Unknown,
 }
 
+/// Entity with its activations.
 #[derive(Debug)]
 struct EntityState {
     spec: EntitySpec,
@@ -41,6 +45,7 @@ struct EntityState {
     /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
     /// activations are under way.
     pending: Option<Activation>,
+    /// Number of activations that are under way: running or suspended.
     in_flight: u32,
     suspended: Vec<Activation>,
     /// The resumed segments that the policy has.
@@ -54,6 +59,14 @@ impl EntityState {
     fn deadline_of(&self, release: Instant) -> Instant {
         let period = || self.timer.as_ref().and_then(|timer| timer.spec.period);
         self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
+    }
+
+    /// Sets the deadline of the activation that was released, after its release has changed.
+    fn set_deadline_of_pending(&mut self) {
+        if let Some(release) = self.pending.map(|pending| pending.release) {
+            let deadline = self.deadline_of(release);
+            self.pending.iter_mut().for_each(|pending| pending.deadline = deadline);
+        }
     }
 
     /// Returns true if the entity's suspended activations free their group.
@@ -79,6 +92,7 @@ pub struct Scheduler {
     entities: Slots<EntityState>,
     groups: Groups,
     timers: [TimerHeap; ClockKind::COUNT],
+    /// Number of timers on each clock, armed or not.
     timer_counts: [usize; ClockKind::COUNT],
     /// The latest reading of each clock that the driver passed on.
     clocks: [Instant; ClockKind::COUNT],
@@ -128,7 +142,13 @@ impl Scheduler {
         self.groups.kind(group)
     }
 
-    /// Returns the period of an entity that is a periodic timer.
+    /// Returns the entity's place in the order of registration; `None` if it was removed.
+    #[must_use]
+    pub fn registration(&self, id: EntityId) -> Option<u64> {
+        self.entities.get(id.index(), id.generation()).map(|entity| entity.registration)
+    }
+
+    /// Returns the period of an entity; `None` if it is no periodic timer, or was removed.
     #[must_use]
     pub fn timer_period(&self, id: EntityId) -> Option<Duration> {
         let entity = self.entities.get(id.index(), id.generation())?;
@@ -223,6 +243,12 @@ impl Scheduler {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
         let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
+        self.begin(now, thread, activation)
+    }
+
+    /// Begins an activation that was picked. Returns `None` if its group does not admit it.
+    #[inline]
+    fn begin(&mut self, now: Instant, thread: ThreadIndex, activation: Activation) -> Option<Activation> {
         if !self.groups.try_run(&activation) {
             // A user's policy may break its contract. Mutual exclusion must hold nevertheless.
             debug_assert!(false, "the policy picked from a group that is held");
@@ -272,6 +298,13 @@ impl Scheduler {
         self.trace.is_some()
     }
 
+    /// Returns true if an [`exchange`](Self::exchange) depends on the time: there are timers on the steady clock, a trace, or a policy
+    /// that [looks at the time](Policy::looks_at_time).
+    #[must_use]
+    pub fn needs_time(&self) -> bool {
+        self.has_timers(ClockKind::Steady) || self.is_traced() || self.ready.policy.looks_at_time()
+    }
+
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.
     ///
     /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only
@@ -280,6 +313,7 @@ impl Scheduler {
         let Some(entity) = self.entity_mut(activation.entity) else {
             // The entity was removed while it ran, so the activation will not be resumed.
             self.free_group(activation);
+            self.record(now, TraceEvent::Withdrawn(*activation));
             return;
         };
         entity.suspended.push(*activation);
@@ -370,6 +404,7 @@ impl Scheduler {
         self.ready.release(activation);
     }
 
+    /// Ends the activation's part in its group, and tells the policy if that frees the group.
     fn free_group(&mut self, activation: &Activation) {
         if self.groups.leave(activation) {
             self.ready.group_freed(activation.group);
@@ -378,6 +413,12 @@ impl Scheduler {
 
     fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntityState> {
         self.entities.get_mut(id.index(), id.generation())
+    }
+
+    /// Records that activations will not go on, as of the last time that the driver passed on.
+    fn record_withdrawn(&mut self, withdrawn: impl IntoIterator<Item = Activation>) {
+        let now = self.clocks[ClockKind::Steady.index()];
+        withdrawn.into_iter().for_each(|activation| self.record(now, TraceEvent::Withdrawn(activation)));
     }
 
     fn record(&mut self, now: Instant, event: TraceEvent) {

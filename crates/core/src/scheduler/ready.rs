@@ -19,6 +19,11 @@ impl Ready {
         Self { policy, ahead: Fifo::new(), preceding: 0 }
     }
 
+    /// Returns true if there are entities that precede all.
+    pub(super) const fn has_preceding(&self) -> bool {
+        self.preceding > 0
+    }
+
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) {
         if spec.precedes_all {
             self.ahead.register(id, spec);

@@ -8,13 +8,17 @@ use crate::id::EntityId;
 use crate::time::{Instant, nanos};
 use crate::timer::{ClockKind, TimerSpec, next_due, shifted};
 
+/// Timer with its state.
 #[derive(Debug)]
 pub(super) struct TimerState {
     pub(super) spec: TimerSpec,
     /// The due time that is armed, or that was released last.
     due: Instant,
+    /// True while the timer is in the heap of its clock.
     pub(super) armed: bool,
+    /// True from a cancellation to the next start.
     cancelled: bool,
+    /// Number of due times that were skipped.
     overruns: u64,
 }
 
@@ -72,10 +76,11 @@ impl Scheduler {
             return false;
         };
         let in_ready_set = entity.may_start();
-        if let Some(pending) = entity.pending.take()
-            && in_ready_set
-        {
-            self.ready.withdraw(&pending);
+        if let Some(pending) = entity.pending.take() {
+            if in_ready_set {
+                self.ready.withdraw(&pending);
+            }
+            self.record_withdrawn([pending]);
         }
         true
     }
@@ -180,6 +185,7 @@ impl Scheduler {
         missed
     }
 
+    /// Arms a timer for a due time on its clock.
     fn arm(&mut self, id: EntityId, due: Instant) {
         let Some(entity) = self.entity_mut(id) else {
             return;

@@ -196,3 +196,48 @@ fn a_policy_that_panics_leaves_no_group_held() {
     panics(|| scheduler.remove_entity(a));
     assert_eq!(run(&mut scheduler, at(4)), [b]);
 }
+
+/// A policy that panics when a timer is released.
+struct NoTimers(Fifo);
+
+impl Policy for NoTimers {
+    fn name(&self) -> &'static str {
+        "no-timers"
+    }
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.0.register(id, spec);
+    }
+    fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.0.unregister(id, spec);
+    }
+    fn release(&mut self, activation: Activation) {
+        assert_ne!(activation.kind, EntityKind::Timer, "on purpose");
+        self.0.release(activation);
+    }
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        self.0.pick(view)
+    }
+    fn group_freed(&mut self, group: GroupId) {
+        self.0.group_freed(group);
+    }
+    fn withdraw(&mut self, activation: &Activation) {
+        self.0.withdraw(activation);
+    }
+    fn has_candidates(&self) -> bool {
+        self.0.has_candidates()
+    }
+}
+
+#[test]
+fn an_exchange_in_which_a_due_timer_panics_has_ended_the_activation() {
+    let mut scheduler = Scheduler::new(Box::new(NoTimers(Fifo::new())));
+    let [a, b] = pair(&mut scheduler);
+    let timers = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let spec = EntitySpec::new("timer", EntityKind::Timer, timers);
+    let timer = scheduler.add_timer(spec, TimerSpec::periodic(at(2), Duration::from_millis(10))).unwrap();
+    release_all(&mut scheduler, at(0), [a, b]);
+    let first = scheduler.next(at(0), THREAD).unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| scheduler.exchange(at(3), THREAD, &first, None))).is_err());
+    assert!(scheduler.cancel_timer(timer));
+    assert_eq!(scheduler.next(at(3), THREAD).map(|activation| activation.entity), Some(b), "the group is free");
+}

@@ -5,4 +5,5 @@ mod foreign_panics;
 mod guests;
 mod inheritance;
 mod releases;
+mod repeats;
 mod ros_time;

@@ -1,5 +1,7 @@
 //! The recording thread, which moves events from the threads' logs to the sinks.
 
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -14,7 +16,11 @@ const ROUND: Duration = Duration::from_millis(10);
 
 /// A request to the recording thread.
 pub(super) enum Command {
-    /// Has the sink make everything readable, and answers.
+    /// Adds a sink with that number.
+    Add(u64, Box<dyn Sink>),
+    /// Flushes the sink with that number, drops it, and answers.
+    Remove(u64, Sender<()>),
+    /// Has the sinks make everything readable, and answers.
     Flush(Sender<()>),
     /// Has the sinks write the last seconds, for this reason.
     Trigger(String),
@@ -22,19 +28,50 @@ pub(super) enum Command {
     Stop,
 }
 
+/// The number that a definition defines. A later definition with the same key replaces it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    Executor(u16),
+    /// Executor, and place in its table. Entities that come later have the places of those that are gone, so that there are no
+    /// more keys than entities at the same time.
+    Entity(u16, u32),
+    Queue(u64),
+    Publisher([u8; 16]),
+    Chain(u32),
+}
+
+impl Key {
+    /// Returns the key, or `None` for threads, whose logs have their names.
+    pub(super) const fn of(definition: &Definition) -> Option<Self> {
+        Some(match definition {
+            Definition::Executor { executor, .. } => Self::Executor(*executor),
+            Definition::Entity { executor, entity, .. } => Self::Entity(*executor, *entity as u32),
+            Definition::Queue { queue, .. } => Self::Queue(*queue),
+            Definition::Publisher { publisher, .. } => Self::Publisher(*publisher),
+            Definition::Chain { chain, .. } => Self::Chain(*chain),
+            _ => return None,
+        })
+    }
+}
+
 /// The recording thread's data.
 pub(super) struct Drainer {
     recorder: Recorder,
-    sink: Box<dyn Sink>,
+    sinks: Vec<(u64, Box<dyn Sink>)>,
     commands: Receiver<Command>,
     logs: Vec<ThreadLog>,
-    events: Vec<Words>,
+    /// The names that there were before the last round, for sinks that come later.
+    known: BTreeMap<Key, Definition>,
+    /// The names that the last round brought. Events that are still in the logs may use the ones that they replace.
+    fresh: Vec<(Key, Definition)>,
+    /// The events of a round, for each log.
+    events: Vec<Vec<Words>>,
 }
 
 impl Drainer {
     pub(super) fn new(
         recorder: Recorder,
-        mut sink: Box<dyn Sink>,
+        sink: (u64, Box<dyn Sink>),
         commands: Receiver<Command>,
         mut logs: Vec<ThreadLog>,
     ) -> Self {
@@ -42,65 +79,139 @@ impl Drainer {
         let mut old = Vec::new();
         logs.retain_mut(|log| {
             log.reader.drain(&mut old);
+            old.clear();
             log.dropped = log.reader.dropped();
             !log.reader.is_closed()
         });
-        logs.iter().for_each(|log| sink.define(&log.definition()));
-        Self { recorder, sink, commands, logs, events: old }
+        let mut drainer = Self {
+            recorder,
+            sinks: Vec::new(),
+            commands,
+            logs,
+            known: BTreeMap::new(),
+            fresh: Vec::new(),
+            events: Vec::new(),
+        };
+        drainer.add(sink);
+        drainer
     }
 
     /// Records until the recording is stopped. Returns the logs.
     pub(super) fn run(mut self) -> Vec<ThreadLog> {
-        self.events.clear();
         loop {
             let command = match self.commands.recv_timeout(ROUND) {
+                Ok(Command::Add(number, sink)) => {
+                    // Before the round, whose events may be the sink's first ones.
+                    self.add((number, sink));
+                    None
+                }
                 Ok(command) => Some(command),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(Command::Stop),
             };
             self.round();
             match command {
-                None => {}
+                None | Some(Command::Add(..)) => {}
+                Some(Command::Remove(number, done)) => {
+                    let place = self.sinks.iter().position(|(of, _)| *of == number);
+                    let removed = place.map(|place| self.sinks.swap_remove(place));
+                    let end = |(_, mut sink): (u64, Box<dyn Sink>)| {
+                        sink.flush();
+                        drop(sink);
+                    };
+                    let _ = catch_unwind(AssertUnwindSafe(|| removed.map(end)));
+                    let _ = done.send(());
+                }
                 Some(Command::Flush(done)) => {
-                    self.sink.flush();
+                    self.flush();
                     // The caller may have lost its patience.
                     let _ = done.send(());
                 }
-                Some(Command::Trigger(reason)) => self.sink.trigger(&reason),
+                Some(Command::Trigger(reason)) => self.each(|sink| sink.trigger(&reason)),
                 Some(Command::Stop) => {
-                    self.sink.flush();
+                    self.flush();
                     return self.logs;
                 }
             }
         }
     }
 
-    /// Passes definitions and events on.
+    /// Has the sinks make everything readable, also what one of them records when it is flushed, such as a monitor.
+    fn flush(&mut self) {
+        self.each(|sink| sink.flush());
+        self.round();
+        self.each(|sink| sink.flush());
+    }
+
+    /// Adds a sink, which is told all names that there are. One that panics meanwhile is dropped instead.
+    fn add(&mut self, mut sink: (u64, Box<dyn Sink>)) {
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            let threads = self.logs.iter().map(ThreadLog::definition);
+            let fresh = self.fresh.iter().map(|(_, definition)| definition);
+            self.known.values().chain(fresh).for_each(|definition| sink.1.define(definition));
+            threads.for_each(|definition| sink.1.define(&definition));
+            sink
+        }));
+        self.sinks.extend(told);
+    }
+
+    /// Calls `act` with every sink. One that panics is dropped, and the others go on.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink)) {
+        for (number, mut sink) in std::mem::take(&mut self.sinks) {
+            if catch_unwind(AssertUnwindSafe(|| act(&mut *sink))).is_ok() {
+                self.sinks.push((number, sink));
+            } else {
+                // After its panic, even the end of the sink may panic.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(sink)));
+            }
+        }
+    }
+
+    /// Moves all definitions and events that have come since the last round to the sinks.
     fn round(&mut self) {
-        let (definitions, new) = {
+        let (new, gone) = {
             let mut registry = self.recorder.lock();
-            (std::mem::take(&mut registry.definitions), std::mem::take(&mut registry.logs))
+            (std::mem::take(&mut registry.logs), std::mem::take(&mut registry.gone))
         };
-        let threads: Vec<Definition> = new.iter().map(ThreadLog::definition).collect();
-        definitions.iter().chain(&threads).for_each(|definition| self.sink.define(definition));
+        let mut definitions: Vec<Definition> = new.iter().map(ThreadLog::definition).collect();
         self.logs.extend(new);
-        let Self { sink, logs, events, .. } = self;
-        logs.retain_mut(|log| {
+        self.events.resize_with(self.logs.len(), Vec::new);
+        let threads: Vec<u32> = self.logs.iter().map(|log| log.thread).collect();
+        let mut events = self.events.iter_mut();
+        self.logs.retain_mut(|log| {
             // Looked at before the drain, which then finds all events of a thread that has ended.
             let is_closed = log.reader.is_closed();
-            log.reader.drain(events);
-            let dropped = log.reader.dropped();
-            if dropped > log.dropped {
-                let at = events.last().map_or(Instant::ZERO, |words| Instant::from_nanos(words[0]));
-                events.push(Event::Dropped { count: dropped - log.dropped }.encode(at));
-                log.dropped = dropped;
-            }
-            if !events.is_empty() {
-                sink.record(log.thread, events);
-                events.clear();
-            }
+            let Some(events) = events.next() else { return true };
+            log.drain(events);
             !is_closed
         });
-        sink.end_round();
+        // Taken after the events, so that what they name is defined.
+        definitions.append(&mut self.recorder.lock().definitions);
+        let events = std::mem::take(&mut self.events);
+        self.each(|sink| {
+            definitions.iter().for_each(|definition| sink.define(definition));
+            let batches = threads.iter().zip(&events).filter(|(_, events)| !events.is_empty());
+            batches.for_each(|(thread, events)| sink.record(*thread, events));
+            sink.end_round();
+        });
+        self.events = events;
+        self.events.iter_mut().for_each(Vec::clear);
+        self.known.extend(self.fresh.drain(..));
+        self.fresh.extend(definitions.into_iter().filter_map(|of| Key::of(&of).map(|key| (key, of))));
+        self.fresh.retain(|(key, _)| !gone.contains(key));
+        gone.iter().for_each(|key| _ = self.known.remove(key));
+    }
+}
+
+impl ThreadLog {
+    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many.
+    fn drain(&mut self, events: &mut Vec<Words>) {
+        self.reader.drain(events);
+        let dropped = self.reader.dropped();
+        if dropped > self.dropped {
+            let at = events.last().map_or(Instant::ZERO, |words| Instant::from_nanos(words[0]));
+            events.push(Event::Dropped { count: dropped - self.dropped }.encode(at));
+            self.dropped = dropped;
+        }
     }
 }

@@ -9,7 +9,8 @@ mod logs;
 mod scribe;
 mod tap;
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -24,7 +25,7 @@ use rospin_core::recording::{Definition, Event, Sink};
 
 use crate::clock::Clock;
 use crate::os::Process;
-use drain::{Command, Drainer};
+use drain::{Command, Drainer, Key};
 use logs::ThreadLog;
 pub(crate) use scribe::Scribe;
 pub(crate) use tap::Tap;
@@ -33,6 +34,11 @@ pub(crate) use tap::Tap;
 const CAPACITY: usize = 1 << 15;
 /// The longest time that [`Recorder::flush`] waits for the recording thread.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+thread_local! {
+    /// The number of the recorder whose sinks this thread calls; 0 on other threads.
+    static RECORDS: Cell<u64> = const { Cell::new(0) };
+}
 
 /// The recorder of the process, which every context has unless its options name another one.
 static OF_PROCESS: LazyLock<Recorder> = LazyLock::new(Recorder::new);
@@ -56,6 +62,8 @@ struct Inner {
     has_cpu_times: AtomicBool,
     capacity: AtomicUsize,
     executors: AtomicU16,
+    /// Locked while a sink comes or goes, which waits for the recording thread.
+    switch: Mutex<()>,
     registry: Mutex<Registry>,
 }
 
@@ -66,6 +74,8 @@ struct Registry {
     standing: BTreeMap<(bool, u64), Definition>,
     /// Definitions for the recording thread.
     definitions: Vec<Definition>,
+    /// Queues and publishers that were removed, for the recording thread.
+    gone: Vec<Key>,
     /// Logs of new threads, and after a recording those of all threads.
     logs: Vec<ThreadLog>,
     recording: Option<Recording>,
@@ -76,17 +86,38 @@ struct Recording {
     commands: Sender<Command>,
     thread: JoinHandle<Vec<ThreadLog>>,
     process: Process,
+    sinks: BTreeSet<u64>,
+}
+
+/// Handle of a sink that a recorder records into. Dropping it changes nothing: the recording goes on.
+#[derive(Debug)]
+pub struct SinkHandle {
+    recorder: Recorder,
+    number: u64,
+}
+
+impl SinkHandle {
+    /// Stops to record into this sink, and waits until it has all events that were recorded before this call. Other sinks go on;
+    /// without one, the recorder is off. Does nothing if the recorder was stopped meanwhile.
+    ///
+    /// Locks, and waits for the recording thread. Does nothing if a sink of the recorder calls it.
+    pub fn stop(self) {
+        self.recorder.stop_sinks(Some(self.number));
+    }
 }
 
 /// Reasons for which a recording could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The recorder is on already.
-    #[error("the recorder is on already; stop it before it records into something else")]
-    AlreadyOn,
-    /// The recording thread could not be started.
-    #[error("the recording thread could not be started: {0}")]
+    /// The process was forked off one that is recorded: it has a copy of the recorder, and not the recording thread.
+    #[error("this process was forked off one that is recorded; stop the recorder before it records anew")]
+    Forked,
+    /// A sink of the recorder asked for it, on the recording thread.
+    #[error("a sink cannot switch its own recorder; let another thread do it")]
+    BySink,
+    /// The recording thread could not be started, or has ended.
+    #[error("the recording thread does not run: {0}")]
     Thread(std::io::Error),
 }
 
@@ -112,6 +143,7 @@ impl Recorder {
             has_cpu_times: AtomicBool::new(false),
             capacity: AtomicUsize::new(CAPACITY),
             executors: AtomicU16::new(0),
+            switch: Mutex::default(),
             registry: Mutex::default(),
         }))
     }
@@ -152,29 +184,78 @@ impl Recorder {
     /// Locks, allocates, and starts an ordinary thread for the first sink. May be called from any thread.
     ///
     /// # Errors
-    /// If the recorder is on, or the thread cannot be started.
-    pub fn start(&self, sink: impl Sink + 'static) -> Result<(), RecordError> {
+    /// If the recording thread cannot be started, if the process was forked off one that is recorded, or if a sink of this recorder
+    /// calls it.
+    pub fn start(&self, sink: impl Sink + 'static) -> Result<SinkHandle, RecordError> {
+        if self.is_asked_by_sink() {
+            return Err(RecordError::BySink);
+        }
+        let _switch = self.0.switch.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = fresh_number();
+        let sink: Box<dyn Sink> = Box::new(sink);
         let mut registry = self.lock();
-        if registry.recording.is_some() {
-            return Err(RecordError::AlreadyOn);
+        if let Some(recording) = &mut registry.recording {
+            if recording.process.is_another() {
+                return Err(RecordError::Forked);
+            }
+            if recording.commands.send(Command::Add(number, sink)).is_err() {
+                return Err(RecordError::Thread(std::io::Error::other("it has ended")));
+            }
+            recording.sinks.insert(number);
+            return Ok(SinkHandle { recorder: self.clone(), number });
         }
         let (commands, asked) = channel();
         let logs = std::mem::take(&mut registry.logs);
+        registry.gone.clear();
         registry.definitions = registry.standing.values().cloned().collect();
-        let drainer = Drainer::new(self.clone(), Box::new(sink), asked, logs);
+        let drainer = Drainer::new(self.clone(), (number, sink), asked, logs);
         let thread = std::thread::Builder::new().name("rospin-record".to_owned());
-        let thread = thread.spawn(move || drainer.run()).map_err(RecordError::Thread)?;
-        registry.recording = Some(Recording { commands, thread, process: Process::this() });
+        let of = self.0.number;
+        let run = move || {
+            RECORDS.set(of);
+            drainer.run()
+        };
+        let thread = thread.spawn(run).map_err(RecordError::Thread)?;
+        let sinks = BTreeSet::from([number]);
+        registry.recording = Some(Recording { commands, thread, process: Process::this(), sinks });
         self.0.is_on.store(true, Ordering::SeqCst);
         drop(registry);
         self.tell_executors();
-        Ok(())
+        Ok(SinkHandle { recorder: self.clone(), number })
     }
 
     /// Stops all sinks, and waits until they have all events. Does nothing if the recorder is off, or if a sink calls it.
     pub fn stop(&self) {
+        self.stop_sinks(None);
+    }
+
+    /// Stops the sink with the number `one`, or all sinks if it is `None`.
+    fn stop_sinks(&self, one: Option<u64>) {
+        if self.is_asked_by_sink() {
+            return;
+        }
+        let _switch = self.0.switch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registry = self.lock();
+        let Some(recording) = &mut registry.recording else { return };
+        match one {
+            Some(one) if !recording.sinks.remove(&one) => return,
+            None => recording.sinks.clear(),
+            Some(_) => {}
+        }
+        if let (Some(one), false) = (one, recording.sinks.is_empty()) {
+            let (done, finished) = channel();
+            let is_sent =
+                !recording.process.is_another() && recording.commands.send(Command::Remove(one, done)).is_ok();
+            drop(registry);
+            if is_sent {
+                // The recording thread drops its end when it is done, if not before.
+                let _ = finished.recv();
+            }
+            return;
+        }
         self.0.is_on.store(false, Ordering::SeqCst);
-        let Some(Recording { commands, thread, process }) = self.lock().recording.take() else { return };
+        let Some(Recording { commands, thread, process, .. }) = registry.recording.take() else { return };
+        drop(registry);
         self.tell_executors();
         if process.is_another() {
             return;
@@ -189,12 +270,17 @@ impl Recorder {
     /// that takes more than five seconds, the recorder is off, or a sink calls it.
     pub fn flush(&self) -> bool {
         let (done, finished) = channel();
-        self.command(Command::Flush(done)) && finished.recv_timeout(PATIENCE).is_ok()
+        !self.is_asked_by_sink() && self.command(Command::Flush(done)) && finished.recv_timeout(PATIENCE).is_ok()
     }
 
     /// Has the sinks that keep the last seconds in memory write them; other sinks ignore it. Does not wait for that.
     pub fn trigger(&self, reason: impl Into<String>) {
         self.command(Command::Trigger(reason.into()));
+    }
+
+    /// Returns true on the thread that records, which cannot wait for itself.
+    fn is_asked_by_sink(&self) -> bool {
+        RECORDS.get() == self.0.number
     }
 
     fn command(&self, command: Command) -> bool {
@@ -253,7 +339,7 @@ impl Recorder {
 
     /// Forgets a queue.
     pub(crate) fn remove_queue(&self, queue: u64) {
-        self.lock().standing.remove(&(false, queue));
+        self.remove((false, queue));
     }
 
     /// Defines a publisher of a node: the id that events have, and its topic. Returns a number by which it is
@@ -262,6 +348,17 @@ impl Recorder {
         let number = fresh_number();
         self.stand((true, number), Definition::Publisher { publisher, topic: topic.to_owned() });
         number
+    }
+
+    /// Adds a definition of a sink's own, such as the names of chains that a monitor watches, to this recording and later ones.
+    pub fn add_definition(&self, definition: Definition) {
+        self.stand((true, fresh_number()), definition);
+    }
+
+    /// Records an event of a sink's own, such as a [violation](Event::Violation), which happened at `at`. The sink may call it on the
+    /// recording thread, also while it is flushed.
+    pub fn record_event(&self, at: Instant, event: &Event) {
+        self.write(&event.encode(at));
     }
 
     /// Records that a publisher of a node publishes its message with that number at `at`, if the recorder is on.
@@ -283,7 +380,15 @@ impl Recorder {
 
     /// Forgets a publisher of a node.
     pub fn remove_publisher(&self, number: u64) {
-        self.lock().standing.remove(&(true, number));
+        self.remove((true, number));
+    }
+
+    fn remove(&self, key: (bool, u64)) {
+        let mut registry = self.lock();
+        let removed = registry.standing.remove(&key);
+        if self.is_on() {
+            registry.gone.extend(removed.as_ref().and_then(Key::of));
+        }
     }
 
     fn tell_executors(&self) {

@@ -1,28 +1,45 @@
 //! A tap on a scheduler: a trace that records, and passes all events on to the user's trace.
 
-use rospin_core::recording::{Event, Step};
+use rospin_core::Instant;
+use rospin_core::recording::Event;
 use rospin_core::trace::{Trace, TraceEvent};
-use rospin_core::{Activation, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::Ordering;
 
-use super::Recorder;
+use super::{Recorder, fresh_number};
+
+thread_local! {
+    /// A number of this thread, above 0.
+    static THREAD: u64 = fresh_number();
+}
 
 /// The trace of a scheduler while it is recorded.
 pub(crate) struct Tap {
     recorder: Recorder,
     executor: u16,
     users: Option<Box<dyn Trace>>,
+    /// The thread that recorded last, 0 before the first event.
+    last: u64,
 }
 
 impl Tap {
-    pub(crate) fn new(recorder: Recorder, executor: u16, users: Option<Box<dyn Trace>>) -> Self {
-        Self { recorder, executor, users }
+    /// Creates a tap before the user's trace. `follows` tells that it takes the place of another one in the same recording.
+    pub(crate) fn new(recorder: Recorder, executor: u16, users: Option<Box<dyn Trace>>, follows: bool) -> Self {
+        Self { recorder, executor, users, last: if follows { u64::MAX } else { 0 } }
     }
 
-    fn step(&self, activation: &Activation) -> Step {
-        let Activation { entity, sequence, segment, .. } = *activation;
-        Step { executor: self.executor, entity: entity.to_bits(), sequence, segment }
+    /// Records a hand-over with a number that grows, if another thread than before works with the scheduler. The executor's lock is
+    /// held, so that the numbers are in the order in which the threads have the lock.
+    #[inline]
+    fn note_thread(&mut self, now: Instant) {
+        let this = THREAD.with(|number| *number);
+        if self.last == this {
+            return;
+        }
+        // The first thread needs no number: it precedes all that have one.
+        if std::mem::replace(&mut self.last, this) != 0 {
+            self.recorder.write(&Event::HandedOver { executor: self.executor, number: fresh_number() }.encode(now));
+        }
     }
 
     /// Returns the processor time of the calling thread, or 0 if that is not to be recorded.
@@ -37,44 +54,15 @@ impl Tap {
 
 impl Trace for Tap {
     fn record(&mut self, now: Instant, event: TraceEvent) {
-        let executor = self.executor;
-        let recorded = match &event {
-            TraceEvent::Released(of) => {
-                Event::Released { step: self.step(of), release: of.release, deadline: of.deadline }
-            }
-            TraceEvent::Antedated(of) => {
-                Event::Antedated { step: self.step(of), release: of.release, deadline: of.deadline }
-            }
-            TraceEvent::Dispatched(thread, of) => Event::Dispatched {
-                step: self.step(of),
-                thread: u8::try_from(thread.0).unwrap_or(u8::MAX),
-                release: of.release,
-                cpu_ns: self.cpu_ns(),
-            },
-            TraceEvent::Suspended(of) => Event::Suspended { step: self.step(of), cpu_ns: self.cpu_ns() },
-            TraceEvent::Completed(of) => {
-                Event::Completed { step: self.step(of), deadline: of.deadline, cpu_ns: self.cpu_ns() }
-            }
-            TraceEvent::PollingPoint(thread) => {
-                Event::PollingPoint { executor, thread: u8::try_from(thread.0).unwrap_or(u8::MAX) }
-            }
-            TraceEvent::Collected(of) => Event::Collected { step: self.step(of) },
-            TraceEvent::Overrun(entity, count) => Event::Overrun { executor, entity: entity.to_bits(), count: *count },
-            _ => return self.pass_on(now, event),
-        };
+        self.note_thread(now);
+        let recorded = Event::of_scheduler(self.executor, &event, || self.cpu_ns());
         self.recorder.write(&recorded.encode(now));
-        self.pass_on(now, event);
+        if let Some(users) = &mut self.users {
+            users.record(now, event);
+        }
     }
 
     fn into_inner(self: Box<Self>) -> Option<Box<dyn Trace>> {
         self.users
-    }
-}
-
-impl Tap {
-    fn pass_on(&mut self, now: Instant, event: TraceEvent) {
-        if let Some(users) = &mut self.users {
-            users.record(now, event);
-        }
     }
 }

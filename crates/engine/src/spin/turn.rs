@@ -7,6 +7,7 @@ use rospin_core::Instant;
 use super::{Next, Seat, Spin};
 use crate::clock::STEP_NOTICED_AFTER;
 use crate::executor_options::Until;
+use crate::source::Pending;
 use crate::state::State;
 
 impl Spin<'_> {
@@ -18,7 +19,7 @@ impl Spin<'_> {
         executor.answer_call();
         // The clock is read after the changes, since a moved clock counts as one of them.
         let now = executor.now();
-        state.drain(&executor.bell.inbox, now);
+        state.drain(&executor.bell.inbox, || now);
         self.finish(state, seat, now);
         if self.is_over(state, seat, now) {
             return Next::Stop;
@@ -64,16 +65,58 @@ impl Spin<'_> {
             return false;
         }
         let due = executor.sleeps.earlier(state.scheduler.next_due());
-        let now = if due.is_none() && self.deadline.is_none() && !state.scheduler.is_traced() {
+        let has_deadline = run.activation.deadline < Instant::MAX;
+        let now = if due.is_none() && self.deadline.is_none() && !has_deadline && !state.scheduler.is_traced() {
             // Nothing depends on the time here, and reading the clock is the most expensive part of this path.
             run.activation.release
         } else {
             executor.now()
         };
-        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(now, seat.thread, run)
+        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(executor, now, seat.thread, run)
     }
 
-    /// Returns the run to the state, if there is one.
+    /// Takes the short way from a callback to the next one of any entity: the same as a [`step`](Self::step), if nothing has
+    /// happened but notifications and due timers. Returns false if something else has, or if nothing is left to run.
+    pub(super) fn exchanges(&self, state: &mut State, seat: &mut Seat) -> bool {
+        let Some(run) = &seat.run else {
+            return false;
+        };
+        let executor = self.executor;
+        let is_quiet = !executor.wants_more_than_mail() && !self.stopped() && self.until != Until::Once;
+        if !is_quiet || state.has_leftovers() || state.has_other_timers() || !state.can_exchange(run) {
+            return false;
+        }
+        let mut wakes = None;
+        if !executor.sleeps.is_empty() {
+            if executor.sleeps.has_others() {
+                return false;
+            }
+            wakes = executor.sleeps.earlier(None);
+        }
+        let needs_time = wakes.is_some()
+            || self.deadline.is_some()
+            || state.scheduler.needs_time()
+            || run.activation.deadline < Instant::MAX
+            // Its next item counts as one that arrives now.
+            || run.callback.cx.pending == Pending::Unknown;
+        // As in `goes_on`, the clock is read only if something depends on it.
+        let now = if needs_time { executor.now() } else { run.activation.release };
+        // A missed deadline is told before the next callback, if anybody wants to know.
+        let is_told = run.activation.deadline < now && executor.report_miss.is_some();
+        if wakes.is_some_and(|due| due <= now) || self.is_late(now) || is_told {
+            return false;
+        }
+        if !executor.bell.inbox.is_empty() {
+            state.drain(&executor.bell.inbox, || executor.now());
+        }
+        (seat.cleaned_up, seat.has_woken) = (false, false);
+        if let Some(run) = seat.run.take() {
+            seat.run = state.exchange(executor, now, seat.thread, run);
+        }
+        seat.run.is_some()
+    }
+
+    /// Gives the run of the seat, if there is one, back to the state, which completes or suspends its activation.
     #[inline]
     pub(super) fn finish(&self, state: &mut State, seat: &mut Seat, now: Instant) {
         if let Some(finished) = seat.run.take() {

@@ -1,6 +1,7 @@
 //! User code that must not run while the state is borrowed: reports of incidents, and the drops of callbacks and payloads.
 
 use std::any::Any;
+use std::time::Duration;
 
 use rospin_core::Scheduler;
 use rospin_core::policy::Fifo;
@@ -8,27 +9,49 @@ use rospin_core::policy::Fifo;
 use super::State;
 use crate::body::Body;
 use crate::changes::CHANGES_A_STEP;
-use crate::incident::{Incident, contain};
+use crate::incident::{Incident, MissedDeadline, contain};
 use crate::shared::Shared;
+use crate::work::Label;
 
 /// Incidents and garbage that came up while the state was borrowed. Both are dealt with later, since both run user code.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Leftovers {
     pub(crate) incidents: Vec<Incident>,
+    /// Missed deadlines, if the context has a function for them.
+    pub(crate) misses: Vec<MissedDeadline>,
     /// Callbacks and payloads of removed entities and groups.
     pub(crate) garbage: Vec<Box<dyn Any + Send>>,
 }
 
 impl Leftovers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.incidents.is_empty() && self.garbage.is_empty()
+        self.incidents.is_empty() && self.misses.is_empty() && self.garbage.is_empty()
+    }
+
+    /// Counts a missed deadline, and has it reported if the context has a function for that.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_miss(&mut self, executor: &Shared, label: &Label, lateness: Duration) {
+        let count = label.losses.add_miss();
+        if executor.report_miss.is_some() {
+            self.misses.push(MissedDeadline {
+                executor: executor.name.clone(),
+                group: label.group.to_string(),
+                entity: label.entity.to_string(),
+                lateness,
+                count,
+            });
+        }
     }
 
     /// Reports the incidents, and drops the garbage. Panics of that user code end here.
     pub(crate) fn deal_with(self, executor: &Shared) {
         for incident in &self.incidents {
             contain(|| (executor.report)(incident));
+        }
+        for (missed, report) in self.misses.iter().zip(executor.report_miss.iter().cycle()) {
+            contain(|| report(missed));
         }
         for garbage in self.garbage {
             contain(|| drop(garbage));
@@ -48,10 +71,10 @@ impl State {
     /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The part
     /// grows with the garbage, so that garbage does not pile up.
     pub(crate) fn take_some_leftovers(&mut self) -> Leftovers {
-        let Leftovers { incidents, garbage } = &mut self.leftovers;
+        let Leftovers { incidents, misses, garbage } = &mut self.leftovers;
         let count = garbage.len().min(1 + garbage.len() / (2 * CHANGES_A_STEP));
         let garbage = garbage.split_off(garbage.len() - count);
-        Leftovers { incidents: std::mem::take(incidents), garbage }
+        Leftovers { incidents: std::mem::take(incidents), misses: std::mem::take(misses), garbage }
     }
 
     /// Has the body dropped when no lock is held.

@@ -160,10 +160,11 @@ impl State {
     }
 
     /// Passes the flags that were raised since the last drain on to the scheduler.
-    pub(crate) fn drain(&mut self, inbox: &Inbox, now: Instant) {
+    /// A flag without a time of arrival counts as one that was raised now, for which `now` reads the clock.
+    pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
         let books = std::mem::take(&mut self.books);
         inbox.drain(&books, |signal, arrival_ns| {
-            let arrival = arrival_ns.map_or(now, Instant::from_nanos);
+            let arrival = arrival_ns.map_or_else(&now, Instant::from_nanos);
             match self.targets.get(signal).copied().flatten() {
                 // The entity is not added yet, and adding it will look at the source; or the entity was removed.
                 None => {}
@@ -189,13 +190,13 @@ impl State {
     }
 
     /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway.
-    /// The caller has made sure that nothing else has happened.
-    pub(crate) fn go_on(&mut self, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
+    /// Returns true if it goes on; `run` is then its next run. The caller has made sure that nothing else has happened.
+    pub(crate) fn go_on(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
         let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
             return false;
         };
-        let Self { scheduler, entities, .. } = self;
-        let id = run.activation.entity;
+        let Self { scheduler, entities, leftovers, .. } = self;
+        let (id, deadline) = (run.activation.entity, run.activation.deadline);
         let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
         let Some(entity) = entity.filter(|entity| entity.id == id && !entity.closing) else {
             return false;
@@ -207,8 +208,52 @@ impl State {
             slot.sequence = Some(run.activation.sequence);
             // A wake-up of the activation that ended does not count for the next one.
             slot.woken = false;
+            if deadline < now {
+                leftovers.note_miss(executor, &run.callback.label, now.saturating_since(deadline));
+            }
         }
         goes_on
+    }
+
+    /// Takes back a run whose callback ran to its end, and picks the next activation for `thread`: the same as
+    /// [`finish`](Self::finish) and [`start`](Self::start). Returns the run of the next activation.
+    ///
+    /// The caller has made sure that [`can_exchange`](Self::can_exchange).
+    pub(crate) fn exchange(
+        &mut self,
+        executor: &Shared,
+        now: Instant,
+        thread: ThreadIndex,
+        finished: Run,
+    ) -> Option<Run> {
+        let Run { activation, callback } = finished;
+        if activation.deadline < now {
+            let lateness = now.saturating_since(activation.deadline);
+            self.leftovers.note_miss(executor, &callback.label, lateness);
+        }
+        let pending = callback.cx.pending;
+        // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
+        self.put_back(&activation, callback, false);
+        let release = match pending {
+            Pending::Empty => None,
+            Pending::Since(arrival) => Some(arrival),
+            Pending::Unknown => Some(now),
+        };
+        let next = self.scheduler.exchange(now, thread, &activation, release)?;
+        if let Some(run) = self.lend(next) {
+            return Some(run);
+        }
+        // As in `start`.
+        self.scheduler.complete(now, &next);
+        self.start(now, thread)
+    }
+
+    /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its entity
+    /// does not end with it.
+    pub(crate) fn can_exchange(&self, run: &Run) -> bool {
+        let id = run.activation.entity;
+        let entity = self.entities.get(id.index()).and_then(Option::as_ref);
+        matches!(run.callback.result, Ok(Ran::Done)) && entity.is_some_and(|entity| entity.id == id && !entity.closing)
     }
 
     fn lend(&mut self, activation: Activation) -> Option<Run> {
@@ -247,6 +292,10 @@ impl State {
         let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
         // The label is needed only if the callback failed.
         let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
+        if activation.deadline < now && ran && !suspended {
+            let lateness = now.saturating_since(activation.deadline);
+            self.leftovers.note_miss(executor, &callback.label, lateness);
+        }
         // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
         let PutBack { woken, closing } = self.put_back(&activation, callback, suspended);
         // This precedes the end of the activation. Items that arrived while it ran were released already, and must not count as

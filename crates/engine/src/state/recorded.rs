@@ -1,6 +1,6 @@
 //! Recording of an executor: the tap before its trace, and the definitions of what it has.
 
-use rospin_core::recording::Definition;
+use rospin_core::recording::{Definition, Rules};
 use rospin_core::trace::Trace;
 use rospin_core::{EntityId, GroupKind};
 
@@ -13,9 +13,9 @@ impl State {
     pub(crate) fn set_users_trace(&mut self, executor: &Shared, threads: u16, trace: Option<Box<dyn Trace>>) {
         let former = self.scheduler.take_trace();
         self.scheduler.set_trace(trace);
-        self.tapped = false;
+        let was_tapped = std::mem::take(&mut self.tapped);
         if executor.scribe.recorder.is_on() {
-            self.follow_recorder(executor, threads);
+            self.tap(executor, threads, was_tapped);
         }
         // Its drop is user code.
         self.leftovers.garbage.extend(former.map(|former| Box::new(former) as _));
@@ -23,6 +23,12 @@ impl State {
 
     /// Puts a tap before the trace if the recorder is on, or else takes it away. Defines everything that there is.
     pub(crate) fn follow_recorder(&mut self, executor: &Shared, threads: u16) {
+        self.tap(executor, threads, self.tapped);
+    }
+
+    /// Puts the tap before the trace if the recorder is on, or else takes it away. Defines everything that there is. `was_tapped`
+    /// is true if the recording has events of this executor already.
+    fn tap(&mut self, executor: &Shared, threads: u16, was_tapped: bool) {
         let recorder = &executor.scribe.recorder;
         let trace = self.scheduler.take_trace();
         let users = if self.tapped { trace.and_then(Trace::into_inner) } else { trace };
@@ -31,7 +37,7 @@ impl State {
             self.scheduler.set_trace(users);
             return;
         }
-        self.scheduler.set_trace(Some(Box::new(Tap::new(recorder.clone(), executor.number, users))));
+        self.scheduler.set_trace(Some(Box::new(Tap::new(recorder.clone(), executor.number, users, was_tapped))));
         recorder.define(|| Definition::Executor {
             executor: executor.number,
             name: executor.name.clone(),
@@ -57,6 +63,13 @@ impl State {
             priority: spec.priority.0,
             deadline: spec.deadline,
             period: self.scheduler.timer_period(id),
+            rules: Some(Rules {
+                group: spec.group.to_bits(),
+                registration: self.scheduler.registration(id).unwrap_or(0),
+                max_in_flight: spec.max_in_flight,
+                frees_group: spec.releases_group_at_await,
+                precedes_all: spec.precedes_all,
+            }),
         });
     }
 }

@@ -15,7 +15,7 @@ mod source;
 
 pub use ends::TopicEnds;
 use message::{AnyMessage, MessageType};
-pub use publisher::{Delivery, NoSubscription, Published, Publisher};
+pub use publisher::{Delivery, NoRoom, NoSubscription, Published, Publisher};
 use room::Room;
 pub(crate) use source::TopicSource;
 

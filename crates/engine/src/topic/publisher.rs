@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rospin_core::Instant;
 use rospin_core::recording::Event;
@@ -13,12 +14,20 @@ use super::room::{INLINE, Room};
 use super::{Alarm, AnyMessage, History, MessageType, Queue, Topic, TopicEnds, TopicError, TopicState};
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::current::Seat;
 use crate::guarantees::Guarantees;
 use crate::lock_free::mute::published;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
 use crate::sync::atomic::Ordering;
+use crate::sync::{MutexGuard, thread};
+
+/// The number of times that a publisher which waits for room yields before it sleeps.
+const YIELDS: u32 = 16;
+
+/// The time for which a publisher that waits for room sleeps between two looks.
+const NAP: Duration = Duration::from_micros(50);
 
 /// The error of [`Publisher::try_publish`] if no subscription got the message. It returns the message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +42,23 @@ pub struct NoSubscription<T> {
 impl<T> fmt::Debug for NoSubscription<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NoSubscription").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}
+
+/// The error of [`Publisher::publish_if_room`] if the queue of a subscription is full. It returns the message, which no
+/// subscription got.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a subscription of topic `{topic}` has a full queue; no subscription got the message, which is returned")]
+pub struct NoRoom<T> {
+    /// The name of the topic.
+    pub topic: String,
+    /// The message.
+    pub message: Arc<T>,
+}
+
+impl<T> fmt::Debug for NoRoom<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoRoom").field("topic", &self.topic).finish_non_exhaustive()
     }
 }
 
@@ -128,6 +154,8 @@ struct AnyPublisher {
     scribe: Scribe,
     history: Option<u64>,
     promises: Guarantees,
+    /// The longest time for which a message waits for room; `None` if it never waits.
+    patience: Option<Duration>,
 }
 
 impl Context {
@@ -196,6 +224,18 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
     }
 
+    /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for room, and
+    /// loses nothing.
+    ///
+    /// # Errors
+    /// [`NoRoom`] with the message if the queue of a subscription is full. No subscription gets the message then.
+    pub fn publish_if_room(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoRoom<T>> {
+        self.any.publish_if_room(AnyMessage::new(message.into())).map_err(|message| {
+            // SAFETY: the topic's messages are of type `T`.
+            NoRoom { topic: self.topic().to_owned(), message: unsafe { message.into_arc() } }
+        })
+    }
+
     /// Publishes the message like [`publish`](Self::publish), and returns it if no subscription got it: the topic has none, or
     /// all of them demand more than the publisher promises.
     ///
@@ -214,7 +254,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
 impl AnyPublisher {
     fn new(context: &Context, options: PublisherOptions, message_type: MessageType) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
-        let promises = options.promises;
+        let (promises, patience) = (options.promises, options.patience);
         let messages = VecDeque::with_capacity(options.latched);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, None);
@@ -227,7 +267,7 @@ impl AnyPublisher {
         drop(room);
         topic.wake_waiters();
         let (clock, scribe) = (context.clock().clone(), context.scribe().clone());
-        Ok(Self { topic, clock, scribe, history, promises })
+        Ok(Self { topic, clock, scribe, history, promises, patience })
     }
 
     fn kept(&self) -> Vec<AnyMessage> {
@@ -270,7 +310,62 @@ impl AnyPublisher {
         displaced: &mut SmallVec<[AnyMessage; INLINE]>,
     ) -> (Delivery, Instant, Option<Alarms>) {
         let stamp = self.clock.now();
-        let mut state = self.topic.lock_to_push(displaced);
+        match self.patience {
+            None => self.push_locked(self.topic.lock_to_push(displaced), message, stamp, displaced),
+            Some(patience) => {
+                let state = self.lock_with_room(patience, displaced);
+                // The message is published now, however long it has waited.
+                self.push_locked(state, message, self.clock.now(), displaced)
+            }
+        }
+    }
+
+    /// Publishes the message if no queue is full. Otherwise returns it.
+    fn publish_if_room(&self, message: AnyMessage) -> Result<Delivery, AnyMessage> {
+        let mut displaced = SmallVec::new();
+        let stamp = self.clock.now();
+        let state = self.topic.lock_to_push(&mut displaced);
+        if state.is_full_for(self.promises) {
+            drop(state);
+            return Err(message);
+        }
+        let (delivery, stamp, alarms) = self.push_locked(state, message, stamp, &mut displaced);
+        raise(alarms.as_ref(), stamp);
+        Ok(delivery)
+    }
+
+    /// Locks the topic as soon as the queues that may have the message have room, or after the time `at_most`. On a thread of an
+    /// executor, locks it at once.
+    #[inline(never)]
+    fn lock_with_room(
+        &self,
+        at_most: Duration,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> MutexGuard<'_, TopicState> {
+        let (mut begin, mut looks) = (None, 0);
+        loop {
+            let state = self.topic.lock_to_push(displaced);
+            // A thread of an executor never waits: it may be the one that has to empty the queue.
+            let may_wait = state.is_full_for(self.promises) && !Seat::is_taken();
+            if !may_wait || begin.get_or_insert_with(std::time::Instant::now).elapsed() >= at_most {
+                return state;
+            }
+            drop(state);
+            looks += 1;
+            // Short callbacks end while this thread yields. Otherwise a nap is long enough for several of them.
+            if looks <= YIELDS { thread::yield_now() } else { thread::sleep(NAP) }
+        }
+    }
+
+    /// Appends the message as [`push`](Self::push) does, and unlocks the topic.
+    #[inline(always)]
+    fn push_locked(
+        &self,
+        mut state: MutexGuard<'_, TopicState>,
+        message: AnyMessage,
+        stamp: Instant,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> (Delivery, Instant, Option<Alarms>) {
         if let Some(id) = self.history {
             displaced.extend(state.remember(id, message.clone()));
         }
@@ -288,6 +383,11 @@ impl AnyPublisher {
 }
 
 impl TopicState {
+    /// Returns true if a message with these promises would displace another one.
+    fn is_full_for(&self, promises: Guarantees) -> bool {
+        self.queues.iter().any(|queue| promises.include(queue.demands) && queue.producer.is_full())
+    }
+
     /// Appends the message as [`push`](Self::push) does, and records it.
     #[cold]
     #[inline(never)]

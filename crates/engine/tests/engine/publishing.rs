@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rospin_engine::{
     Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions,
     SpinOptions, SubscriptionOptions,
 };
 
-use crate::common::watchdog;
+use crate::common::{spin_in_background, watchdog};
 
 /// A message that reports its drop.
 struct Loud(u32, Arc<Mutex<Vec<u32>>>);
@@ -120,4 +121,91 @@ fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
         }
         thread.join().unwrap();
     });
+}
+
+/// Runs the subscription's callbacks on a thread of their own, which is slower than the publisher.
+#[test]
+fn a_publisher_that_waits_for_room_loses_nothing() {
+    watchdog(|| {
+        const COUNT: u32 = 2_000;
+        let context = Context::new(ContextOptions::new());
+        let options = PublisherOptions::new("topic").wait_for_room(Duration::from_secs(600));
+        let publisher = context.create_publisher::<u32>(options).unwrap();
+        let executor = Arc::new(context.create_executor(ExecutorOptions::new("main")));
+        let group = executor.create_group("group", Vec::new());
+        let handle = executor.handle();
+        let subscription = group
+            .create_subscription(
+                SubscriptionOptions::new("topic").keep_last(2),
+                move |heard: &mut Vec<u32>, message: Arc<u32>| {
+                    heard.push(*message);
+                    if *message == COUNT - 1 {
+                        handle.halt();
+                    }
+                },
+            )
+            .unwrap();
+        let spinning = spin_in_background(&executor);
+        let displaced: usize = (0..COUNT).map(|number| publisher.publish(number).displaced).sum();
+        spinning.join().unwrap().unwrap();
+        assert_eq!((displaced, subscription.lost(LossCause::QueueFull)), (0, 0));
+        drop(subscription);
+        assert_eq!(group.into_payload().unwrap(), (0..COUNT).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn waiting_for_room_ends_with_its_time() {
+    let context = Context::new(ContextOptions::new());
+    let at_most = Duration::from_millis(20);
+    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
+    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+    (0..2).for_each(|number| _ = publisher.publish(number));
+    let begin = Instant::now();
+    assert_eq!(publisher.publish(2).displaced, 1);
+    assert!(begin.elapsed() >= at_most);
+    assert_eq!((queue.try_take().as_deref(), queue.lost(LossCause::QueueFull)), (Some(&1), 1));
+}
+
+/// The callback fills the queue of its own group, which nobody empties before it returns.
+#[test]
+fn a_callback_never_waits_for_room() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let options = PublisherOptions::new("topic").wait_for_room(Duration::from_secs(600));
+        let publisher = context.create_publisher::<u32>(options).unwrap();
+        let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
+        let group = executor.create_group("group", 0);
+        let (again, handle) = (publisher.clone(), executor.handle());
+        let subscription = group
+            .create_subscription(
+                SubscriptionOptions::new("topic").keep_last(2),
+                move |_: &mut u32, message: Arc<u32>| {
+                    if *message == 0 {
+                        (1..=4).for_each(|number| _ = again.publish(number));
+                    } else if *message == 4 {
+                        handle.halt();
+                    }
+                },
+            )
+            .unwrap();
+        publisher.publish(0);
+        executor.spin(SpinOptions::new()).unwrap();
+        assert_eq!(subscription.lost(LossCause::QueueFull), 2);
+    });
+}
+
+#[test]
+fn a_message_that_would_displace_another_one_is_returned_and_nobody_gets_it() {
+    let context = Context::new(ContextOptions::new());
+    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let roomy = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(9)).unwrap();
+    let narrow = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    assert_eq!(publisher.publish_if_room(1).unwrap().queued, 2);
+    let refused = publisher.publish_if_room(2).unwrap_err();
+    assert_eq!((*refused.message, refused.topic.as_str()), (2, "topic"));
+    assert_eq!((roomy.len(), narrow.len(), narrow.lost(LossCause::QueueFull)), (1, 1, 0));
+    assert_eq!(narrow.try_take().as_deref(), Some(&1));
+    assert!(publisher.publish_if_room(refused.message).is_ok());
+    assert_eq!((roomy.len(), narrow.try_take().as_deref()), (2, Some(&2)));
 }

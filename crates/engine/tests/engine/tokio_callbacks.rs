@@ -3,6 +3,7 @@
 #![cfg(feature = "tokio")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as std_mpsc;
 
 use crate::common::{Count, expect, ms, spin_all, threads, watchdog};
@@ -298,17 +299,23 @@ fn what_callbacks_wait_for_does_not_outlast_the_timeout() {
     watchdog(|| {
         let (_context, executor) = executor(2);
         let group = executor.create_group("group", 0);
-        let options = EntityOptions::new("start");
-        let _entity =
-            group.create_stream_async(options, futures::stream::iter([1]), |wakes: Payload<u32>, _| async move {
+        let (options, has_ended) = (EntityOptions::new("start"), Arc::new(AtomicBool::new(false)));
+        let ended = Arc::clone(&has_ended);
+        let _entity = group.create_stream_async(options, futures::stream::iter([1]), move |wakes: Payload<u32>, _| {
+            let ended = Arc::clone(&ended);
+            async move {
                 wakes.with(|wakes| *wakes += 1);
                 tokio::time::sleep(ms(40)).await;
                 wakes.with(|wakes| *wakes += 1);
-            });
+                ended.store(true, Ordering::Relaxed);
+            }
+        });
         assert!(matches!(executor.spin(SpinOptions::new().timeout(ms(5))), Err(SpinError::Timeout)));
-        // The callback goes on in the next spin, although nothing spun when it was woken.
-        std::thread::sleep(ms(50));
-        spin_all(&executor);
+        // The callback goes on in a later spin, although nothing spun when it was woken.
+        while !has_ended.load(Ordering::Relaxed) {
+            std::thread::sleep(ms(50));
+            spin_all(&executor);
+        }
         assert_eq!(group.into_payload().ok(), Some(2));
     });
 }

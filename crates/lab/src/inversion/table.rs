@@ -3,7 +3,7 @@
 use rospin_report::text_table::{self, Side};
 
 use super::comparison::Comparison;
-use super::figures::{Row, Waits};
+use super::figures::{Percentiles, Row};
 use super::verdict::winner;
 
 pub(crate) const HEADER: [(&str, Side); 10] = [
@@ -37,21 +37,21 @@ pub(crate) fn render(comparison: &Comparison) -> String {
 pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let winner = winner(comparison);
     let line = |row: &Row| {
-        let number = |waits: Option<Waits>, of: fn(Waits) -> f64| {
-            waits.map_or_else(|| "-".to_owned(), |waits| format!("{:.1}", of(waits)))
+        let number = |times: Option<Percentiles>, of: fn(Percentiles) -> f64| {
+            times.map_or_else(|| "-".to_owned(), |times| format!("{:.1}", of(times)))
         };
         let star = if winner == Some(row.case) { " *" } else { "" };
         vec![
             format!("{}{star}", row.case.name()),
             format!("{}/{}", row.fired(), row.expected),
-            number(row.timer, |waits| waits.p50),
-            number(row.timer, |waits| waits.p99),
-            number(row.timer, |waits| waits.p999),
-            number(row.timer, |waits| waits.max),
-            number(row.message, |waits| waits.p999),
-            number(row.message, |waits| waits.max),
-            number(row.own, |waits| waits.p999),
-            number(row.own, |waits| waits.max),
+            number(row.timer, |times| times.p50),
+            number(row.timer, |times| times.p99),
+            number(row.timer, |times| times.p999),
+            number(row.timer, |times| times.max),
+            number(row.message, |times| times.p999),
+            number(row.message, |times| times.max),
+            number(row.own, |times| times.p999),
+            number(row.own, |times| times.max),
         ]
     };
     comparison.rows.iter().map(line).collect()

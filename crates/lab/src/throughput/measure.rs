@@ -24,16 +24,21 @@ use super::workload::{Cell, RATE_HZ, Workload};
 pub(crate) struct Order {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
+    /// Time before the window, in which messages are published and nothing counts.
     pub(crate) warm_up: Duration,
+    /// Length of the window in which everything is counted.
     pub(crate) window: Duration,
     pub(crate) calibration: Calibration,
     /// Time for which the threads of rospin's executors look for work before they sleep.
     pub(crate) busy_poll: Duration,
+    /// True if the publisher waits while a queue is full.
+    pub(crate) wait_for_room: bool,
 }
 
 /// Counts in one window of time.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Sample {
+    /// Length of the window.
     pub(crate) seconds: f64,
     /// Number of callbacks that ran, of subscriptions and of timers.
     pub(crate) runs: u64,
@@ -55,14 +60,17 @@ pub(crate) struct Sample {
 }
 
 /// Runs the contender in its cell, and returns the counts.
+///
+/// # Errors
+/// If the contender has too few threads for the cell, does not begin, or fails.
 pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
-    let Order { contender, cell, warm_up, window, calibration, busy_poll } = *order;
+    let Order { contender, cell, warm_up, window, calibration, busy_poll, wait_for_room } = *order;
     let threads = contender.threads(&cell).ok_or("it has one thread only")?;
     let whole = warm_up + window;
     let latencies =
         if cell.workload == Workload::FixedRate { (whole.as_secs_f64() * f64::from(RATE_HZ)) as usize * 2 } else { 0 };
     let (system, tallies) = system::build(&cell, threads, busy_poll, calibration, latencies)?;
-    let mut source = Source::new(&cell, &system.context)?;
+    let mut source = Source::new(&cell, &system.context, wait_for_room)?;
     let (control, is_running) = Control::new();
     let cores = Cores::of(cell.workload);
     thread::scope(|scope| {
@@ -111,10 +119,12 @@ struct Reading {
     publisher_cpu: Duration,
     context_switches: u64,
     allocations: Option<u64>,
+    /// Number of latencies that have been recorded.
     latencies: usize,
 }
 
 impl Reading {
+    /// Reads all counters. Their window begins after this call, or ends with it.
     fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
         // Reading the files takes long, and allocates. The window begins after it.
         let context_switches = context_switches();
@@ -131,6 +141,7 @@ impl Reading {
         }
     }
 
+    /// Returns the counts between the reading `before` and this one.
     fn since(&self, before: &Self, tallies: &Tallies) -> Sample {
         let cpu = self.process_cpu.saturating_sub(before.process_cpu);
         let publisher_cpu = self.publisher_cpu.saturating_sub(before.publisher_cpu);
@@ -163,6 +174,7 @@ fn context_switches() -> u64 {
     others.filter_map(|task| fs::read_to_string(task.path().join("status")).ok()).map(|status| switches(&status)).sum()
 }
 
+/// Returns the number of context switches in the text of a thread's `status` file.
 fn switches(status: &str) -> u64 {
     let count = |name| field(status, name).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
     count("voluntary_ctxt_switches") + count("nonvoluntary_ctxt_switches")
@@ -182,7 +194,8 @@ mod tests {
                     let (warm_up, window) = (Duration::from_millis(5), Duration::from_millis(20));
                     let calibration = Calibration { divisions_per_ns: 0.1 };
                     let busy_poll = Duration::ZERO;
-                    let order = Order { contender, cell, warm_up, window, calibration, busy_poll };
+                    let wait_for_room = false;
+                    let order = Order { contender, cell, warm_up, window, calibration, busy_poll, wait_for_room };
                     let is_timed = workload == Workload::FixedRate;
                     let ran = (0..100).any(|_| {
                         let sample = run(&order).unwrap();
@@ -195,12 +208,29 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_lost_while_the_publisher_waits_for_room() {
+        for contender in [Contender::RospinFifo, Contender::RospinFixedPriority] {
+            let order = Order {
+                contender,
+                cell: Workload::Saturation.cells()[1],
+                warm_up: Duration::from_millis(5),
+                window: Duration::from_millis(50),
+                calibration: Calibration { divisions_per_ns: 0.1 },
+                busy_poll: Duration::ZERO,
+                wait_for_room: true,
+            };
+            let ran = (0..100).map(|_| run(&order).unwrap()).find(|sample| sample.runs > 0);
+            assert_eq!(ran.map(|sample| sample.lost), Some(0), "{}", contender.name());
+        }
+    }
+
+    #[test]
     fn order_and_sample_survive_the_pipe() {
         let cell = Workload::FanIn.cells()[1];
         let duration = Duration::from_millis(7);
         let calibration = Calibration { divisions_per_ns: 0.5 };
         let (contender, warm_up, window, busy_poll) = (Contender::RospinFifo, duration, duration, duration);
-        let order = Order { contender, cell, warm_up, window, calibration, busy_poll };
+        let order = Order { contender, cell, warm_up, window, calibration, busy_poll, wait_for_room: true };
         let text = serde_json::to_string(&order).unwrap();
         assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
         let sample = Sample { runs: 3, latencies_ns: vec![1, 2], ..Sample::default() };

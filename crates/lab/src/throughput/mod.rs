@@ -73,6 +73,7 @@ fn obey_order(out: &mut dyn Write) -> Result<(), Failure> {
     Ok(children::write_answer(out, &sample)?)
 }
 
+/// Takes all measurements, prints the results and writes the files.
 fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let runner = ChildProcess::new().map_err(Failure::run)?;
@@ -86,6 +87,9 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         remarks.push(format!(
             "the threads of rospin's executors looked for something to do for {busy_poll:?} before they slept"
         ));
+    }
+    if options.wait_for_room {
+        remarks.push("the publisher waited while a queue was full".to_owned());
     }
     let throughput =
         Throughput { machine, rounds: options.rounds, window: options.seconds, busy_poll, figures, remarks };

@@ -23,6 +23,7 @@ Examples:
   rospin lab throughput
   rospin lab throughput --workloads fixed-rate --rounds 11
   rospin lab throughput --workloads fixed-rate --busy-poll 200
+  rospin lab throughput --workloads saturation --wait-for-room
   rospin lab throughput --contenders limit,rospin-fifo --seconds 0.5 --json throughput.json")]
 pub(crate) struct Options {
     /// Workloads to run, separated by commas; all unless given
@@ -46,6 +47,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "MICROSECONDS", default_value = "0", value_parser = parse_micros)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) busy_poll: Duration,
+
+    /// Has the publisher wait while a queue is full, so that no contender loses messages, and all run under the same load
+    #[arg(long)]
+    pub(crate) wait_for_room: bool,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
@@ -85,7 +90,7 @@ mod tests {
         let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
         assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
-        assert_eq!(options.busy_poll, Duration::ZERO);
+        assert_eq!((options.busy_poll, options.wait_for_room), (Duration::ZERO, false));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin_engine::{Clock, Context, Publisher, TopicError};
+use rospin_engine::{Clock, Context, Publisher, PublisherOptions, TopicError};
 use rustix::thread::set_current_timer_slack;
 
 use super::system::{Message, topic};
@@ -14,10 +14,15 @@ use super::workload::{Cell, DEPTH, RATE_HZ, Workload};
 /// Number of messages that are published between two readings of the clock.
 const BATCH: usize = 16;
 
+/// The longest time for which a message waits for room: no callback here takes nearly as long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Messages that are used again and again, as loaned messages are, so that the cost of making messages is not measured.
 struct Pool {
+    /// Size of a message's payload.
     bytes: usize,
     messages: Vec<Arc<Message>>,
+    /// Index of the message that was returned last.
     next: usize,
     /// Number of allocations for messages that were made after the first ones.
     allocations: u64,
@@ -65,21 +70,28 @@ pub(crate) struct Source {
     clock: Clock,
     publishers: Vec<Publisher<Message>>,
     pool: Pool,
+    /// Next due time under [`Workload::FixedRate`].
     due: Instant,
     /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
     /// Number of these messages that had to make room for newer ones.
     pub(crate) displaced: u64,
+    /// Number of publications.
     number: u64,
 }
 
 impl Source {
-    pub(crate) fn new(cell: &Cell, context: &Context) -> Result<Self, TopicError> {
+    /// Creates a publisher for each topic of the cell. With `wait_for_room`, they wait while a queue is full.
+    pub(crate) fn new(cell: &Cell, context: &Context, wait_for_room: bool) -> Result<Self, TopicError> {
         let topics = match cell.workload {
             Workload::Saturation | Workload::FixedRate => 1,
             Workload::FanIn | Workload::TwoThreads => cell.subscriptions,
         };
-        let publishers = (0..topics).map(|number| context.create_publisher(topic(number).as_str()));
+        let options = |number| {
+            let options = PublisherOptions::new(topic(number));
+            if wait_for_room { options.wait_for_room(PATIENCE) } else { options }
+        };
+        let publishers = (0..topics).map(|number| context.create_publisher(options(number)));
         Ok(Self {
             workload: cell.workload,
             clock: context.clock().clone(),
@@ -121,6 +133,7 @@ impl Source {
         }
     }
 
+    /// Publishes at [`RATE_HZ`] until `end`.
     fn run_at_rate(&mut self, end: Instant) {
         while self.due < end {
             let now = Instant::now();
@@ -134,6 +147,7 @@ impl Source {
         }
     }
 
+    /// Publishes a message on the next topic in turn. If `is_timed`, the message gets the time of its publication.
     fn publish(&mut self, is_timed: bool) {
         let message = self.pool.message(self.number, is_timed.then_some(&self.clock));
         let publisher = &self.publishers[self.number as usize % self.publishers.len()];

@@ -25,6 +25,7 @@ const COUNTED: Duration = Duration::from_millis(20);
 
 /// Interface behind which the measurements of a run are taken, one at a time.
 pub(crate) trait Runner {
+    /// Takes the measurement that `order` describes.
     fn run(&self, order: &Order) -> Result<Sample, MeasureError>;
 
     /// Takes one measurement in the program that counts allocations; `None` if there is no such program.
@@ -42,21 +43,29 @@ pub(crate) struct MeasureError {
 
 /// Runner that has a child process take each measurement.
 pub(crate) struct ChildProcess {
+    /// Path of this program.
     program: PathBuf,
+    /// Path of the program that counts allocations; `None` if there is none.
     counting: Option<PathBuf>,
 }
 
 impl ChildProcess {
+    /// Creates the runner. It counts allocations if the program for that, [`COUNTING`], is in the folder of this program.
+    ///
+    /// # Errors
+    /// If the path of this program cannot be found out.
     pub(crate) fn new() -> std::io::Result<Self> {
         let program = env::current_exe()?;
         let counting = Some(program.with_file_name(COUNTING)).filter(|counting| counting.exists());
         Ok(Self { program, counting })
     }
 
+    /// Returns true if allocations are counted.
     pub(crate) const fn counts(&self) -> bool {
         self.counting.is_some()
     }
 
+    /// Has a child process of `program` take a measurement.
     fn ask(program: &Path, order: &Order) -> Result<Sample, MeasureError> {
         let duration = order.warm_up + order.window;
         let error = |reason| MeasureError { contender: order.contender.name(), cell: order.cell.name(), reason };
@@ -99,6 +108,7 @@ pub(crate) fn run(options: &Options, runner: &dyn Runner) -> Result<Figures, Mea
     Ok(Figures { rows })
 }
 
+/// Takes all measurements of a cell, and returns a row for each contender that has enough threads for it.
 fn run_cell(
     options: &Options,
     contenders: &[Contender],
@@ -108,8 +118,8 @@ fn run_cell(
     progress: &dyn Fn(f64),
 ) -> Result<Vec<Row>, MeasureError> {
     let window = options.seconds * cell.workload.window_factor();
-    let (warm_up, busy_poll) = (WARM_UP, options.busy_poll);
-    let order = |contender, window| Order { contender, cell, warm_up, window, calibration, busy_poll };
+    let (warm_up, busy_poll, wait_for_room) = (WARM_UP, options.busy_poll, options.wait_for_room);
+    let order = |contender, window| Order { contender, cell, warm_up, window, calibration, busy_poll, wait_for_room };
     let able: Vec<_> = contenders.iter().copied().filter(|contender| contender.threads(&cell).is_some()).collect();
     let mut samples: Vec<Vec<Sample>> = able.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds as usize {

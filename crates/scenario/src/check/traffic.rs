@@ -10,7 +10,9 @@ use crate::traffic::{Fault, Limit, Pattern};
 
 use super::{Check, Table, check_execution, known};
 
+/// Maximum number of messages of a burst.
 const BURST_MAX: u32 = 1_000_000;
+/// Maximum number of messages that a limit allows.
 const LIMIT_MAX: u32 = 1_000;
 
 impl Scenario {
@@ -104,7 +106,11 @@ impl Scenario {
             let is_probability = (0.0..=1.0).contains(&probability);
             table.require("probability", is_probability, || "a probability is from 0 to 1".into())?;
             let notified = matches!(fault, Fault::Overrun { .. }) || self.addresses().any(|name| name == callback);
-            table.require("callback", notified, || format!("`{callback}` is a timer: nobody notifies it"))?;
+            table.require("callback", notified, || {
+                format!(
+                    "`{callback}` is a timer or joins topics: nobody notifies it; name a callback that takes messages"
+                )
+            })?;
         }
         Ok(())
     }

@@ -187,3 +187,19 @@ fn progress_is_told_and_changes_nothing() {
     assert!(shares.len() > 10 && shares.is_sorted(), "{shares:?}");
     assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)) && shares[shares.len() / 2] > 0.4, "{shares:?}");
 }
+
+#[test]
+fn activations_publish_what_they_are_said_to_publish() {
+    let text = ONE.to_owned()
+        + "[[callback]]\nname = \"a\"\nkind = \"timer\"\nperiod = \"100 ms\"\npublishes = [\"b\", \"c\"]\nexecution = \"1 ms\"\n\
+           [[callback]]\nname = \"b\"\nkind = \"subscription\"\n[[callback]]\nname = \"c\"\nkind = \"subscription\"\n";
+    let scenario = Scenario::parse(&text).unwrap();
+    // The timer runs at 100 to 900 ms: nine times.
+    let outputs = vec![vec![2, 0], vec![0, 1], vec![0, 0]];
+    let outcome = Simulation::new(&scenario).unwrap().outputs("a", outputs).unwrap().run().unwrap();
+    let runs = |name| times(&scenario, &outcome, name).iter().map(|run| run[0]).collect::<Vec<_>>();
+    assert_eq!(runs("b"), [101, 101, 401, 401, 701, 701]);
+    assert_eq!(runs("c"), [201, 501, 801]);
+    let unknown = Simulation::new(&scenario).unwrap().outputs("d", Vec::new()).err().unwrap();
+    assert_eq!(unknown.to_string(), "the scenario has no callback `d` to give outputs to");
+}

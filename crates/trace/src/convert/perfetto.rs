@@ -164,6 +164,11 @@ pub fn trace(model: &Model) -> Trace {
         let name = format!("lost: {of} {} ({})", loss.count, loss.cause);
         events.push((loss.at_ns, 2, event(INSTANT, track(PROCESS, loss.process), &name)));
     }
+    for violation in &model.violations {
+        let name = model.tell(violation);
+        let process = track(PROCESS, model.callbacks[violation.callback].process);
+        events.push((violation.at_ns, 2, event(INSTANT, process, &name)));
+    }
     for incident in &model.incidents {
         let kind = rospin_core::recording::INCIDENTS.get(usize::from(incident.kind)).unwrap_or(&"failed");
         let Some(callback) = incident.callback else { continue };

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use rospin_core::EntityKind;
 use rospin_core::recording::{Event, LOSS_CAUSES, Step};
 
-use super::{Activation, Callback, Executor, Incident, Loss, Message, Model, Process, Queue, Segment, Thread};
+use super::{
+    Activation, Callback, Executor, Incident, Loss, Message, Model, Process, Queue, Segment, Thread, Violation,
+};
 use crate::names::{Name, hexadecimal, kind_named};
-use crate::read::{Recorded, Recording};
+use crate::recording::{Recorded, Recording};
 
 /// Numbers by which the events of one process name items, each with the item's place in the model.
 #[derive(Default)]
@@ -27,6 +29,7 @@ struct Numbers {
     /// The activation that each thread runs.
     current: HashMap<u32, usize>,
     queued: HashMap<(u64, u64), usize>,
+    chains: HashMap<u32, String>,
     /// Takes of messages whose publication comes later in the order of events.
     taken: Vec<((u64, u64), usize, u64)>,
 }
@@ -90,6 +93,7 @@ impl Build {
                 priority,
                 deadline_ns,
                 period_ns,
+                rules: _,
             } => {
                 let callback = self.callback(numbers, executor, entity);
                 numbers.accounts.insert(account, callback);
@@ -106,6 +110,7 @@ impl Build {
                 });
                 *of = account;
             }
+            Name::Chain { chain, name } => _ = numbers.chains.insert(chain, name),
             Name::Publisher { publisher, topic } => _ = self.publishers.insert(publisher, topic),
         }
     }
@@ -181,19 +186,23 @@ impl Build {
             }
             Event::Queued { queue, ticket, displaced } => {
                 let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
-                let message = self.publish(numbers, topic, (thread, at), running);
+                let place = numbers.queues.get(&queue).map(|(_, place)| *place);
+                let message = self.publish(numbers, (topic, place), (thread, at), running);
                 numbers.queued.insert((queue, ticket), message);
             }
             Event::Taken { queue, ticket } => {
                 self.change_level(numbers, queue, at, -1);
                 if let Some(activation) = running {
-                    self.note_topic(numbers, queue, activation);
+                    if let Some((_, queue)) = numbers.queues.get(&queue) {
+                        let topic = self.model.queues[*queue].topic.clone();
+                        self.note_topic(&topic, activation);
+                    }
                     numbers.taken.push(((queue, ticket), activation, at));
                 }
             }
             Event::Sent { publisher, number } => {
                 let topic = self.publishers.get(&hexadecimal(&publisher)).cloned().unwrap_or_default();
-                let message = self.publish(numbers, topic, (thread, at), running);
+                let message = self.publish(numbers, (topic, None), (thread, at), running);
                 self.sent.insert((publisher, number), message);
             }
             Event::Received { publisher, number } => {
@@ -218,6 +227,14 @@ impl Build {
                 let mut named = || self.callback(numbers, executor, entity);
                 let callback = if entity == u64::MAX { of_running } else { Some(named()) };
                 self.model.incidents.push(Incident { callback, at_ns: at, kind });
+            }
+            Event::Violation { executor, entity, kind, cause, chain, culprit, measured, limit } => {
+                let callback = self.callback(numbers, executor, entity);
+                let culprit = numbers.accounts.get(&culprit).copied();
+                let chain = numbers.chains.get(&chain).cloned();
+                let at_ns = at;
+                let violation = Violation { callback, chain, at_ns, kind, cause, culprit, measured, limit };
+                self.model.violations.push(violation);
             }
             Event::Dropped { count } => self.model.dropped += count,
             _ => {}
@@ -285,13 +302,13 @@ impl Build {
     fn publish(
         &mut self,
         numbers: &mut Numbers,
-        topic: String,
+        (topic, queue): (String, Option<usize>),
         (thread, published_ns): (u32, u64),
         from: Option<usize>,
     ) -> usize {
         let thread = self.thread(numbers, thread);
         let place = self.model.messages.len();
-        self.model.messages.push(Message { topic, published_ns, from, thread, taken: None });
+        self.model.messages.push(Message { topic, queue, published_ns, from, thread, taken: None });
         if let Some(from) = from {
             self.model.activations[from].outputs.push(place);
         }
@@ -309,12 +326,10 @@ impl Build {
         queue.topic.clone()
     }
 
-    fn note_topic(&mut self, numbers: &Numbers, queue: u64, activation: usize) {
-        let Some((_, queue)) = numbers.queues.get(&queue) else { return };
-        let topic = &self.model.queues[*queue].topic;
+    fn note_topic(&mut self, topic: &str, activation: usize) {
         let topics = &mut self.model.callbacks[self.model.activations[activation].callback].topics;
-        if !topics.contains(topic) {
-            topics.push(topic.clone());
+        if !topics.iter().any(|known| known == topic) {
+            topics.push(topic.to_owned());
         }
     }
 
@@ -339,6 +354,9 @@ impl Build {
     /// Links the messages between processes, and returns the model.
     pub(super) fn finish(mut self) -> Model {
         for (key, activation, at) in std::mem::take(&mut self.received) {
+            if let Some(topic) = self.publishers.get(&hexadecimal(&key.0)).cloned() {
+                self.note_topic(&topic, activation);
+            }
             if let Some(message) = self.sent.get(&key) {
                 self.link(*message, activation, at);
             }

@@ -1,0 +1,87 @@
+//! One step from an activation to the next one, whichever entity that belongs to.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::Scheduler;
+use crate::activation::Activation;
+use crate::id::ThreadIndex;
+use crate::policy::View;
+use crate::time::Instant;
+use crate::timer::ClockKind;
+
+impl Scheduler {
+    /// Completes `activation`, whose entity has a further item since `release`, and returns the activation that `thread` runs next;
+    /// `None` if none may start. With `release` being `None`, the entity has no further item that the scheduler does not know of.
+    ///
+    /// Leads to the same as [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next), in that order, and
+    /// costs less.
+    pub fn exchange(
+        &mut self,
+        now: Instant,
+        thread: ThreadIndex,
+        activation: &Activation,
+        release: Option<Instant>,
+    ) -> Option<Activation> {
+        let id = activation.entity;
+        let entity = self.entities.get_mut(id.index(), id.generation());
+        // With one activation at a time, the entity's next one is kept in the entity until this one completes.
+        let entity = entity.filter(|entity| entity.spec.max_in_flight == 1 && entity.in_flight == 1);
+        let Some(entity) = entity.filter(|entity| !entity.spec.precedes_all) else {
+            return self.exchange_in_steps(now, thread, activation, release);
+        };
+        if self.ready.has_preceding() || self.trace.is_some() {
+            return self.exchange_in_steps(now, thread, activation, release);
+        }
+        match (&mut entity.pending, release) {
+            (None, Some(release)) => {
+                let deadline = entity.deadline_of(release);
+                entity.pending =
+                    Some(Activation { release, deadline, sequence: self.sequence, segment: 0, ..*activation });
+                self.sequence += 1;
+            }
+            (Some(pending), Some(release)) if release < pending.release => {
+                pending.release = release;
+                entity.set_deadline_of_pending();
+            }
+            _ => {}
+        }
+        if self.next_due().is_some_and(|due| due <= now) {
+            if self.ready.policy.orders_by_calls() {
+                self.complete(now, activation);
+                return self.next(now, thread);
+            }
+            // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be foreign
+            // code: if one panics, the activation is over nevertheless.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.advance(ClockKind::Steady, now, now))) {
+                self.complete(now, activation);
+                resume_unwind(panic);
+            }
+        } else {
+            // None is due, but the scheduler has to know the time.
+            self.advance(ClockKind::Steady, now, now);
+        }
+        let entity = self.entity_mut(id)?;
+        entity.in_flight = 0;
+        let next = entity.pending;
+        let freed = self.groups.leave(activation).then_some(activation.group);
+        let picked =
+            self.ready.policy.exchange(freed, next.as_ref(), &mut View::new(now, thread, &self.groups, None))?;
+        self.begin(now, thread, picked)
+    }
+
+    /// Does the same as [`exchange`](Self::exchange) in three steps, for what it does not cover in one.
+    #[cold]
+    fn exchange_in_steps(
+        &mut self,
+        now: Instant,
+        thread: ThreadIndex,
+        activation: &Activation,
+        release: Option<Instant>,
+    ) -> Option<Activation> {
+        if let Some(release) = release {
+            self.release(release, activation.entity);
+        }
+        self.complete(now, activation);
+        self.next(now, thread)
+    }
+}

@@ -1,0 +1,203 @@
+//! The bytes that come from a program, as names and events.
+
+use std::collections::BTreeMap;
+
+use mcap::records::{Record, op};
+use rospin_core::Instant;
+use rospin_core::recording::Event;
+
+use crate::file::VERSION;
+use crate::names::Name;
+use crate::read::words_of;
+use crate::recording::Recorded;
+use crate::stream::END;
+
+/// The bytes at the beginning of an MCAP file.
+const MAGIC: &[u8] = b"\x89MCAP0\r\n";
+/// The largest record that is read: a chunk of a program has about a MiB.
+const RECORD_LIMIT: u64 = 1 << 26;
+/// The largest number of channels that are known: a program has one for each kind of event.
+const CHANNELS: usize = 1_000;
+
+/// Something that a program told.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Item {
+    /// The definition of a number in events.
+    Name(Name),
+    /// An event.
+    Event(Recorded),
+    /// The end, with its reason.
+    End(String),
+}
+
+/// Reasons for which bytes are no recording.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FeedError {
+    /// The program refused to be watched, for this reason.
+    #[error("the program says: {0}")]
+    Refused(String),
+    /// The bytes are of something else.
+    #[error("what listens there is no program of rospin: it does not send an MCAP file")]
+    NoMcap,
+    /// The program has this later version of the format.
+    #[error("the program has version {0} of the format, and this `rospin` knows {VERSION}; use a later one")]
+    Newer(u32),
+    /// A record is damaged, as this text says.
+    #[error("a record cannot be read: {0}")]
+    Damaged(String),
+}
+
+/// Reader of a recording that comes in pieces.
+#[derive(Default)]
+pub struct Feed {
+    has_begun: bool,
+    /// Bytes of a record that is not complete.
+    rest: Vec<u8>,
+    topics: BTreeMap<u16, String>,
+}
+
+impl Feed {
+    /// Takes further bytes, and calls `each` with what they say. The events of a chunk come in the order in which they happened, and
+    /// those of one thread in the order in which it recorded them.
+    ///
+    /// # Errors
+    /// If the bytes are no recording. Nothing more can be read then.
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Item)) -> Result<(), FeedError> {
+        self.rest.extend(bytes);
+        if !self.has_begun {
+            let known = self.rest.len().min(MAGIC.len());
+            if self.rest[..known] != MAGIC[..known] {
+                return self.refusal();
+            }
+            if self.rest.len() < MAGIC.len() {
+                return Ok(());
+            }
+            self.has_begun = true;
+            self.rest.drain(..MAGIC.len());
+        }
+        let rest = std::mem::take(&mut self.rest);
+        let mut from = 0;
+        while let Some(head) = rest.get(from..from + 9) {
+            let length = u64::from_le_bytes(std::array::from_fn(|byte| head[1 + byte]));
+            if length > RECORD_LIMIT {
+                return Err(FeedError::Damaged(format!("it has {length} bytes")));
+            }
+            let end = from + 9 + length as usize;
+            let Some(data) = rest.get(from + 9..end) else { break };
+            self.record(head[0], data, &mut each)?;
+            from = end;
+        }
+        self.rest.extend(&rest[from..]);
+        Ok(())
+    }
+
+    /// Fails with the line that the program sent instead of a recording. Returns `Ok` if that line is not complete yet.
+    fn refusal(&self) -> Result<(), FeedError> {
+        const PREFIX: &[u8] = b"error: ";
+        let known = self.rest.len().min(PREFIX.len());
+        if self.rest[..known] != PREFIX[..known] {
+            return Err(FeedError::NoMcap);
+        }
+        match self.rest.iter().position(|byte| *byte == b'\n') {
+            Some(end) => Err(FeedError::Refused(String::from_utf8_lossy(&self.rest[PREFIX.len()..end]).into_owned())),
+            None if self.rest.len() > 4096 => Err(FeedError::NoMcap),
+            None => Ok(()),
+        }
+    }
+
+    fn record(&mut self, opcode: u8, data: &[u8], each: &mut impl FnMut(Item)) -> Result<(), FeedError> {
+        let damaged = |error: mcap::McapError| FeedError::Damaged(error.to_string());
+        match mcap::parse_record(opcode, data).map_err(damaged)? {
+            Record::Chunk { header, data } => {
+                let records = mcap::read::ChunkReader::new(header, &data).map_err(damaged)?;
+                // A release is noted later than it happened, and must not come before what its thread noted earlier.
+                let mut latest: BTreeMap<u32, u64> = BTreeMap::new();
+                let mut events = Vec::new();
+                for record in records {
+                    if let Some(recorded) = self.message(&record.map_err(damaged)?, each) {
+                        let latest = latest.entry(recorded.thread).or_default();
+                        *latest = recorded.at.as_nanos().max(*latest);
+                        events.push((*latest, recorded));
+                    }
+                }
+                // A stable sort keeps the order of each thread.
+                events.sort_by_key(|(order, _)| *order);
+                events.into_iter().for_each(|(_, recorded)| each(Item::Event(recorded)));
+            }
+            Record::Channel(channel) if self.topics.len() < CHANNELS => {
+                self.topics.insert(channel.id, channel.topic);
+            }
+            Record::Metadata(metadata) if metadata.name == "rospin" => {
+                let version = metadata.metadata.get("version").and_then(|version| version.parse().ok()).unwrap_or(0);
+                if version > VERSION {
+                    return Err(FeedError::Newer(version));
+                }
+            }
+            Record::Metadata(metadata) if metadata.name == END.0 => {
+                each(Item::End(metadata.metadata.get(END.1).cloned().unwrap_or_default()));
+            }
+            record if opcode == op::MESSAGE => {
+                self.message(&record, each).into_iter().for_each(|recorded| each(Item::Event(recorded)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the event in a message; `None` if it has none. Passes a name on to `each`.
+    fn message(&self, record: &Record<'_>, each: &mut impl FnMut(Item)) -> Option<Recorded> {
+        let Record::Message { header, data } = record else { return None };
+        let topic = self.topics.get(&header.channel_id)?;
+        if topic == "/rospin/names" {
+            serde_json::from_slice(data).into_iter().for_each(|name| each(Item::Name(name)));
+            return None;
+        }
+        let (words, thread) = words_of(data).filter(|_| topic.starts_with("/rospin/"))?;
+        let (at, event): (Instant, Event) = Event::decode(&words)?;
+        Some(Recorded { thread, at, event })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLDEN: &[u8] = include_bytes!("../../tests/golden.mcap");
+
+    fn read<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Item>, FeedError> {
+        let (mut feed, mut items) = (Feed::default(), Vec::new());
+        pieces.try_for_each(|bytes| feed.push(bytes, |item| items.push(item)))?;
+        Ok(items)
+    }
+
+    #[test]
+    fn pieces_of_any_size_say_the_same() {
+        let whole = read([GOLDEN].into_iter()).unwrap();
+        let events = whole.iter().filter(|item| matches!(item, Item::Event(_))).count();
+        assert_eq!((events, whole.len() - events > 5), (46, true));
+        for size in [1, 7, 100, 4096] {
+            assert_eq!(read(GOLDEN.chunks(size)).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused() {
+        let error = |bytes: &[u8]| read(bytes.chunks(3)).unwrap_err().to_string();
+        assert!(error(b"HTTP/1.1 400 Bad Request\r\n").contains("no program of rospin"));
+        assert_eq!(error(b"error: eight watch already\n"), "the program says: eight watch already");
+        assert!(error(&[MAGIC, &[5], &[0xFF; 8]].concat()).contains("bytes"));
+        assert!(read([&b"error: "[..]].into_iter()).unwrap().is_empty());
+    }
+
+    /// Bytes all over a recording are damaged in turn: nothing panics, and nothing is read without an end.
+    #[test]
+    fn damage_is_an_error_or_leaves_something_out() {
+        for place in (0..GOLDEN.len()).step_by(13) {
+            let mut bytes = GOLDEN.to_vec();
+            bytes[place] ^= [0x01, 0x80, 0xFF][place % 3];
+            let _ = read([&bytes[..]].into_iter());
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Programs while they run: what happened in the last interval, from events as they come, in memory of a fixed size.
+//!
+//! - [`Feed`] reads the bytes that a program sends, and [`Live`] takes what they say.
+//! - [`Live::view`] ends an interval and returns what happened in it: pure data, which a terminal shows.
+
+mod feed;
+mod histogram;
+mod view;
+
+use std::collections::{BTreeMap, HashMap};
+
+use rospin_core::recording::{Event, LOSS_CAUSES, Step};
+
+use crate::model::Process;
+use crate::names::Name;
+use crate::recording::Recorded;
+pub use feed::{Feed, FeedError, Item};
+pub use histogram::{Histogram, Summary};
+pub use view::{CallbackView, Detail, ExecutorView, LossView, QueueView, ThreadView, View};
+
+/// The largest number of things of a kind. A program that has more is shown in part.
+const THINGS: usize = 1 << 16;
+/// The number of the worst activations that are kept, and for how long.
+const WORST: (usize, u64) = (10, 60_000_000_000);
+
+/// The place of a callback: its executor, and its place in the executor's table.
+pub type Place = (u16, u32);
+
+/// A program that is watched.
+#[derive(Default)]
+pub struct Live {
+    process: Process,
+    executors: BTreeMap<u16, Executor>,
+    threads: BTreeMap<u32, Thread>,
+    callbacks: BTreeMap<Place, Callback>,
+    accounts: HashMap<u64, Place>,
+    queues: BTreeMap<u64, Queue>,
+    losses: BTreeMap<(u64, u8), Count>,
+    /// Activations that have begun and not ended: executor, entity, sequence.
+    open: HashMap<(u16, u64, u64), Open>,
+    events: Count,
+    dropped: u64,
+    /// The end of the last interval.
+    begun: Option<u64>,
+}
+
+/// A number in the interval, and since the program is watched.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    now: u64,
+    total: u64,
+}
+
+impl Count {
+    const fn add(&mut self, more: u64) {
+        self.now = self.now.saturating_add(more);
+        self.total = self.total.saturating_add(more);
+    }
+}
+
+struct Executor {
+    name: String,
+    policy: String,
+    threads: u16,
+}
+
+#[derive(Default)]
+struct Thread {
+    kernel_id: u32,
+    name: String,
+    executor: Option<u16>,
+    running: Option<Running>,
+    busy_ns: u64,
+}
+
+/// A segment that a thread runs.
+#[derive(Clone, Copy)]
+struct Running {
+    step: Step,
+    start_ns: u64,
+    /// The time up to which it is in the busy time of an interval.
+    counted_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    release_ns: u64,
+    execution_ns: u64,
+}
+
+#[derive(Default)]
+struct Callback {
+    entity: u64,
+    name: String,
+    group: String,
+    kind: String,
+    priority: u32,
+    deadline_ns: Option<u64>,
+    period_ns: Option<u64>,
+    account: u64,
+    /// The sequence number and the release, in nanoseconds, of an activation that no thread runs yet.
+    pending: Option<(u64, u64)>,
+    busy_ns: u64,
+    runs: Count,
+    missed: Count,
+    overruns: Count,
+    incidents: Count,
+    execution: Both,
+    response: Both,
+    worst: Vec<Worst>,
+}
+
+/// Durations of the interval, and since the program is watched.
+#[derive(Default)]
+struct Both {
+    now: Histogram,
+    total: Histogram,
+}
+
+impl Both {
+    fn add(&mut self, ns: u64) {
+        self.now.add(ns);
+        self.total.add(ns);
+    }
+}
+
+/// An activation that took long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Worst {
+    /// Its sequence number within its executor.
+    pub sequence: u64,
+    /// The time at which it ended, on the steady clock.
+    pub end_ns: u64,
+    /// The time from its release to its end.
+    pub response_ns: u64,
+    /// The time for which threads ran it.
+    pub execution_ns: u64,
+    /// The time by which it missed its deadline; `None` if it did not.
+    pub late_ns: Option<u64>,
+}
+
+struct Queue {
+    topic: String,
+    depth: u64,
+    account: u64,
+    /// The numbers of the next message that is appended, and of the next one that is taken.
+    ends: Option<(u64, u64)>,
+    fill_max: u64,
+}
+
+impl Queue {
+    fn fill(&self) -> u64 {
+        self.ends.map_or(0, |(next, first)| next.saturating_sub(first).min(self.depth.max(1)))
+    }
+
+    fn queued(&mut self, ticket: u64, displaced: bool) {
+        let (next, first) = self.ends.unwrap_or((0, ticket));
+        let next = next.max(ticket.saturating_add(1));
+        let first = if displaced { first.max(next.saturating_sub(self.depth)) } else { first };
+        self.ends = Some((next, first));
+        self.fill_max = self.fill_max.max(self.fill());
+    }
+
+    fn taken(&mut self, ticket: u64) {
+        let taken = ticket.saturating_add(1);
+        let (next, first) = self.ends.unwrap_or((taken, 0));
+        self.ends = Some((next.max(taken), first.max(taken)));
+    }
+}
+
+const fn place(executor: u16, entity: u64) -> Place {
+    (executor, entity as u32)
+}
+
+impl Live {
+    /// Takes an item that the program sent, and updates the state of the program.
+    pub fn take(&mut self, item: Item) {
+        match item {
+            Item::Name(name) => self.name(name),
+            Item::Event(recorded) => self.event(recorded),
+            Item::End(_) => {}
+        }
+    }
+
+    /// Takes the definition of a number in events.
+    pub fn name(&mut self, name: Name) {
+        let has_room = self.callbacks.len() < THINGS && self.threads.len() < THINGS && self.accounts.len() < 4 * THINGS;
+        match name {
+            Name::Process { name, process, host, system_offset_ns } => {
+                self.process = Process { name, process, host, system_offset_ns };
+            }
+            Name::Executor { executor, name, policy, threads } => {
+                self.executors.insert(executor, Executor { name, policy, threads });
+            }
+            Name::Thread { thread, kernel_id, name } if has_room => {
+                let of = self.threads.entry(thread).or_default();
+                (of.kernel_id, of.name) = (kernel_id, name);
+            }
+            Name::Entity { executor, entity, account, name, group, kind, priority, deadline_ns, period_ns, .. }
+                if has_room =>
+            {
+                let of = self.callbacks.entry(place(executor, entity)).or_default();
+                if of.entity != entity || of.name != name {
+                    // The place of an entity that is gone.
+                    self.accounts.remove(&of.account);
+                    *of = Callback::default();
+                }
+                (of.entity, of.name, of.group, of.kind) = (entity, name, group, kind);
+                (of.priority, of.deadline_ns, of.period_ns, of.account) = (priority, deadline_ns, period_ns, account);
+                self.accounts.insert(account, place(executor, entity));
+            }
+            Name::Queue { queue, account, topic, depth } => {
+                let new = Queue { topic, depth, account, ends: None, fill_max: 0 };
+                self.queues.entry(queue).or_insert(new).account = account;
+                if self.queues.len() > THINGS {
+                    // The program has numbered it first, so that it is gone rather than others.
+                    self.queues.pop_first();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an event.
+    pub fn event(&mut self, recorded: Recorded) {
+        let Recorded { thread, at, event } = recorded;
+        let at = at.as_nanos();
+        self.events.add(1);
+        match event {
+            Event::Released { step, release, .. } if step.segment == 0 => {
+                if let Some(callback) = self.callback(&step) {
+                    callback.pending = Some((step.sequence, release.as_nanos()));
+                }
+            }
+            Event::Dispatched { step, release, .. } => self.dispatched(thread, step, at, release.as_nanos()),
+            Event::Suspended { step, .. } => self.end_segment(thread, &step, at),
+            Event::Completed { step, deadline, .. } => self.completed(thread, &step, at, deadline.as_nanos()),
+            Event::Overrun { executor, entity, count } => {
+                if let Some(callback) = self.callbacks.get_mut(&place(executor, entity)) {
+                    callback.overruns.add(count);
+                }
+            }
+            Event::Queued { queue, ticket, displaced } => {
+                self.queues.get_mut(&queue).into_iter().for_each(|queue| queue.queued(ticket, displaced));
+            }
+            Event::Taken { queue, ticket } => {
+                self.queues.get_mut(&queue).into_iter().for_each(|queue| queue.taken(ticket));
+            }
+            Event::Lost { account, cause, count }
+                if self.losses.len() < THINGS || self.losses.contains_key(&(account, cause)) =>
+            {
+                self.losses.entry((account, cause)).or_default().add(count);
+            }
+            Event::Incident { executor, entity, .. } => {
+                let running = self.threads.get(&thread).and_then(|thread| thread.running);
+                let of_running = running.map(|running| place(running.step.executor, running.step.entity));
+                let of = if entity == u64::MAX { of_running } else { Some(place(executor, entity)) };
+                if let Some(callback) = of.and_then(|of| self.callbacks.get_mut(&of)) {
+                    callback.incidents.add(1);
+                }
+            }
+            Event::Dropped { count } => self.dropped = self.dropped.saturating_add(count),
+            _ => {}
+        }
+    }
+
+    fn callback(&mut self, step: &Step) -> Option<&mut Callback> {
+        self.callbacks.get_mut(&place(step.executor, step.entity))
+    }
+
+    fn dispatched(&mut self, thread: u32, step: Step, at: u64, release: u64) {
+        if self.threads.len() < THINGS || self.threads.contains_key(&thread) {
+            let of = self.threads.entry(thread).or_default();
+            of.executor = Some(step.executor);
+            of.running = Some(Running { step, start_ns: at, counted_ns: at });
+        }
+        if step.segment > 0 {
+            return;
+        }
+        if self.open.len() >= THINGS {
+            // Callbacks that were removed while they awaited something never end.
+            self.open.clear();
+        }
+        self.open.insert((step.executor, step.entity, step.sequence), Open { release_ns: release, execution_ns: 0 });
+        if let Some(callback) = self.callback(&step) {
+            callback.pending.take_if(|(sequence, _)| *sequence <= step.sequence);
+        }
+    }
+
+    /// Ends the segment that the thread runs.
+    fn end_segment(&mut self, thread: u32, step: &Step, at: u64) {
+        let Some(thread) = self.threads.get_mut(&thread) else { return };
+        let Some(running) = thread.running.take_if(|running| {
+            let of = &running.step;
+            (of.executor, of.entity, of.sequence) == (step.executor, step.entity, step.sequence)
+        }) else {
+            return;
+        };
+        let busy = at.saturating_sub(running.counted_ns);
+        thread.busy_ns = thread.busy_ns.saturating_add(busy);
+        let execution = at.saturating_sub(running.start_ns);
+        if let Some(open) = self.open.get_mut(&(step.executor, step.entity, step.sequence)) {
+            open.execution_ns = open.execution_ns.saturating_add(execution);
+        }
+        if let Some(callback) = self.callback(step) {
+            callback.busy_ns = callback.busy_ns.saturating_add(busy);
+        }
+    }
+
+    fn completed(&mut self, thread: u32, step: &Step, at: u64, deadline: u64) {
+        self.end_segment(thread, step, at);
+        let open = self.open.remove(&(step.executor, step.entity, step.sequence));
+        let Some(callback) = self.callback(step) else { return };
+        callback.runs.add(1);
+        callback.missed.add(u64::from(at > deadline));
+        // The beginning of the first activations was not watched.
+        let Some(open) = open else { return };
+        let response_ns = at.saturating_sub(open.release_ns);
+        if deadline != u64::MAX {
+            // Timers have one without an option, too: their next due time.
+            callback.deadline_ns.get_or_insert(deadline.saturating_sub(open.release_ns));
+        }
+        callback.execution.add(open.execution_ns);
+        callback.response.add(response_ns);
+        let late_ns = (at > deadline).then(|| at - deadline);
+        let worst = &mut callback.worst;
+        worst.retain(|of| at.saturating_sub(of.end_ns) < WORST.1);
+        let before = worst.partition_point(|of| of.response_ns >= response_ns);
+        if before < WORST.0 {
+            worst.truncate(WORST.0 - 1);
+            let execution_ns = open.execution_ns;
+            worst.insert(before, Worst { sequence: step.sequence, end_ns: at, response_ns, execution_ns, late_ns });
+        }
+    }
+}
+
+/// Returns the name of a cause of losses.
+fn cause(number: u8) -> &'static str {
+    LOSS_CAUSES.get(usize::from(number)).unwrap_or(&"unknown")
+}

@@ -1,0 +1,501 @@
+//! The check: recorded events through a scheduler, decision by decision.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rospin_core::recording::{Event, Step};
+use rospin_core::trace::TraceEvent;
+use rospin_core::{Activation, EntityId, Instant, Repeated, Scheduler, ThreadIndex};
+
+use super::described::Described;
+use super::initial::{Initial, Places};
+use super::order::Ordered;
+use super::{Candidate, Difference, Policies, Replayed, State, Verdict};
+
+/// Runs the events of one executor through a scheduler, and compares its decisions with the recorded ones.
+#[must_use]
+pub fn check_executor(ordered: &Ordered<'_>, described: &Described, policies: &dyn Policies) -> Replayed {
+    let mut replayed = Replayed {
+        program: described.program.clone(),
+        executor: described.name.clone(),
+        policy: described.policy.clone(),
+        replayed_policy: String::new(),
+        threads: described.threads,
+        events: ordered.events.len() as u64,
+        decisions: 0,
+        choices: 0,
+        unchecked: 0,
+        notes: described.notes.clone(),
+        verdict: Verdict::Same,
+    };
+    if ordered.is_by_time {
+        replayed.notes.push(
+            "The recording does not say in which order its threads used the executor, because an earlier version wrote it; events \
+             are ordered by time."
+                .to_owned(),
+        );
+    }
+    if ordered.dropped > 0 {
+        replayed.notes.push(format!(
+            "{} events are missing, because the buffers of threads were full: what follows them may differ for that reason.",
+            ordered.dropped
+        ));
+    }
+    if ordered.is_damaged {
+        replayed
+            .notes
+            .push("The file is damaged or cut off: what follows a gap may differ for that reason.".to_owned());
+    }
+    let initial = match Initial::of(ordered, described) {
+        Ok(initial) => initial,
+        Err(reason) => {
+            replayed.verdict = Verdict::NotChecked(reason);
+            return replayed;
+        }
+    };
+    if !initial.is_empty() {
+        replayed.notes.push(format!(
+            "The recording begins while {} activations are ready or under way, which were found from what became of them.",
+            initial.ready.len() + initial.under_way.len()
+        ));
+    }
+    let verdict = run(ordered, described, policies, &initial, None, &mut replayed);
+    replayed.verdict = match verdict {
+        Ok(None) => Verdict::Same,
+        Ok(Some(mut found)) => {
+            // The choice was taken out of the ready set: once more, up to the moment before.
+            let mut again = replayed.clone();
+            if let Ok(Some(before)) = run(ordered, described, policies, &initial, Some(found.event), &mut again) {
+                found.difference.ready = before.difference.ready;
+                found.difference.under_way = before.difference.under_way;
+            }
+            let known = |candidate: &Candidate| {
+                let same = |ready: &&Candidate| {
+                    (&ready.callback, ready.sequence, ready.segment)
+                        == (&candidate.callback, candidate.sequence, candidate.segment)
+                };
+                found.difference.ready.iter().find(same).cloned()
+            };
+            for choice in [&mut found.difference.recorded, &mut found.difference.replayed] {
+                if let Some(known) = choice.as_ref().and_then(known) {
+                    *choice = Some(known);
+                }
+            }
+            Verdict::Differs(Box::new(found.difference))
+        }
+        Err(reason) => Verdict::NotChecked(reason),
+    };
+    replayed
+}
+
+/// A segment in a ready set: the entity's place, the sequence and the segment.
+type Polled = (usize, u64, u32);
+
+/// A difference, and the place of its event among those of the executor.
+struct Found {
+    event: usize,
+    difference: Difference,
+}
+
+/// A replay under way: the scheduler, and the state that the recorded events have led to.
+struct Run<'a> {
+    described: &'a Described,
+    scheduler: Scheduler,
+    ids: Vec<EntityId>,
+    places: Places,
+    /// The activations that threads run, by entity.
+    running: Vec<Vec<Activation>>,
+    suspended: Vec<Vec<Activation>>,
+    /// The number of segments that are ready.
+    ready: u64,
+    /// The sequence numbers of activations that have not ended.
+    live: HashSet<u64>,
+    /// The recorded segments of the last polling point, if they are not compared yet.
+    polled: Option<Vec<Polled>>,
+    /// All segments of the last polling point.
+    ready_set: Vec<Polled>,
+    /// Events of the replayed policy, such as polling points; `None` if it has none that can be compared.
+    told: Option<Arc<Mutex<Vec<TraceEvent>>>>,
+    /// True while the ready set of a wait set is not known: before its first polling point, if the recording begins amid one.
+    is_unsure: bool,
+    /// True if another policy decides than the recorded one.
+    is_another: bool,
+}
+
+/// Runs the events. Returns the first decision that differs; `None` if all are the same. With `stop`, ends before the event at that
+/// place instead, with a difference that lists everything that is ready then.
+fn run(
+    ordered: &Ordered<'_>,
+    described: &Described,
+    policies: &dyn Policies,
+    initial: &Initial,
+    stop: Option<usize>,
+    replayed: &mut Replayed,
+) -> Result<Option<Found>, String> {
+    let mut run = Run::new(described, policies, initial, replayed)?;
+    (replayed.decisions, replayed.choices, replayed.unchecked) = (0, 0, 0);
+    for (number, recorded) in ordered.events.iter().enumerate() {
+        if stop == Some(number) {
+            let difference = run.difference(recorded.at, ThreadIndex(0), replayed.decisions, None, None);
+            return Ok(Some(Found { event: number, difference }));
+        }
+        let event = run.event(recorded.at, &recorded.event, replayed).map_err(|reason| {
+            let since = recorded.at.as_nanos().saturating_sub(described.begin_ns) as f64 / 1e6;
+            format!(
+                "{reason} ({since:.6} ms after the beginning, after {} decisions that are the same)",
+                replayed.decisions
+            )
+        });
+        if let Some(difference) = event? {
+            return Ok(Some(Found { event: number, difference }));
+        }
+    }
+    Ok(None)
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        described: &'a Described,
+        policies: &dyn Policies,
+        initial: &Initial,
+        replayed: &mut Replayed,
+    ) -> Result<Self, String> {
+        let policy = policies.policy(&described.name, &described.policy)?;
+        policy.name().clone_into(&mut replayed.replayed_policy);
+        // Another policy than the recorded one has polling points of its own, or none.
+        let polls = policy.name().starts_with("wait-set") && policy.name() == described.policy;
+        let is_another = policy.name() != described.policy;
+        let (mut scheduler, ids) = described.scheduler(policy)?;
+        // Other policies have nothing to tell, and a trace costs time.
+        let told = polls.then(|| {
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let into = Arc::clone(&told);
+            scheduler.set_trace(Some(Box::new(move |_: Instant, event: TraceEvent| {
+                into.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            })));
+            told
+        });
+        let entities = described.entities.len();
+        let mut run = Self {
+            described,
+            scheduler,
+            ids,
+            places: Places::of(described),
+            running: vec![Vec::new(); entities],
+            suspended: vec![Vec::new(); entities],
+            ready: 0,
+            live: HashSet::new(),
+            polled: None,
+            ready_set: Vec::new(),
+            told,
+            is_unsure: polls && !initial.is_empty(),
+            is_another,
+        };
+        run.begin(initial)?;
+        Ok(run)
+    }
+
+    /// Brings the scheduler into the state at the beginning.
+    fn begin(&mut self, initial: &Initial) -> Result<(), String> {
+        let start = initial.ready.iter().map(|ready| ready.release).min().unwrap_or(Instant::ZERO);
+        let resumed = initial.ready.iter().filter(|ready| ready.segment > 0);
+        let resumed = resumed.map(|ready| (ready.entity, ready.sequence, ready.segment - 1, false));
+        let mut under_way: Vec<_> = initial.under_way.iter().copied().chain(resumed).collect();
+        // Those that freed their group come before those that hold it, and before those that run in it.
+        under_way.sort_by_key(|(entity, .., runs)| (*runs, !self.described.entities[*entity].frees_group));
+        under_way.into_iter().try_for_each(|under_way| self.start_under_way(under_way, start))?;
+        for ready in &initial.ready {
+            self.release(ready.entity, (ready.sequence, ready.segment), ready.release, None)?;
+        }
+        Ok(())
+    }
+
+    fn start_under_way(
+        &mut self,
+        (entity, sequence, segment, runs): (usize, u64, u32, bool),
+        at: Instant,
+    ) -> Result<(), String> {
+        let name = || self.described.entities[entity].name.clone();
+        let contradiction = format!(
+            "the recording contradicts itself: `{}` is under way when it begins, and so is another callback of its group",
+            name()
+        );
+        self.release(entity, (sequence, 0), at, None)?;
+        let mut activation = self.scheduler.repeat_dispatch(self.ids[entity], sequence, 0).ok_or(contradiction)?;
+        self.ready = self.ready.saturating_sub(1);
+        activation.segment = segment;
+        if runs {
+            self.running[entity].push(activation);
+        } else {
+            self.scheduler.suspend(at, &activation);
+            self.suspended[entity].push(activation);
+        }
+        Ok(())
+    }
+
+    fn release(
+        &mut self,
+        entity: usize,
+        (sequence, segment): (u64, u32),
+        release: Instant,
+        deadline: Option<Instant>,
+    ) -> Result<(), String> {
+        let deadline = deadline.unwrap_or_else(|| self.described.entities[entity].deadline_of(release));
+        let is_new = segment > 0 || self.live.insert(sequence);
+        let repeated = Repeated { entity: self.ids[entity], sequence, segment, release, deadline };
+        if !is_new || !self.scheduler.repeat_release(&repeated, false) {
+            return Err(self.contradiction(entity, sequence, "is released although it is ready or under way"));
+        }
+        self.ready += 1;
+        if segment > 0 {
+            self.suspended[entity].retain(|suspended| suspended.sequence != sequence);
+        }
+        Ok(())
+    }
+
+    fn antedate(&mut self, step: &Step, release: Instant, deadline: Instant) -> Result<(), String> {
+        let entity = self.places.find(step)?;
+        let former = self.scheduler.pending(self.ids[entity]).map(|former| former.sequence);
+        if let Some(former) = former {
+            self.live.remove(&former);
+        }
+        let Step { sequence, segment, .. } = *step;
+        let repeated = Repeated { entity: self.ids[entity], sequence, segment, release, deadline };
+        if segment > 0 || !self.live.insert(sequence) || !self.scheduler.repeat_release(&repeated, true) {
+            return Err(self.contradiction(entity, sequence, "gets another release although it is not ready"));
+        }
+        Ok(())
+    }
+
+    fn contradiction(&self, entity: usize, sequence: u64, what: &str) -> String {
+        let name = &self.described.entities[entity].name;
+        format!("the recording contradicts itself: `{name}` #{sequence} {what}; events are missing or damaged")
+    }
+
+    fn event(&mut self, at: Instant, event: &Event, replayed: &mut Replayed) -> Result<Option<Difference>, String> {
+        match event {
+            Event::Released { step, release, deadline } => {
+                let entity = self.places.find(step)?;
+                self.release(entity, (step.sequence, step.segment), *release, Some(*deadline))?;
+            }
+            Event::Antedated { step, release, deadline } => self.antedate(step, *release, *deadline)?,
+            Event::PollingPoint { .. } => self.polled = Some(Vec::new()),
+            Event::Collected { step } => {
+                let entity = self.places.find(step)?;
+                if let Some(polled) = &mut self.polled {
+                    polled.push((entity, step.sequence, step.segment));
+                }
+            }
+            Event::Dispatched { step, thread, .. } => {
+                return self.dispatched(at, step, ThreadIndex(u16::from(*thread)), replayed);
+            }
+            Event::Suspended { step, .. } => {
+                let entity = self.places.find(step)?;
+                if let Some(activation) = take(&mut self.running[entity], step.sequence) {
+                    self.scheduler.suspend(at, &activation);
+                    self.suspended[entity].push(activation);
+                }
+            }
+            Event::Completed { step, .. } => {
+                let entity = self.places.find(step)?;
+                if let Some(activation) = take(&mut self.running[entity], step.sequence) {
+                    self.scheduler.complete(at, &activation);
+                    self.live.remove(&step.sequence);
+                }
+            }
+            Event::Withdrawn { step } => self.withdrawn(at, step)?,
+            Event::Discarded { thread, .. } => {
+                return Ok(self.discarded(at, ThreadIndex(u16::from(*thread)), replayed.decisions));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn withdrawn(&mut self, at: Instant, step: &Step) -> Result<(), String> {
+        let entity = self.places.find(step)?;
+        let was_suspended = take(&mut self.suspended[entity], step.sequence).is_some();
+        self.live.remove(&step.sequence);
+        if self.scheduler.repeat_withdrawal(self.ids[entity], step.sequence) {
+            self.ready = self.ready.saturating_sub(u64::from(!was_suspended));
+        } else if let Some(activation) = take(&mut self.running[entity], step.sequence) {
+            // Its entity was removed while it ran, and it ended at an await.
+            self.scheduler.complete(at, &activation);
+        }
+        Ok(())
+    }
+
+    /// Handles that a wait set found nothing to run and discarded its ready set. Returns a difference if the replay has something
+    /// to run.
+    fn discarded(&mut self, at: Instant, thread: ThreadIndex, decisions: u64) -> Option<Difference> {
+        if self.is_unsure || self.is_another {
+            return None;
+        }
+        let replayed = self.scheduler.next(at, thread)?;
+        let choice = self.candidate(&replayed, State::MayRun);
+        let mut difference = self.difference(at, thread, decisions + 1, None, Some(choice));
+        difference.what = Some("the recorded thread found nothing to run, and discarded its ready set".to_owned());
+        Some(difference)
+    }
+
+    fn dispatched(
+        &mut self,
+        at: Instant,
+        step: &Step,
+        thread: ThreadIndex,
+        replayed: &mut Replayed,
+    ) -> Result<Option<Difference>, String> {
+        let entity = self.places.find(step)?;
+        let polled = self.polled.take();
+        if polled.is_some() {
+            self.is_unsure = false;
+        }
+        if self.is_unsure {
+            if let Some(forced) = self.scheduler.repeat_dispatch(self.ids[entity], step.sequence, step.segment) {
+                self.ready = self.ready.saturating_sub(1);
+                self.running[entity].push(forced);
+            }
+            replayed.unchecked += 1;
+            return Ok(None);
+        }
+        replayed.decisions += 1;
+        replayed.choices += u64::from(self.ready > 1);
+        let choice = self.scheduler.next(at, thread);
+        let what = self.compare_polls(polled);
+        match choice {
+            Some(activation)
+                if what.is_none()
+                    && activation.entity == self.ids[entity]
+                    && (activation.sequence, activation.segment) == (step.sequence, step.segment) =>
+            {
+                self.ready = self.ready.saturating_sub(1);
+                self.running[entity].push(activation);
+                Ok(None)
+            }
+            choice => {
+                let choice = choice.map(|activation| self.candidate(&activation, State::MayRun));
+                let recorded = self.named(entity, step);
+                let mut difference = self.difference(at, thread, replayed.decisions, Some(recorded), choice);
+                difference.what = what;
+                Ok(Some(difference))
+            }
+        }
+    }
+
+    /// Compares the last polling point with the recorded one. Returns what differs.
+    fn compare_polls(&mut self, recorded: Option<Vec<Polled>>) -> Option<String> {
+        let told = std::mem::take(&mut *self.told.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner));
+        let polls = told.iter().any(|event| matches!(event, TraceEvent::PollingPoint(_)));
+        let collected: Vec<_> = told
+            .iter()
+            .filter_map(|event| match event {
+                // All entities are added in the order of their places, and none is removed.
+                TraceEvent::Collected(of) => Some((of.entity.index(), of.sequence, of.segment)),
+                _ => None,
+            })
+            .collect();
+        match recorded {
+            Some(polled) if polls && polled == collected => {
+                self.ready_set = polled;
+                None
+            }
+            Some(polled) if polls => Some(format!(
+                "the ready sets of the polling point differ: recorded {}; replayed {}",
+                self.list(&polled),
+                self.list(&collected)
+            )),
+            Some(polled) => Some(format!(
+                "the recorded thread built a new ready set ({}), and the replay still serves the former one",
+                self.list(&polled)
+            )),
+            None if polls => Some(format!(
+                "the recorded thread served its former ready set, and the replay built a new one ({})",
+                self.list(&collected)
+            )),
+            None => None,
+        }
+    }
+
+    fn list(&self, segments: &[Polled]) -> String {
+        const MOST: usize = 12;
+        let name = |(entity, sequence, _): &Polled| {
+            format!("{} #{sequence}", self.described.entities.get(*entity).map_or("?", |entity| entity.name.as_str()))
+        };
+        let mut names: Vec<String> = segments.iter().take(MOST).map(name).collect();
+        if segments.len() > MOST {
+            names.push(format!("and {} more", segments.len() - MOST));
+        }
+        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    }
+
+    // ---- what is told of a difference ----
+
+    fn difference(
+        &self,
+        at: Instant,
+        thread: ThreadIndex,
+        decision: u64,
+        recorded: Option<Candidate>,
+        replayed: Option<Candidate>,
+    ) -> Difference {
+        let state = |activation: &Activation| {
+            let key = (activation.entity.index(), activation.sequence, activation.segment);
+            match (self.scheduler.may_run(activation), self.ready_set.contains(&key)) {
+                (false, _) => State::Blocked,
+                (true, true) => State::Polled,
+                (true, false) => State::MayRun,
+            }
+        };
+        let ready =
+            self.scheduler.ready().iter().map(|activation| self.candidate(activation, state(activation))).collect();
+        let running = self.running.iter().flatten().map(|activation| self.candidate(activation, State::Running));
+        let suspended = self.suspended.iter().flatten().map(|activation| self.candidate(activation, State::Suspended));
+        Difference {
+            decision,
+            at_ns: at.as_nanos(),
+            since_begin_ns: at.as_nanos().saturating_sub(self.described.begin_ns),
+            thread: thread.0,
+            recorded,
+            replayed,
+            what: None,
+            ready,
+            under_way: running.chain(suspended).collect(),
+        }
+    }
+
+    fn candidate(&self, activation: &Activation, state: State) -> Candidate {
+        let entity = self.described.entities.get(activation.entity.index());
+        Candidate {
+            callback: entity.map_or_else(|| "?".to_owned(), |entity| entity.name.clone()),
+            group: entity.map_or_else(String::new, |entity| entity.group.clone()),
+            sequence: activation.sequence,
+            segment: activation.segment,
+            priority: activation.priority.0,
+            release_ns: activation.release.as_nanos(),
+            deadline_ns: Some(activation.deadline.as_nanos()).filter(|_| activation.deadline != Instant::MAX),
+            registration: entity.map_or(0, |entity| entity.registration),
+            state,
+        }
+    }
+
+    /// Returns the recorded choice, which need not be ready in the replay.
+    fn named(&self, entity: usize, step: &Step) -> Candidate {
+        let of = &self.described.entities[entity];
+        Candidate {
+            callback: of.name.clone(),
+            group: of.group.clone(),
+            sequence: step.sequence,
+            segment: step.segment,
+            priority: of.priority,
+            release_ns: 0,
+            deadline_ns: None,
+            registration: of.registration,
+            state: State::Blocked,
+        }
+    }
+}
+
+fn take(activations: &mut Vec<Activation>, sequence: u64) -> Option<Activation> {
+    let place = activations.iter().position(|activation| activation.sequence == sequence)?;
+    Some(activations.swap_remove(place))
+}

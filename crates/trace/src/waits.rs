@@ -1,0 +1,65 @@
+//! The reasons for which an activation waited: the rules, for the model of a recording and for a monitor that runs along.
+
+/// Reasons for which an activation waited, for a part of the time.
+#[cfg_attr(not(feature = "read"), expect(unreachable_pub, reason = "the report exports it"))]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reason {
+    /// A callback of the same group ran, or another activation of the same callback.
+    Group,
+    /// A callback with a higher priority ran.
+    Priority,
+    /// A callback that is not more urgent ran.
+    Running,
+    /// No callback ran on some thread of the executor: the thread slept, woke up, or was not scheduled by the kernel.
+    Idle,
+}
+
+impl Reason {
+    /// Returns the reason in words.
+    #[cfg(feature = "read")]
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Group => "its group",
+            Self::Priority => "a higher priority",
+            Self::Running => "a running callback",
+            Self::Idle => "its thread to wake up",
+        }
+    }
+}
+
+/// A segment of another activation that ran in some part of a wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    /// The callback.
+    pub(crate) callback: usize,
+    /// The nanoseconds of the wait for which it ran.
+    pub(crate) ns: u64,
+    /// True if its group excludes the waiting callback.
+    pub(crate) excludes: bool,
+    /// True if its priority is higher than that of the waiting callback.
+    pub(crate) is_higher: bool,
+}
+
+/// Explains a wait of `wait` nanoseconds on an executor with that many threads. Calls `part` for each part of the wait, with its
+/// reason, the callback that ran, and its nanoseconds.
+///
+/// A callback counts for the time that it ran, divided by the number of threads. One that excludes the waiting one counts in full.
+pub(crate) fn explain(
+    wait: u64,
+    threads: u64,
+    beside: impl Iterator<Item = Beside> + Clone,
+    mut part: impl FnMut(Reason, Option<usize>, u64),
+) {
+    let mut blamed = 0_u64;
+    for Beside { callback, ns, .. } in beside.clone().filter(|of| of.excludes) {
+        part(Reason::Group, Some(callback), ns);
+        blamed = blamed.saturating_add(ns);
+    }
+    for Beside { callback, ns, is_higher, .. } in beside.filter(|of| !of.excludes) {
+        let ns = (ns / threads.max(1)).min(wait.saturating_sub(blamed));
+        part(if is_higher { Reason::Priority } else { Reason::Running }, Some(callback), ns);
+        blamed = blamed.saturating_add(ns);
+    }
+    part(Reason::Idle, None, wait.saturating_sub(blamed));
+}

@@ -1,0 +1,399 @@
+//! Replays of recordings: what real threads decided is what the scheduling core decides from the recording.
+#![cfg(feature = "read")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rospin_core::policy::{FixedPriority, Ordered, POLICIES, View, by_name};
+use rospin_core::recording::Event;
+use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Order, Policy};
+use rospin_engine::{
+    Context, ContextOptions, Executor, ExecutorOptions, ManualClock, Payload, Priority, Publisher, Recorder,
+    SpinOptions, SubscriptionOptions, TimerOptions,
+};
+use rospin_trace::replay::{AsRecorded, Candidate, Replayed, State, Verdict, check};
+use rospin_trace::{FileSink, ProcessName, Recording};
+
+fn temporary(name: &str) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("rospin-replay-{}-{name}-{number}.mcap", std::process::id()))
+}
+
+/// Numbers from a seed.
+#[derive(Clone)]
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+}
+
+fn work(us: u64) {
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < Duration::from_micros(us) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Yields once, so that the callback is suspended and resumed at once.
+async fn again() {
+    let mut polled = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut polled, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
+
+const TOPICS: u64 = 4;
+
+fn publish_some(publishers: &[Publisher<u64>], dice: &mut Dice, hops: u64) {
+    if hops > 0 {
+        let topic = dice.below(TOPICS) as usize;
+        publishers[topic].publish(hops - 1);
+    }
+}
+
+/// Runs a random program under the policy for some time, and returns what was recorded.
+fn recorded(policy: &str, threads: u16, seed: u64) -> Recording {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let recorder = Recorder::new();
+    recorder.set_capacity(1 << 18);
+    let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
+    let path = temporary(policy);
+    let process = ProcessName::of_this(Recorder::steady_ns());
+    let starts_late = seed % 5 == 4;
+    if !starts_late {
+        recorder.start(FileSink::create(&path, &process).unwrap()).unwrap();
+    }
+    let options = ExecutorOptions::new("main").threads(threads).boxed_policy(by_name(policy).unwrap());
+    let executor = context.create_executor(options);
+    let topics: Vec<Publisher<u64>> =
+        (0..TOPICS).map(|topic| context.create_publisher(format!("topic{topic}").as_str()).unwrap()).collect();
+    let mut kept: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
+    let groups: Vec<_> = (0..3).map(|group| executor.create_group(format!("group{group}"), 0_u64)).collect();
+    let ran = Arc::new(AtomicU64::new(0));
+    let open = executor.create_reentrant_group("open");
+    for number in 0..10_u64 {
+        let topic = format!("topic{}", dice.below(TOPICS));
+        let mut options = SubscriptionOptions::new(topic).name(format!("callback{number}")).keep_last(4);
+        options = options.priority(Priority(dice.below(4) as u32));
+        if dice.below(2) == 0 {
+            options = options.deadline(Duration::from_micros(200 + dice.below(3000)));
+        }
+        if dice.below(4) == 0 {
+            options = options.releases_group_at_await();
+        }
+        let (publishers, mut own, counted) = (topics.clone(), Dice(dice.below(1 << 40) | 1), Arc::clone(&ran));
+        let group = &groups[dice.below(3) as usize];
+        match dice.below(4) {
+            0 => {
+                let handle = group.create_subscription_async(options, move |payload: Payload<u64>, hops: Arc<u64>| {
+                    let (publishers, mut own) = (publishers.clone(), Dice(own.below(1 << 40) | 1));
+                    async move {
+                        payload.with(|count| *count += 1);
+                        for _ in 0..own.below(4) {
+                            again().await;
+                            work(own.below(40));
+                        }
+                        publish_some(&publishers, &mut own, *hops);
+                    }
+                });
+                kept.push(Box::new(handle));
+            }
+            1 => {
+                let options = options.max_in_flight(1 + dice.below(3) as u32);
+                let handle = open.create_subscription_async(options, move |hops: Arc<u64>| {
+                    let (publishers, mut own) = (publishers.clone(), Dice((*hops + 1) * 7919));
+                    async move {
+                        again().await;
+                        publish_some(&publishers, &mut own, *hops);
+                        again().await;
+                    }
+                });
+                kept.push(Box::new(handle));
+            }
+            _ => {
+                let handle = group.create_subscription(options, move |count: &mut u64, hops: Arc<u64>| {
+                    *count += 1;
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    work(own.below(60));
+                    publish_some(&publishers, &mut own, *hops);
+                });
+                kept.push(Box::new(handle));
+            }
+        }
+    }
+    let mut timers = Vec::new();
+    for number in 0..4_u64 {
+        let counted = Arc::clone(&ran);
+        let options = TimerOptions::periodic(Duration::from_micros(700 + dice.below(2500)));
+        let options = options.name(format!("timer{number}")).priority(Priority(dice.below(4) as u32));
+        let (publishers, mut own) = (topics.clone(), Dice(dice.below(1 << 40) | 1));
+        let timer = groups[dice.below(3) as usize].create_timer(options, move |count, _| {
+            *count += 1;
+            counted.fetch_add(1, Ordering::Relaxed);
+            work(own.below(50));
+            publish_some(&publishers, &mut own, 4);
+        });
+        timers.push(timer.unwrap());
+    }
+    let spinning = executor.handle();
+    let spin = std::thread::spawn(move || executor_spin(&executor));
+    if starts_late {
+        std::thread::sleep(Duration::from_millis(10));
+        recorder.start(FileSink::create(&path, &process).unwrap()).unwrap();
+    }
+    for round in 0..8_u64 {
+        for _ in 0..20 {
+            topics[dice.below(TOPICS) as usize].publish(3);
+        }
+        // The machine may be busy: until enough has run.
+        let (begin, wanted) = (std::time::Instant::now(), ran.load(Ordering::Relaxed) + 40);
+        while ran.load(Ordering::Relaxed) < wanted && begin.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        match round {
+            2 => timers[0].cancel(),
+            3 => drop(kept.swap_remove(dice.below(5) as usize)),
+            4 => timers[0].reset(),
+            5 => timers[1].set_period(Duration::from_micros(400)),
+            6 => {
+                let options = SubscriptionOptions::new("topic1").name("late").priority(Priority(2));
+                let late = groups[1].create_subscription(options, move |count: &mut u64, _: Arc<u64>| *count += 1);
+                kept.push(Box::new(late));
+            }
+            _ => {}
+        }
+    }
+    spinning.halt();
+    spin.join().unwrap();
+    recorder.stop();
+    let recording = Recording::open(&path).unwrap().remove(0);
+    std::fs::remove_file(path).unwrap();
+    recording
+}
+
+/// Fixed priorities, but for one pick: the second activation in place of the first.
+struct Mutant {
+    inner: FixedPriority,
+    /// The number of picks until the mistake; `None` once it was made.
+    until_mistake: Option<u64>,
+}
+
+impl Policy for Mutant {
+    fn name(&self) -> &'static str {
+        "fixed-priority"
+    }
+
+    fn register(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.inner.register(id, spec);
+    }
+
+    fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.inner.unregister(id, spec);
+    }
+
+    fn release(&mut self, activation: Activation) {
+        self.inner.release(activation);
+    }
+
+    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        let first = self.inner.pick(view)?;
+        let Some(left) = self.until_mistake.take() else { return Some(first) };
+        self.until_mistake = left.checked_sub(1);
+        if left > 0 {
+            return Some(first);
+        }
+        let second = self.inner.pick(view);
+        if second.is_some() {
+            self.inner.release(first);
+        } else {
+            self.until_mistake = Some(0);
+        }
+        second.or(Some(first))
+    }
+
+    fn group_freed(&mut self, group: GroupId) {
+        self.inner.group_freed(group);
+    }
+
+    fn withdraw(&mut self, activation: &Activation) {
+        self.inner.withdraw(activation);
+    }
+
+    fn has_candidates(&self) -> bool {
+        self.inner.has_candidates()
+    }
+
+    fn orders_by_release(&self) -> bool {
+        true
+    }
+}
+
+/// Runs three callbacks of different priorities, which are all ready whenever one is picked, ten times.
+fn robot(policy: impl Policy + 'static) -> Recording {
+    let recorder = Recorder::new();
+    let clock = ManualClock::new();
+    let context = Context::new(ContextOptions::new().manual_clock(clock.clone()).recorder(recorder.clone()));
+    let path = temporary("robot");
+    let process = ProcessName { name: "robot".into(), process: 7, host: "here".into(), system_offset_ns: 0 };
+    recorder.start(FileSink::create(&path, &process).unwrap()).unwrap();
+    let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+    let publisher = context.create_publisher::<u64>("topic").unwrap();
+    let group = executor.create_group("robot", ());
+    let subscriptions: Vec<_> = [("low", 1), ("middle", 5), ("high", 9)]
+        .into_iter()
+        .map(|(name, priority)| {
+            let options = SubscriptionOptions::new("topic").name(name).priority(Priority(priority));
+            group.create_subscription(options, |(), _: Arc<u64>| {})
+        })
+        .collect();
+    for round in 0..10 {
+        clock.advance(Duration::from_millis(1));
+        publisher.publish(round);
+        executor.spin(SpinOptions::spin_all()).unwrap();
+    }
+    recorder.stop();
+    drop(subscriptions);
+    let recording = Recording::open(&path).unwrap().remove(0);
+    std::fs::remove_file(path).unwrap();
+    recording
+}
+
+#[test]
+fn a_mutated_policy_is_found_at_its_first_different_decision() {
+    assert_eq!(only(&robot(FixedPriority::new())).verdict, Verdict::Same);
+    for mistake in 0..20 {
+        let recording = robot(Mutant { inner: FixedPriority::new(), until_mistake: Some(mistake) });
+        let replayed = only(&recording);
+        let Verdict::Differs(difference) = &replayed.verdict else { panic!("{replayed}") };
+        // Of three, the last one has no second one behind it, and the mistake is made one pick later.
+        let expected = mistake + u64::from(mistake % 3 == 2);
+        assert_eq!(difference.decision, expected + 1, "{replayed}");
+        let names = |choice: &Option<Candidate>| choice.as_ref().map(|choice| choice.callback.clone()).unwrap();
+        let wanted = if expected % 3 == 0 { ("middle", "high") } else { ("low", "middle") };
+        assert_eq!((names(&difference.recorded).as_str(), names(&difference.replayed).as_str()), wanted);
+        assert_eq!(difference.ready.len() as u64, 3 - expected % 3);
+        assert_eq!(difference.since_begin_ns, expected / 3 * 1_000_000);
+        assert!(difference.ready.iter().all(|ready| ready.state == State::MayRun), "{replayed}");
+        let told = replayed.to_string();
+        assert!(told.contains("recorded: ") && told.contains("in the order of registration"), "{told}");
+    }
+}
+
+#[test]
+fn another_policy_is_found_at_its_first_different_decision() {
+    let recording = robot(FixedPriority::new());
+    let fifo = |_: &str, _: &str| by_name("fifo").map_err(|error| error.to_string());
+    let replayed = check(&recording, &fifo).remove(0);
+    let Verdict::Differs(difference) = &replayed.verdict else { panic!("{replayed}") };
+    assert_eq!((difference.decision, replayed.replayed_policy.as_str()), (1, "fifo"));
+    let told = replayed.to_string();
+    assert!(told.contains("recorded fixed-priority, replayed fifo"), "{told}");
+    assert!(told.contains("recorded: high #2") && told.contains("replayed: low #0"), "{told}");
+    assert_eq!(told.lines().filter(|line| line.contains("may run")).count(), 3, "{told}");
+}
+
+#[test]
+fn policies_of_programs_are_named_and_can_be_given() {
+    let recording = robot(Ordered::<ServicesFirst>::new());
+    let Verdict::NotChecked(reason) = only(&recording).verdict else { panic!("there is no such policy") };
+    assert!(reason.contains("`services-first`") && reason.contains("replay::check"), "{reason}");
+    let own = |_: &str, recorded: &str| -> Result<Box<dyn Policy>, String> {
+        assert_eq!(recorded, "services-first");
+        Ok(Box::new(Ordered::<ServicesFirst>::new()))
+    };
+    assert_eq!(check(&recording, &own).remove(0).verdict, Verdict::Same);
+}
+
+#[derive(Default)]
+struct ServicesFirst;
+
+impl Order for ServicesFirst {
+    type Key = bool;
+
+    fn name(&self) -> &'static str {
+        "services-first"
+    }
+
+    fn key(&self, activation: &Activation) -> bool {
+        activation.kind != EntityKind::Service
+    }
+}
+
+/// Events that were lost, doubled, moved and changed: a verdict, whichever it is, and no panic.
+#[test]
+fn broken_recordings_give_a_verdict() {
+    let mut dice = Dice(7);
+    for policy in POLICIES {
+        let whole = recorded(policy.name, 2, 3);
+        for _ in 0..60 {
+            let mut broken = whole.clone();
+            for _ in 0..=dice.below(6) {
+                let count = broken.events.len() as u64;
+                let (at, other) = (dice.below(count) as usize, dice.below(count) as usize);
+                match dice.below(5) {
+                    0 => _ = broken.events.remove(at),
+                    1 => broken.events.insert(at, whole.events[other % whole.events.len()]),
+                    2 => broken.events.swap(at, other),
+                    3 => _ = broken.events.drain(at..(at + 50).min(count as usize)),
+                    _ => {
+                        let mut words = broken.events[at].event.encode(broken.events[at].at);
+                        let place = 1 + dice.below(5) as usize;
+                        words[place] ^= 1 << dice.below(if place == 1 { 40 } else { 4 });
+                        if let Some((at_time, event)) = Event::decode(&words) {
+                            (broken.events[at].at, broken.events[at].event) = (at_time, event);
+                        }
+                    }
+                }
+            }
+            if dice.below(4) == 0 {
+                let place = dice.below(broken.names.len() as u64) as usize;
+                broken.names.remove(place);
+            }
+            for replayed in check(&broken, &AsRecorded) {
+                assert!(!replayed.to_string().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_without_events_or_executors_is_none() {
+    assert_eq!(check(&Recording::default(), &AsRecorded), []);
+}
+
+fn executor_spin(executor: &Executor) {
+    executor.spin(SpinOptions::new()).unwrap();
+}
+
+fn only(recording: &Recording) -> Replayed {
+    check(recording, &AsRecorded).remove(0)
+}
+
+#[test]
+fn decisions_of_real_threads_are_those_of_the_core() {
+    // The recording of every fifth seed begins while callbacks run.
+    let seeds = std::env::var("REPLAY_SEEDS").map_or(vec![0, 4], |seeds| (0..seeds.parse().unwrap()).collect());
+    for seed in seeds {
+        for policy in POLICIES {
+            for threads in [1, 3] {
+                let recording = recorded(policy.name, threads, seed);
+                let replayed = only(&recording);
+                assert_eq!(replayed.verdict, Verdict::Same, "seed {seed}: {replayed}");
+                assert!(replayed.decisions > 100, "{replayed}\n{}", rospin_trace::render(&recording));
+            }
+        }
+    }
+}
