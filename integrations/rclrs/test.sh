@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds and tests the executor for rclrs nodes. It compiles only where ROS 2 is sourced.
+# Builds and tests the executor for rclrs nodes. It compiles only where ROS 2 is sourced. Arguments are for Cargo: with a changed rclrs,
+#   ./test.sh --features on-ready --config 'patch.crates-io.rclrs.path="/path/to/rclrs"'
+# (Cargo then writes the patch into Cargo.lock; restore that file.)
 set -euo pipefail
 cd "$(dirname "$0")"
 if [ -z "${AMENT_PREFIX_PATH:-}" ]; then
@@ -8,7 +10,7 @@ if [ -z "${AMENT_PREFIX_PATH:-}" ]; then
 fi
 export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"
 cargo fmt --check
-cargo clippy --all-targets -- -D warnings
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+cargo clippy --all-targets "$@" -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps "$@"
 # Tests use the same topics, and examples print them.
-cargo test -- --test-threads 1
+cargo test "$@" -- --test-threads 1

@@ -14,9 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Arguments, say};
-use rospin_measure::process::{process_cpu_time, thread_cpu_time};
+use rospin_measure::callbacks::{Latencies, LatencySummary, TickSummary, Ticks};
+use rospin_measure::process::{CpuMeter, process_cpu_time, use_processor};
 use rospin_measure::stats::percentile;
-use rospin_measure::wake_up::{now_ns, sleep_until};
+use rospin_measure::wake_up::{Grid, now_ns, sleep_until};
 use rospin_rclrs::{Priority, with_priority};
 
 type Failure = Box<dyn std::error::Error>;
@@ -25,6 +26,7 @@ fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse()?;
     match arguments.text("case", "paced") {
         "saturation" => saturate(&arguments),
+        "drain" => drain(&arguments),
         "paced" => pace(&arguments),
         "timer" => tick(&arguments),
         "urgent" => hurry(&arguments),
@@ -121,13 +123,54 @@ fn saturate(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Publishes 10,000 messages while nothing spins, and measures the time from the spin to the last callback; all in many rounds.
+fn drain(arguments: &Arguments) -> Result<(), Failure> {
+    const COUNT: u32 = 10_000;
+    let mut bench = Bench::new(arguments, 0)?;
+    let rounds = arguments.number("rounds", 20);
+    let (received, last) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (commands, count, end) = (bench.executor.commands().clone(), Arc::clone(&received), Arc::clone(&last));
+    let _subscription = bench.subscribe("drain", COUNT, move |_: Int64| {
+        if count.fetch_add(1, Ordering::AcqRel) + 1 == u64::from(COUNT) {
+            end.store(now_ns(), Ordering::Release);
+            commands.halt_spinning();
+        }
+    })?;
+    let publisher = bench.publisher::<Int64>("drain", COUNT)?;
+    while publisher.get_subscription_count()? < 1 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut ms = Vec::new();
+    // The first round warms up.
+    for _ in 0..=rounds {
+        received.store(0, Ordering::Release);
+        // Another thread than the one that spins: what a thread both allocates and frees lies in another order.
+        let publish = || (0..COUNT).try_for_each(|data| publisher.publish(Int64 { data: data.into() }));
+        thread::scope(|scope| scope.spawn(publish).join()).map_err(|_| "the thread that publishes panicked")??;
+        let begin = now_ns();
+        let errors = bench.executor.spin(SpinOptions::new().timeout(Duration::from_secs(20)));
+        if let Some(error) = errors.into_iter().next() {
+            return Err(format!("{} of {COUNT} messages came: {error}", received.load(Ordering::Acquire)).into());
+        }
+        ms.push((last.load(Ordering::Acquire) - begin) as f64 / 1e6);
+    }
+    let [p50, max] = [50.0, 100.0].map(|percent| percentile(&ms[1..], percent).unwrap_or(0.0));
+    let rate = f64::from(COUNT) / p50 * 1e3;
+    say(format_args!(
+        r#"{{"case":"drain","executor":"{}","p50_ms":{p50:.2},"max_ms":{max:.2},"messages_per_s":{rate:.0}}}"#,
+        arguments.executor_name()
+    ));
+    Ok(())
+}
+
 /// Publishes 10,000 messages a second, each with the time at which it was sent.
 fn pace(arguments: &Arguments) -> Result<(), Failure> {
     let bench = Bench::new(arguments, 10)?;
     let go = AtomicBool::new(false);
-    let latencies = Latencies::new(200_000);
+    let latencies = Arc::new(Latencies::new(1_000_000));
     let noted = Arc::clone(&latencies);
-    let _subscription = bench.subscribe("paced", 100, move |message: Int64| noted.note(&message))?;
+    let note = move |message: Int64| noted.note(message.data.cast_unsigned());
+    let _subscription = bench.subscribe("paced", 100, note)?;
     let publisher = bench.publisher::<Int64>("paced", 100)?;
     let processor = bench.spin(&go, || {
         let mut due = now_ns();
@@ -138,18 +181,23 @@ fn pace(arguments: &Arguments) -> Result<(), Failure> {
             let _ = publisher.publish(now());
         }
     })?;
-    latencies.say("paced", arguments, processor);
+    say_latencies("paced", arguments, latencies.summary(), processor);
     Ok(())
 }
 
 /// Runs a timer with a period of a millisecond. A tick is skipped if the next one is due already when its callback could begin.
 fn tick(arguments: &Arguments) -> Result<(), Failure> {
-    let bench = Bench::new(arguments, 60)?;
-    let (go, ticks) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
-    let (count, time) = (Arc::clone(&ticks), bench.time);
     let period = Duration::from_millis(1);
+    if arguments.executor_name() == "sleep" {
+        return tick_by_sleeping(arguments, period);
+    }
+    let bench = Bench::new(arguments, 60)?;
+    let (go, ticks) = (Arc::new(AtomicBool::new(false)), Arc::new(Ticks::new(period)));
+    let (noted, is_measured) = (Arc::clone(&ticks), Arc::clone(&go));
     let tick = move || {
-        count.fetch_add(1, Ordering::Relaxed);
+        if is_measured.load(Ordering::Acquire) {
+            noted.note();
+        }
     };
     let _timer: Box<dyn std::any::Any> = if bench.is_basic {
         Box::new(bench.node.create_timer_repeating(period, tick)?)
@@ -158,14 +206,31 @@ fn tick(arguments: &Arguments) -> Result<(), Failure> {
         let timer = worker.create_timer_repeating(period, move |_: &mut ()| tick())?;
         Box::new((worker, timer))
     };
-    let before = AtomicU64::new(0);
-    let processor = bench.spin(&go, || before.store(ticks.load(Ordering::Relaxed), Ordering::Relaxed))?;
-    let rate = (ticks.load(Ordering::Relaxed) - before.load(Ordering::Relaxed)) as f64 / time.as_secs_f64();
+    let processor = bench.spin(&go, || {})?;
+    say_ticks(arguments, ticks.summary(), processor);
+    Ok(())
+}
+
+/// Notes ticks in a loop that does nothing but sleep, without an executor.
+fn tick_by_sleeping(arguments: &Arguments, period: Duration) -> Result<(), Failure> {
+    let grid = Grid::soon(period, 1_000 * arguments.number("seconds", 60), Duration::ZERO);
+    let (ticks, meter) = (Ticks::new(period), CpuMeter::start());
+    let mut due_ns = grid.first_ns;
+    while due_ns < grid.due_ns(grid.count) {
+        sleep_until(due_ns);
+        ticks.note();
+        due_ns = grid.next_ns(due_ns, now_ns());
+    }
+    say_ticks(arguments, ticks.summary(), meter.percent() / 100.0);
+    Ok(())
+}
+
+fn say_ticks(arguments: &Arguments, summary: TickSummary, processor: f64) {
+    let TickSummary { ticks, skipped, per_s, longest_gap_ms } = summary;
     say(format_args!(
-        r#"{{"case":"timer","executor":"{}","ticks_per_s":{rate:.2},"cores":{processor:.4}}}"#,
+        r#"{{"case":"timer","executor":"{}","ticks":{ticks},"skipped":{skipped},"ticks_per_s":{per_s:.2},"longest_gap_ms":{longest_gap_ms:.2},"cores":{processor:.4}}}"#,
         arguments.executor_name()
     ));
-    Ok(())
 }
 
 /// Saturates ten subscriptions whose callbacks take half a millisecond, beside an urgent one at 100 Hz.
@@ -174,12 +239,12 @@ fn hurry(arguments: &Arguments) -> Result<(), Failure> {
     let go = AtomicBool::new(false);
     let mut others = Vec::new();
     for number in 0..10 {
-        let subscription = bench.subscribe(&format!("bulk{number}"), 20, |_: Int64MultiArray| busy(BUSY))?;
+        let subscription = bench.subscribe(&format!("bulk{number}"), 20, |_: Int64MultiArray| use_processor(BUSY))?;
         others.push((subscription, bench.publisher::<Int64MultiArray>(&format!("bulk{number}"), 20)?));
     }
-    let latencies = Latencies::new(10_000);
+    let latencies = Arc::new(Latencies::new(10_000));
     let noted = Arc::clone(&latencies);
-    let note = move |message: Int64| noted.note(&message);
+    let note = move |message: Int64| noted.note(message.data.cast_unsigned());
     let _urgent = with_priority(Priority(8), || bench.subscribe("urgent", 20, note))?;
     let publisher = bench.publisher::<Int64>("urgent", 20)?;
     let publishers: Vec<_> = others.iter().map(|(_, publisher)| publisher.clone()).collect();
@@ -198,7 +263,7 @@ fn hurry(arguments: &Arguments) -> Result<(), Failure> {
             let _ = publisher.publish(now());
         }
     })?;
-    latencies.say("urgent", arguments, processor);
+    say_latencies("urgent", arguments, latencies.summary(), processor);
     Ok(())
 }
 
@@ -216,44 +281,14 @@ fn now() -> Int64 {
     Int64 { data: now_ns().cast_signed() }
 }
 
-/// Latencies in nanoseconds, which callbacks note without a lock.
-struct Latencies {
-    values: Vec<AtomicU64>,
-    count: AtomicU64,
-}
-
-impl Latencies {
-    fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { values: (0..most).map(|_| AtomicU64::new(0)).collect(), count: AtomicU64::new(0) })
-    }
-
-    /// Notes how long ago the message was sent.
-    fn note(&self, message: &Int64) {
-        let index = self.count.fetch_add(1, Ordering::Relaxed) as usize;
-        if let Some(value) = self.values.get(index) {
-            value.store(now_ns().saturating_sub(message.data.cast_unsigned()), Ordering::Relaxed);
-        }
-    }
-
-    /// Prints the number of latencies, their median, 99th percentile and maximum.
-    fn say(&self, case: &str, arguments: &Arguments, processor: f64) {
-        let count = (self.count.load(Ordering::Relaxed) as usize).min(self.values.len());
-        let us: Vec<_> = self.values[..count].iter().map(|ns| ns.load(Ordering::Relaxed) as f64 / 1e3).collect();
-        let [p50, p99, max] = [50.0, 99.0, 100.0].map(|percent| percentile(&us, percent).unwrap_or(0.0));
-        say(format_args!(
-            r#"{{"case":"{case}","executor":"{}","count":{count},"p50_us":{p50},"p99_us":{p99},"max_us":{max},"cores":{processor:.4}}}"#,
-            arguments.executor_name(),
-        ));
-    }
+/// Prints the number of latencies, their median, 99th percentile and maximum.
+fn say_latencies(case: &str, arguments: &Arguments, summary: LatencySummary, processor: f64) {
+    let LatencySummary { count, p50_us, p99_us, max_us } = summary;
+    say(format_args!(
+        r#"{{"case":"{case}","executor":"{}","count":{count},"p50_us":{p50_us},"p99_us":{p99_us},"max_us":{max_us},"cores":{processor:.4}}}"#,
+        arguments.executor_name(),
+    ));
 }
 
 /// Time that each of the saturated callbacks takes.
 const BUSY: Duration = Duration::from_micros(500);
-
-/// Uses the processor for that time.
-fn busy(time: Duration) {
-    let end = thread_cpu_time() + time;
-    while thread_cpu_time() < end {
-        std::hint::spin_loop();
-    }
-}

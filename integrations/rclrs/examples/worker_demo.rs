@@ -30,6 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let commands = executor.commands().clone();
     let _timer = worker.create_timer_repeating(Duration::from_millis(10), move |echo: &mut Echo| {
         let Some(last) = &echo.last else { return };
+        // The timer may tick once more before the spin ends, and in the next one.
+        if echo.published == count {
+            return;
+        }
         // Nothing is published after the context has shut down.
         let _ = publisher.publish(Text { data: last.clone() });
         echo.published += 1;

@@ -258,8 +258,8 @@ impl Cell {
             guard.trigger();
             waited = set.wait(Some(Duration::ZERO), &mut execute);
         }
-        inner.is_gone = inner.set.as_ref().is_some_and(is_empty);
         if items == 0 {
+            inner.is_gone = inner.set.as_ref().is_some_and(is_empty);
             // Nothing is there but what was counted since, or what the wait sets of an action do not know of yet.
             self.bell.remove(counted);
             inner.misses += u32::from(turn == Turn::Item);

@@ -9,6 +9,7 @@ use rospin_engine::EntityKind;
 
 use super::bell::{Bell, on_event};
 use super::ffi::{self, SetOnEvent};
+use super::registration::{Registration, register};
 
 /// The kind of a primitive, as far as it matters here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +75,8 @@ impl Kind {
 pub(super) struct Handle {
     kind: Kind,
     pointer: *const c_void,
+    /// `None` if the callbacks are set by the handle's address.
+    registration: Option<Registration>,
 }
 
 // SAFETY: a handle is used by one thread at a time, under the lock of its cell.
@@ -96,12 +99,17 @@ impl Handle {
             RclPrimitiveHandle::ActionClient(handle) => (Kind::ActionClient, untyped(&**handle)),
             RclPrimitiveHandle::GuardCondition(_) | RclPrimitiveHandle::Event(_) => return None,
         };
-        let handle = Self { kind, pointer };
+        let mut handle = Self { kind, pointer, registration: None };
         let name = handle.name();
         if let Some(depth) = handle.depth() {
             bell.set_limit(depth);
         }
-        if handle.set(bell) {
+        drop(locked);
+        // An error means that the middleware has no events for it.
+        handle.registration = register(primitive, bell).ok()?;
+        // It is locked again while it is armed by its address.
+        let _locked = primitive.handle();
+        if handle.registration.is_some() || handle.set(bell) {
             return Some((handle, name));
         }
         handle.disarm();
@@ -110,6 +118,10 @@ impl Handle {
 
     /// Removes the callbacks that were set by address. After it, the bell is not rung any more.
     pub(super) fn disarm(&self) {
+        if self.registration.is_some() {
+            // Its drop removes the callback.
+            return;
+        }
         for setter in self.kind.setters() {
             // SAFETY: the handle is valid, and no callback is set.
             let _ = unsafe { setter(self.pointer, None, ptr::null()) };

@@ -27,6 +27,7 @@ mod ffi;
 mod guard;
 mod handle;
 mod options;
+mod registration;
 mod registry;
 mod runtime;
 mod scope;

@@ -37,11 +37,13 @@ pub(super) struct CellSource {
     was_told: bool,
     /// How often the look was put off.
     put_off: u32,
+    /// True if the sleep may be over without that being noted.
+    is_unchecked: bool,
 }
 
 impl CellSource {
     pub(super) const fn new(cell: Arc<Cell>) -> Self {
-        Self { cell, notifier: None, sleep: None, has_taken: false, was_told: false, put_off: 0 }
+        Self { cell, notifier: None, sleep: None, has_taken: false, was_told: false, put_off: 0, is_unchecked: false }
     }
 
     /// Sleeps for a while. Returns true if the time is over already.
@@ -86,6 +88,7 @@ impl CellSource {
 
     /// Returns true if it is time to look for items that nobody told of, and otherwise arranges a look if one is needed.
     fn is_look_due(&mut self) -> bool {
+        self.is_unchecked = false;
         if self.sleep.is_some() {
             if !self.is_awake() {
                 return false;
@@ -104,7 +107,8 @@ impl CellSource {
     fn note_told(&mut self) {
         (self.has_taken, self.was_told) = (true, true);
         // The wake-up of a sleep that is over may have been this one, so another look is arranged after the last item.
-        if self.sleep.is_some() && self.is_awake() {
+        self.is_unchecked = self.sleep.is_some() && self.cell.bell().count() > 0;
+        if self.sleep.is_some() && !self.is_unchecked && self.is_awake() {
             self.put_off += 1;
         }
     }
@@ -136,8 +140,15 @@ impl Source for CellSource {
     }
 
     fn pending(&self) -> Pending {
+        if self.cell.kind() == Kind::Timer {
+            return Pending::Unknown;
+        }
+        if self.cell.bell().count() > 0 {
+            // The bell keeps no times. The next item was there at this take, and the executor may go on with it at once.
+            return self.notifier.as_ref().map_or(Pending::Unknown, |notifier| Pending::Since(notifier.now()));
+        }
         // After the last item that was told of, the next look is arranged, unless it is already.
-        let is_arranged = self.cell.kind() != Kind::Timer && (self.sleep.is_some() || !self.has_taken);
-        if !is_arranged || self.cell.bell().count() > 0 { Pending::Unknown } else { Pending::Empty }
+        let is_arranged = !self.is_unchecked && (self.sleep.is_some() || !self.has_taken);
+        if is_arranged { Pending::Empty } else { Pending::Unknown }
     }
 }

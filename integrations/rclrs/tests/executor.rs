@@ -69,6 +69,41 @@ fn the_most_urgent_message_runs_first() {
     assert_eq!(order[..3], ["high", "high", "middle"], "{order:?}");
 }
 
+/// An entity that goes on with its next message at once does so only while no other one waits that is as urgent.
+#[test]
+fn subscriptions_of_equal_priority_take_turns() {
+    const COUNT: usize = 10;
+    let mut executor = executor();
+    let node = executor.create_node("turns").expect("a node");
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let (done, resolve) = promise();
+    let resolve = Arc::new(Mutex::new(resolve));
+    let worker = node.create_worker(());
+    let mut ends = Vec::new();
+    for name in ["turns_left", "turns_right"] {
+        let (order, resolve) = (Arc::clone(&order), Arc::clone(&resolve));
+        let note = move |_: &mut (), _: Int64| {
+            let mut order = order.lock().expect("a lock");
+            order.push(name);
+            if order.len() == 2 * COUNT {
+                (resolve.lock().expect("a lock"))();
+            }
+        };
+        let subscription = worker.create_subscription::<Int64, _>(name.reliable().keep_last(100), note);
+        let publisher = node.create_publisher::<Int64>(name.reliable().keep_last(100)).expect("a publisher");
+        wait_for(|| publisher.get_subscription_count().is_ok_and(|count| count == 1));
+        ends.push((subscription.expect("a subscription"), publisher));
+    }
+    for (_, publisher) in &ends {
+        for _ in 0..COUNT {
+            publisher.publish(Int64 { data: 0 }).expect("a message");
+        }
+    }
+    spin_until(&mut executor, done);
+    let order = order.lock().expect("a lock");
+    assert!(order.windows(2).all(|pair| pair[0] != pair[1]), "{order:?}");
+}
+
 /// Waits for what other threads do, which takes no more than moments.
 fn wait_for(mut is_there: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -101,6 +136,37 @@ fn every_message_of_a_burst_runs_its_callback() {
     });
     spin_until(&mut executor, done);
     sender.join().expect("the sender");
+}
+
+/// The middleware may tell only once of messages that come at the same time, so that the executor has to look for the others.
+#[test]
+fn messages_of_several_threads_are_all_found() {
+    const THREADS: i64 = 4;
+    const EACH: i64 = 2_000;
+    let mut executor = executor();
+    let node = executor.create_node("crowd").expect("a node");
+    let (done, mut resolve) = promise();
+    let worker = node.create_worker(0);
+    let count = move |sum: &mut i64, _: Int64| {
+        *sum += 1;
+        if *sum == THREADS * EACH {
+            resolve();
+        }
+    };
+    let _subscription =
+        worker.create_subscription::<Int64, _>("crowd".keep_all().reliable(), count).expect("a subscription");
+    let publisher = node.create_publisher::<Int64>("crowd".keep_all().reliable()).expect("a publisher");
+    wait_for(|| publisher.get_subscription_count().is_ok_and(|count| count == 1));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for data in 0..EACH {
+                    publisher.publish(Int64 { data }).expect("a message");
+                }
+            });
+        }
+        spin_until(&mut executor, done);
+    });
 }
 
 /// A one-shot subscription: its callback drops it, while further messages wait.

@@ -61,8 +61,19 @@ impl Pool {
     }
 }
 
-/// Runs the same program under R2R's loop with a pool of futures, or under rospin, until the future that it returns resolves. Under
-/// rospin, the last spawner is more urgent than the other one.
+/// The spawner of a Tokio runtime, with the method of rospin's.
+#[derive(Clone)]
+pub(crate) struct Tokio(pub(crate) tokio::runtime::Handle);
+
+impl Tokio {
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        // It goes on by itself.
+        drop(self.0.spawn(future));
+    }
+}
+
+/// Runs the same program under R2R's loop with a pool of futures, on Tokio beside a thread that spins, or under rospin, until the
+/// future that it returns resolves. Under rospin, the last spawner is more urgent than the other one.
 macro_rules! run {
     ($arguments:expr, $name:literal, |$node:ident, $spawner:ident, $urgent:ident| $program:block) => {
         match $arguments.executor() {
@@ -83,6 +94,23 @@ macro_rules! run {
                     pool.run_until_stalled();
                 }
             }
+            "tokio" => {
+                let mut $node = r2r::Node::create(r2r::Context::create()?, $name, "")?;
+                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+                let $spawner = common::Tokio(runtime.handle().clone());
+                let $urgent = $spawner.clone();
+                let done = $program;
+                let is_done = std::sync::atomic::AtomicBool::new(false);
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        while !is_done.load(std::sync::atomic::Ordering::Acquire) {
+                            $node.spin_once(std::time::Duration::from_millis(5));
+                        }
+                    });
+                    runtime.block_on(done);
+                    is_done.store(true, std::sync::atomic::Ordering::Release);
+                });
+            }
             "rospin" => {
                 let executor = rospin_r2r::R2rExecutor::new(rospin_r2r::R2rOptions::from_env()?);
                 let $node = executor.create_node(r2r::Context::create()?, $name, "")?;
@@ -91,7 +119,7 @@ macro_rules! run {
                 let done = $program;
                 executor.spin_until(done, rospin_r2r::SpinOptions::new())?;
             }
-            other => return Err(format!("`{other}` is no executor; there are `r2r` and `rospin`").into()),
+            other => return Err(format!("`{other}` is no executor; there are `r2r`, `tokio` and `rospin`").into()),
         }
     };
 }

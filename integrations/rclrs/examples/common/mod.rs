@@ -47,7 +47,7 @@ impl Arguments {
         match self.executor_name() {
             "rospin" => Ok(context.create_rospin_executor(RospinOptions::from_env()?)),
             "basic" | "worker" => Ok(context.create_basic_executor()),
-            other => Err(format!("`{other}` is no executor; there are `basic` and `rospin`").into()),
+            other => Err(format!("`{other}` is no executor; there are `basic`, `worker` and `rospin`").into()),
         }
     }
 }

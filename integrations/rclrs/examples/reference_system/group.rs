@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rclrs::Publisher;
 use ros_env::std_msgs::msg::Int64MultiArray;
-use rospin_measure::process::thread_cpu_time;
+use rospin_measure::process::use_processor;
 use rospin_measure::wake_up::now_ns;
 
 use super::graph::{GROUPS, Kind, LIDARS, PLANNER, SINK, index_of};
@@ -48,7 +48,7 @@ impl State {
             self.record.note_period(begin);
         }
         if let Kind::Cyclic(_) = GROUPS[self.index].kind {
-            calculate(self.work);
+            use_processor(self.work);
         }
         self.publish(begin);
     }
@@ -67,7 +67,7 @@ impl State {
         self.kept[input] = Some(sample.data);
         let is_complete = self.kept.iter().all(Option::is_some);
         if is_complete && matches!(group.kind, Kind::Transform | Kind::Fusion) {
-            calculate(self.work);
+            use_processor(self.work);
             self.publish(begin);
         }
     }
@@ -90,14 +90,6 @@ impl State {
             // Nothing is published after the context has shut down.
             let _ = publisher.publish(Int64MultiArray { data, ..Default::default() });
         }
-    }
-}
-
-/// Uses the processor for that time.
-fn calculate(time: Duration) {
-    let end = thread_cpu_time() + time;
-    while thread_cpu_time() < end {
-        std::hint::spin_loop();
     }
 }
 
