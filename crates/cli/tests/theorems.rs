@@ -2,8 +2,10 @@
 //! has all its parts.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 /// The parts of a theorem, in their order.
 const PARTS: [&str; 4] = ["**Statement.**", "**Proof.**", "**Published.**", "**Attacked by.**"];
@@ -32,24 +34,33 @@ fn words(line: &str) -> String {
 
 #[test]
 fn every_command_works_and_prints_what_the_book_shows() {
+    let pages = book();
+    let (commands, shown) = thread::scope(|scope| {
+        let all: Vec<_> = pages.iter().map(|(page, text)| scope.spawn(|| run_page(page, text))).collect();
+        let counts = all.into_iter().map(|page| page.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1))
+    });
+    assert!(commands >= 10 && shown >= 10, "{commands}, {shown}");
+}
+
+/// Runs the commands of a page, and compares what they print with the lines below them. Returns the number of both.
+fn run_page(page: &str, text: &str) -> (usize, usize) {
     let (mut commands, mut shown) = (0, 0);
-    for (page, text) in book() {
-        // Lines after a command, up to the next one or the end of the block, are its output.
-        let mut output = None;
-        for line in text.lines() {
-            if line.starts_with("```") {
-                output = None;
-            } else if let Some(command) = line.strip_prefix("$ ") {
-                output = run(&page, command);
-                commands += 1;
-            } else if let Some(output) = output.as_ref().filter(|_| !line.trim().is_empty()) {
-                let is_printed = output.lines().any(|printed| words(printed) == words(line));
-                assert!(is_printed, "{page}: `{line}` is not in the output: {output}");
-                shown += 1;
-            }
+    // Lines after a command, up to the next one or the end of the block, are its output.
+    let mut output = None;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            output = None;
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            output = run(page, command);
+            commands += 1;
+        } else if let Some(output) = output.as_ref().filter(|_| !line.trim().is_empty()) {
+            let is_printed = output.lines().any(|printed| words(printed) == words(line));
+            assert!(is_printed, "{page}: `{line}` is not in the output: {output}");
+            shown += 1;
         }
     }
-    assert!(commands >= 10 && shown >= 10, "{commands}, {shown}");
+    (commands, shown)
 }
 
 /// Runs a command of `rospin`, and returns what it printed. Only checks that the file of a command of Cargo is there, since that

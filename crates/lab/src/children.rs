@@ -160,6 +160,11 @@ impl Drop for Family {
 
 /// Starts a child of `experiment`, and writes its order to its stdin.
 fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
+    // The command's allocator would otherwise reserve 1 GiB, and a child that locks its memory would have the kernel provide all
+    // of it.
+    if env::var_os("MIMALLOC_ARENA_RESERVE").is_none() {
+        command.env("MIMALLOC_ARENA_RESERVE", "64MiB");
+    }
     let mut child = command
         .args(["lab", experiment, CHILD_OPTION])
         .stdin(Stdio::piped())

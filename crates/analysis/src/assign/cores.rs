@@ -12,6 +12,7 @@
 //! neither search helps them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use rospin_scenario::Scenario;
 use rospin_scenario::draw::Stream;
@@ -83,6 +84,7 @@ pub(super) fn allocate(
     let Some((choice, latencies)) = given.filter(|_| best.0.is_open()) else { return Ok(search.scenario(&best.1)) };
     let there = search.judge(&choice);
     search.longest = Some(latencies);
+    search.judged.clear();
     let kept = search.climb(vec![choice], is_free, TRIALS, WORK);
     // The first level of criticality at which a chain misses its deadline in the given allocation.
     let level = there.chains.iter().position(|count| *count > 0).unwrap_or(0);
@@ -114,7 +116,9 @@ struct Search<'a> {
     top: u8,
     /// Longest latency that each chain may have, in nanoseconds. Only in the second search.
     longest: Option<Vec<u64>>,
-    /// Number of allocations that may still be analysed.
+    /// Scores of the allocations that this search has come to: many of its steps lead back to one of them.
+    judged: BTreeMap<Vec<(u16, u8)>, Score>,
+    /// Number of allocations that may still be looked at.
     trials: u64,
     /// Units of work that may still be spent.
     work: u64,
@@ -151,6 +155,7 @@ impl<'a> Search<'a> {
             levels,
             top,
             longest: None,
+            judged: BTreeMap::new(),
             trials: 0,
             work: 0,
         })
@@ -278,14 +283,30 @@ impl<'a> Search<'a> {
             scenario.executors[executor].cores = vec![choice.cores[executor]];
         }
         for (executor, rank) in scenario.executors.iter_mut().zip(&choice.ranks) {
-            executor.os_priority = self.top.saturating_sub(u8::try_from(*rank).unwrap_or(u8::MAX)).max(1);
+            executor.os_priority = self.os_priority(*rank);
         }
         scenario
     }
 
-    /// Analyses an allocation. One that overloads a core has no other figures than its excess.
+    fn os_priority(&self, rank: usize) -> u8 {
+        self.top.saturating_sub(u8::try_from(rank).unwrap_or(u8::MAX)).max(1)
+    }
+
+    /// Returns the score of an allocation, and analyses it unless the search was there before.
     fn judge(&mut self, choice: &Choice) -> Score {
         self.trials = self.trials.saturating_sub(1);
+        let priorities = choice.ranks.iter().map(|rank| self.os_priority(*rank));
+        let key: Vec<_> = choice.cores.iter().copied().zip(priorities).collect();
+        if let Some(score) = self.judged.get(&key) {
+            return score.clone();
+        }
+        let score = self.analyse(choice);
+        self.judged.insert(key, score.clone());
+        score
+    }
+
+    /// Analyses an allocation. One that overloads a core has no other figures than its excess.
+    fn analyse(&mut self, choice: &Choice) -> Score {
         let chains = vec![0; self.levels.len()];
         let nothing = Score { excess: f64::MAX, longer: 0.0, chains, callbacks: 0, late: 0.0, long: 0.0 };
         let scenario = self.scenario(choice);

@@ -37,8 +37,9 @@
 //!   one has allocated may wait for that one, and the engine frees the memory of an entity that is removed. Give the program an
 //!   allocator that frees another thread's memory without a lock: `#[global_allocator] static ALLOCATOR:
 //!   mimalloc::MiMalloc = mimalloc::MiMalloc;`, as the `rospin` command does. With glibc's, an urgent timer beside ordinary
-//!   threads that create and drop entities was 45 ms late at the 99.9th percentile, with mimalloc below 1 ms. Or create entities
-//!   before the thread gets urgent, publish messages that are in an `Arc` already, and keep large data in the payload.
+//!   threads that create and drop entities was 45 ms late at the 99.9th percentile, with mimalloc below 1 ms. It reserves memory
+//!   by the GiB, which [`lock_memory`] makes the kernel provide at once; `MIMALLOC_ARENA_RESERVE=64MiB` in the environment lets
+//!   it take less. Or create entities before the thread gets urgent, publish messages that are in an `Arc` already, and keep large data in the payload.
 //! - **Page faults.** The kernel's lock of the process's memory inherits nothing: [`lock_memory`] and
 //!   [`stack_prefault`](ThreadOptions::stack_prefault) avoid them. Threads that start, and large allocations, take that lock.
 //! - **Tokio.** Its timers and its I/O are driven by a thread of its own, which is an ordinary one. A callback that awaits
