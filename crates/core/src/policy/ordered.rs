@@ -332,6 +332,9 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn would_pick(&self, activation: &Activation) -> bool {
+        if self.is_empty() {
+            return true;
+        }
         let entry = self.entry(activation, 0);
         let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);
         // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true would

@@ -21,11 +21,10 @@ impl Scheduler {
         };
         // The entity has one activation at a time, and no further one is ready. So this activation holds the group, or the
         // group is reentrant.
-        let is_alone = entity.spec.max_in_flight == 1 && entity.pending.is_none() && entity.timer.is_none();
-        if !is_alone || entity.spec.precedes_all || entity.spec.releases_group_at_await {
+        if !entity.may_go_on || entity.pending.is_some() {
             return false;
         }
-        let deadline = entity.deadline_of(release);
+        let deadline = entity.spec.deadline.map_or(Instant::MAX, |relative| release + relative);
         let next = Activation { release, deadline, sequence: self.sequence, segment: 0, ..*activation };
         if !self.ready.would_pick(&next) {
             return false;

@@ -67,6 +67,10 @@ impl Scheduler {
         let registration = self.registrations;
         self.registrations += 1;
         let (index, generation) = self.entities.insert(EntityState {
+            may_go_on: spec.max_in_flight == 1
+                && timer.is_none()
+                && !spec.precedes_all
+                && !spec.releases_group_at_await,
             spec,
             registration,
             place_in_group: 0,

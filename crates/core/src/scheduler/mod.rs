@@ -40,6 +40,9 @@ pub enum Release {
 struct EntityState {
     spec: EntitySpec,
     registration: u64,
+    /// True if [`go_on`](Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and holds its group
+    /// while it waits.
+    may_go_on: bool,
     /// The entity's place among the members of its group.
     place_in_group: usize,
     /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
