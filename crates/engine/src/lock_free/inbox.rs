@@ -109,33 +109,57 @@ impl Inbox {
 
     /// Clears all flags of the books and passes the numbers and arrival times of those that were raised to `found`. The time is
     /// `None` if an earlier drain took it, between two steps of the notifier. For one thread at a time.
+    ///
+    /// If `found` panics, the flags that it was not told of stay raised.
     pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
-        let mut pages = take(&self.touched);
-        while let Some(page_number) = next_bit(&mut pages) {
+        let mut pages = Taken::from(&self.touched);
+        // A page counts as drained only when all of its flags were.
+        while let Some(page_number) = pages.lowest() {
             for (number, book) in books.iter().enumerate() {
                 let page = &book.pages[page_number];
-                let mut flags = take(&page.raised);
-                while let Some(bit) = next_bit(&mut flags) {
+                let mut flags = Taken::from(&page.raised);
+                while let Some(bit) = flags.lowest() {
+                    flags.clear_lowest();
                     let arrival_ns = page.arrivals_ns[bit].swap(NONE, Ordering::Relaxed);
                     found(number * BOOK + page_number * WORD + bit, (arrival_ns != NONE).then_some(arrival_ns));
                 }
             }
+            pages.clear_lowest();
         }
     }
 }
 
-/// Clears the word, and returns the bits that were set in it.
-#[inline]
-fn take(word: &AtomicU64) -> u64 {
-    if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::AcqRel) }
+/// The bits that were set in a word, which has none now. Those that are left when it is dropped go back into the word.
+struct Taken<'a> {
+    word: &'a AtomicU64,
+    bits: u64,
 }
 
-/// Clears the lowest bit that is set, and returns its number.
-#[inline]
-fn next_bit(bits: &mut u64) -> Option<usize> {
-    // The bits of a word are fewer under model checkers, so the remainder changes nothing. It saves the check of an index.
-    let lowest = bits.trailing_zeros() as usize % WORD;
-    let is_set = *bits != 0;
-    *bits &= bits.wrapping_sub(1);
-    is_set.then_some(lowest)
+impl<'a> Taken<'a> {
+    #[inline]
+    fn from(word: &'a AtomicU64) -> Self {
+        let bits = if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::AcqRel) };
+        Self { word, bits }
+    }
+
+    /// Returns the number of the lowest bit that is set; `None` if none is.
+    #[inline]
+    fn lowest(&self) -> Option<usize> {
+        // The bits of a word are fewer under model checkers, so the remainder changes nothing. It saves the check of an index.
+        (self.bits != 0).then_some(self.bits.trailing_zeros() as usize % WORD)
+    }
+
+    #[inline]
+    fn clear_lowest(&mut self) {
+        self.bits &= self.bits.wrapping_sub(1);
+    }
+}
+
+impl Drop for Taken<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.bits != 0 {
+            self.word.fetch_or(self.bits, Ordering::AcqRel);
+        }
+    }
 }

@@ -162,19 +162,18 @@ impl State {
     /// Passes the flags that were raised since the last drain on to the scheduler.
     /// A flag without a time of arrival counts as one that was raised now, for which `now` reads the clock.
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
-        let books = std::mem::take(&mut self.books);
-        inbox.drain(&books, |signal, arrival_ns| {
+        let Self { scheduler, entities, books, targets, .. } = self;
+        inbox.drain(books, |signal, arrival_ns| {
             let arrival = arrival_ns.map_or_else(&now, Instant::from_nanos);
-            match self.targets.get(signal).copied().flatten() {
+            match targets.get(signal).copied().flatten() {
                 // The entity is not added yet, and adding it will look at the source; or the entity was removed.
                 None => {}
                 Some(Target::Source(id)) => {
-                    self.scheduler.release(arrival, id);
+                    scheduler.release(arrival, id);
                 }
-                Some(Target::Segment(id, slot)) => self.wake(id, slot, arrival),
+                Some(Target::Segment(id, slot)) => wake(scheduler, entities, (id, slot), arrival),
             }
         });
-        self.books = books;
     }
 
     /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.
@@ -431,28 +430,30 @@ impl State {
         }
     }
 
-    fn wake(&mut self, id: EntityId, slot: usize, now: Instant) {
-        let Some(run) = self.entity_mut(id).and_then(|entity| entity.slots.get_mut(slot)) else {
-            return;
-        };
-        let Some(sequence) = run.sequence else {
-            // The waker belongs to an activation that has ended.
-            return;
-        };
-        if run.suspended {
-            run.suspended = false;
-            self.scheduler.resume(now, id, sequence);
-        } else {
-            // If the activation runs, it is polled once more. If it was resumed already, it will be polled anyway.
-            run.woken = run.callback.is_none();
-        }
-    }
-
     fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntitySlot> {
         self.entities.get_mut(id.index())?.as_mut().filter(|entity| entity.id == id)
     }
 
     fn group_mut(&mut self, id: GroupId) -> Option<&mut GroupSlot> {
         self.groups.get_mut(id.index())?.as_mut().filter(|group| group.id == id)
+    }
+}
+
+/// Resumes the activation in a slot of an entity, which was woken at `now`.
+fn wake(scheduler: &mut Scheduler, entities: &mut [Option<EntitySlot>], (id, slot): (EntityId, usize), now: Instant) {
+    let entity = entities.get_mut(id.index()).and_then(Option::as_mut).filter(|entity| entity.id == id);
+    let Some(run) = entity.and_then(|entity| entity.slots.get_mut(slot)) else {
+        return;
+    };
+    let Some(sequence) = run.sequence else {
+        // The waker belongs to an activation that has ended.
+        return;
+    };
+    if run.suspended {
+        run.suspended = false;
+        scheduler.resume(now, id, sequence);
+    } else {
+        // If the activation runs, it is polled once more. If it was resumed already, it will be polled anyway.
+        run.woken = run.callback.is_none();
     }
 }

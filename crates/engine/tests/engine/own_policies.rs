@@ -167,6 +167,34 @@ fn a_policy_that_panics_leaves_groups_free_and_payloads_where_they_are() {
     });
 }
 
+/// Of three messages, one is released when the policy panics. The notifications of all three were seen by then.
+#[test]
+fn a_policy_that_panics_loses_no_notification() {
+    watchdog(|| {
+        let panics_in = Arc::new(Mutex::new(None));
+        let (_, context) = manual();
+        let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
+        let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+        let log = Log::new();
+        let names = ["a", "b", "c"];
+        let _ears = names.map(|name| ear(&executor, &log, name, on(name)));
+        spin_all(&executor);
+        names.iter().for_each(|name| publish(&context, name, 0));
+        *panics_in.lock().unwrap() = Some("release");
+        let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+        assert!(spun.is_err(), "the panic is the caller's to see");
+        let heard = |executor: &Executor| {
+            spin_all(executor);
+            let mut heard = log.take();
+            heard.sort();
+            heard
+        };
+        assert_eq!(heard(&executor), ["a0", "b0", "c0"]);
+        names.iter().for_each(|name| publish(&context, name, 1));
+        assert_eq!(heard(&executor), ["a1", "b1", "c1"]);
+    });
+}
+
 #[test]
 fn a_trace_that_panics_leaves_groups_free_and_payloads_where_they_are() {
     watchdog(|| {
