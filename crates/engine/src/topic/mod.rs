@@ -9,13 +9,15 @@
 
 mod ends;
 mod message;
+mod publish;
 mod publisher;
 mod room;
 mod source;
 
 pub use ends::TopicEnds;
 use message::{AnyMessage, MessageType};
-pub use publisher::{Delivery, NoRoom, NoSubscription, Published, Publisher};
+pub use publish::Delivery;
+pub use publisher::{NoRoom, NoSubscription, Published, Publisher};
 use room::Room;
 pub(crate) use source::TopicSource;
 

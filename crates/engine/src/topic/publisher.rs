@@ -1,33 +1,14 @@
 //! The publisher's end of a topic.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
-use rospin_core::Instant;
-use rospin_core::recording::Event;
-use smallvec::SmallVec;
-
-use super::room::{INLINE, Room};
-use super::{Alarm, AnyMessage, History, MessageType, Queue, Topic, TopicEnds, TopicError, TopicState};
-use crate::clock::Clock;
+use super::publish::{AnyPublisher, Begun, Delivery};
+use super::{AnyMessage, MessageType, TopicEnds, TopicError};
 use crate::context::Context;
-use crate::current::Seat;
-use crate::guarantees::Guarantees;
-use crate::lock_free::mute::published;
-use crate::loss::LossCause;
 use crate::options::PublisherOptions;
-use crate::recorder::Scribe;
 use crate::sync::atomic::Ordering;
-use crate::sync::{MutexGuard, thread};
-
-/// The number of times that a publisher which waits for room yields before it sleeps.
-const YIELDS: u32 = 16;
-
-/// The time for which a publisher that waits for room sleeps between two looks.
-const NAP: Duration = Duration::from_micros(50);
 
 /// The error of [`Publisher::try_publish`] if no subscription got the message. It returns the message.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,27 +43,6 @@ impl<T> fmt::Debug for NoRoom<T> {
     }
 }
 
-/// The result of publishing a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Delivery {
-    /// The number of subscriptions that got the message.
-    pub queued: usize,
-    /// The number of older messages that were displaced by this one. Each is counted as a loss of its subscription.
-    pub displaced: usize,
-}
-
-/// The alarms of a topic's subscriptions.
-type Alarms = Arc<[Option<Alarm>]>;
-
-/// Notifies the subscriptions whose alarms these are.
-#[inline]
-fn raise(alarms: Option<&Alarms>, stamp: Instant) {
-    if let Some(alarms) = alarms {
-        alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
-    }
-}
-
 /// A message that is in its queues, while the rest of publishing is still to be done: see [`Publisher::begin`].
 #[must_use = "its drop notifies the subscriptions"]
 pub struct Published<T> {
@@ -90,26 +50,11 @@ pub struct Published<T> {
     messages: PhantomData<fn(T) -> T>,
 }
 
-/// [`Published`] for messages of any type.
-struct Begun {
-    delivery: Delivery,
-    stamp: Instant,
-    /// The alarms to raise; `None` if no subscription needs a notification.
-    alarms: Option<Alarms>,
-    _displaced: SmallVec<[AnyMessage; INLINE]>,
-}
-
 impl<T> Published<T> {
     /// Returns the delivery of the message.
     #[must_use]
     pub const fn delivery(&self) -> Delivery {
         self.begun.delivery
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        raise(self.alarms.as_ref(), self.stamp);
     }
 }
 
@@ -146,18 +91,6 @@ pub struct Publisher<T: Send + Sync + 'static> {
     messages: PhantomData<fn(T) -> T>,
 }
 
-/// [`Publisher`] of messages of any type. It is compiled once, and not again for each type of messages. The messages that it is
-/// given must have the type of the topic.
-struct AnyPublisher {
-    topic: Arc<Topic>,
-    clock: Clock,
-    scribe: Scribe,
-    history: Option<u64>,
-    promises: Guarantees,
-    /// The longest time for which a message waits for room; `None` if it never waits.
-    patience: Option<Duration>,
-}
-
 impl Context {
     /// Creates a publisher; a plain `&str` is its topic.
     ///
@@ -183,7 +116,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         &self.any.topic.name
     }
 
-    /// Returns the number of subscriptions at this moment, whatever they [demand](Guarantees). Neither blocks nor locks.
+    /// Returns the number of subscriptions at this moment, whatever they [demand](crate::Guarantees). Neither blocks nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.any.topic.subscriptions.load(Ordering::Acquire)
@@ -251,203 +184,6 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     }
 }
 
-impl AnyPublisher {
-    fn new(context: &Context, options: PublisherOptions, message_type: MessageType) -> Result<Self, TopicError> {
-        let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
-        let (promises, patience) = (options.promises, options.patience);
-        let messages = VecDeque::with_capacity(options.latched);
-        let mut room = Room::new();
-        let mut state = topic.lock_with(&mut room, None);
-        let history = (options.latched > 0).then(|| state.next_id());
-        if let Some(id) = history {
-            state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
-        }
-        state.publishers += 1;
-        drop(state);
-        drop(room);
-        topic.wake_waiters();
-        let (clock, scribe) = (context.clock().clone(), context.scribe().clone());
-        Ok(Self { topic, clock, scribe, history, promises, patience })
-    }
-
-    fn kept(&self) -> Vec<AnyMessage> {
-        let Some(id) = self.history else { return Vec::new() };
-        let mut kept = Vec::new();
-        loop {
-            let state = self.topic.lock();
-            let Some(history) = state.histories.iter().find(|history| history.id == id) else { return kept };
-            if history.messages.len() <= kept.capacity() {
-                kept.extend(history.messages.iter().map(|(_, message)| message.clone()));
-                return kept;
-            }
-            let count = history.messages.len();
-            // Nothing is allocated under the lock.
-            drop(state);
-            kept.reserve(count);
-        }
-    }
-
-    fn publish(&self, message: AnyMessage) -> Delivery {
-        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
-        let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
-        raise(alarms.as_ref(), stamp);
-        delivery
-    }
-
-    fn begin(&self, message: AnyMessage) -> Begun {
-        let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
-        Begun { delivery, stamp, alarms, _displaced: displaced }
-    }
-
-    /// Appends the message to all queues that may have it. Returns the delivery, the time of publication, and the topic's alarms
-    /// if one of the subscriptions needs a notification. The messages that made room are left in `displaced`.
-    #[inline(always)]
-    fn push(
-        &self,
-        message: AnyMessage,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> (Delivery, Instant, Option<Alarms>) {
-        let stamp = self.clock.now();
-        match self.patience {
-            None => self.push_locked(self.topic.lock_to_push(displaced), message, stamp, displaced),
-            Some(patience) => {
-                let state = self.lock_with_room(patience, displaced);
-                // The message is published now, however long it has waited.
-                self.push_locked(state, message, self.clock.now(), displaced)
-            }
-        }
-    }
-
-    /// Publishes the message if no queue is full. Otherwise returns it.
-    fn publish_if_room(&self, message: AnyMessage) -> Result<Delivery, AnyMessage> {
-        let mut displaced = SmallVec::new();
-        let stamp = self.clock.now();
-        let state = self.topic.lock_to_push(&mut displaced);
-        if state.is_full_for(self.promises) {
-            drop(state);
-            return Err(message);
-        }
-        let (delivery, stamp, alarms) = self.push_locked(state, message, stamp, &mut displaced);
-        raise(alarms.as_ref(), stamp);
-        Ok(delivery)
-    }
-
-    /// Locks the topic as soon as the queues that may have the message have room, or after the time `at_most`. On a thread of an
-    /// executor, locks it at once.
-    #[inline(never)]
-    fn lock_with_room(
-        &self,
-        at_most: Duration,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> MutexGuard<'_, TopicState> {
-        let (mut begin, mut looks) = (None, 0);
-        loop {
-            let state = self.topic.lock_to_push(displaced);
-            // A thread of an executor never waits: it may be the one that has to empty the queue.
-            let may_wait = state.is_full_for(self.promises) && !Seat::is_taken();
-            if !may_wait || begin.get_or_insert_with(std::time::Instant::now).elapsed() >= at_most {
-                return state;
-            }
-            drop(state);
-            looks += 1;
-            // Short callbacks end while this thread yields. Otherwise a nap is long enough for several of them.
-            if looks <= YIELDS { thread::yield_now() } else { thread::sleep(NAP) }
-        }
-    }
-
-    /// Appends the message as [`push`](Self::push) does, and unlocks the topic.
-    #[inline(always)]
-    fn push_locked(
-        &self,
-        mut state: MutexGuard<'_, TopicState>,
-        message: AnyMessage,
-        stamp: Instant,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> (Delivery, Instant, Option<Alarms>) {
-        if let Some(id) = self.history {
-            displaced.extend(state.remember(id, message.clone()));
-        }
-        let (scribe, promises) = (&self.scribe, self.promises);
-        let delivery = if scribe.recorder.is_on() {
-            state.push_recorded(message, (stamp, scribe), promises, displaced)
-        } else {
-            state.push::<false>(message, (stamp, scribe), promises, displaced)
-        };
-        published();
-        let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
-        // Alarms are raised without the lock, since waking is a system call.
-        (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
-    }
-}
-
-impl TopicState {
-    /// Returns true if a message with these promises would displace another one.
-    fn is_full_for(&self, promises: Guarantees) -> bool {
-        self.queues.iter().any(|queue| promises.include(queue.demands) && queue.producer.is_full())
-    }
-
-    /// Appends the message as [`push`](Self::push) does, and records it.
-    #[cold]
-    #[inline(never)]
-    fn push_recorded(
-        &mut self,
-        message: AnyMessage,
-        stamp: (Instant, &Scribe),
-        promises: Guarantees,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> Delivery {
-        self.push::<true>(message, stamp, promises, displaced)
-    }
-
-    /// Appends the message to every queue that demands no more than its publisher promises. Leaves the messages that made room in
-    /// `displaced`, and also the message itself if no queue gets it.
-    #[inline]
-    fn push<const IS_RECORDED: bool>(
-        &mut self,
-        message: AnyMessage,
-        (stamp, scribe): (Instant, &Scribe),
-        promises: Guarantees,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> Delivery {
-        let before = displaced.len();
-        let mut queues = self.queues.iter_mut().filter(|queue| promises.include(queue.demands));
-        let Some(mut queue) = queues.next() else {
-            displaced.push(message);
-            return Delivery::default();
-        };
-        let mut push = |queue: &mut Queue, message| {
-            let oldest = queue.producer.push(message, stamp.as_nanos());
-            if IS_RECORDED {
-                let ticket = queue.producer.pushed() - 1;
-                scribe.note_at(stamp, Event::Queued { queue: queue.number, ticket, displaced: oldest.is_some() });
-            }
-            if let Some(oldest) = oldest {
-                queue.losses.add(LossCause::QueueFull, 1);
-                displaced.push(oldest);
-            }
-        };
-        let mut queued = 1;
-        for next in queues {
-            push(std::mem::replace(&mut queue, next), message.clone());
-            queued += 1;
-        }
-        // The last queue gets the message itself, which saves one reference count, and for most topics the only one.
-        push(queue, message);
-        Delivery { queued, displaced: displaced.len() - before }
-    }
-
-    /// Keeps the message for late subscriptions. Returns the message that it displaced.
-    fn remember(&mut self, id: u64, message: AnyMessage) -> Option<AnyMessage> {
-        let number = self.next_id();
-        let history = self.histories.iter_mut().find(|history| history.id == id)?;
-        let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
-        history.messages.push_back((number, message));
-        oldest.map(|(_, message)| message)
-    }
-}
-
 impl<T: Send + Sync + 'static> Clone for Publisher<T> {
     fn clone(&self) -> Self {
         Self { any: Arc::clone(&self.any), messages: PhantomData }
@@ -457,19 +193,5 @@ impl<T: Send + Sync + 'static> Clone for Publisher<T> {
 impl<T: Send + Sync + 'static> fmt::Debug for Publisher<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher").field("topic", &self.topic()).finish_non_exhaustive()
-    }
-}
-
-impl Drop for AnyPublisher {
-    fn drop(&mut self) {
-        if self.topic.process.is_another() {
-            return;
-        }
-        let mut state = self.topic.lock();
-        state.publishers -= 1;
-        let at = self.history.and_then(|id| state.histories.iter().position(|history| history.id == id));
-        let history = at.map(|at| state.histories.swap_remove(at));
-        drop(state);
-        drop(history);
     }
 }
