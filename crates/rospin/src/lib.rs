@@ -32,6 +32,7 @@
 //! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
 //!   that name, keeps coordinate frames over time.
+//! - `diagnostics`, behind the feature `diagnostic_msgs`, reports on `/diagnostics`.
 //! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Their bytes, such as those of an image, are a
 //!   [`Blob`], which is made of a `Vec<u8>` by `into()`.
@@ -47,6 +48,8 @@
 #![forbid(unsafe_code)]
 
 mod console;
+#[cfg(feature = "diagnostic_msgs")]
+pub mod diagnostics;
 mod init;
 mod live;
 mod monitor_of_process;
@@ -113,6 +116,9 @@ mod documents {
     struct Tracing;
     #[doc = include_str!("../../../book/src/guide/monitor.md")]
     struct Monitor;
+    #[cfg(feature = "diagnostic_msgs")]
+    #[doc = include_str!("../../../book/src/guide/diagnostics.md")]
+    struct Diagnostics;
     #[cfg(feature = "accelerator")]
     #[doc = include_str!("../../../book/src/guide/accelerators.md")]
     struct Accelerators;
