@@ -25,7 +25,7 @@ use crate::known::Known;
 use crate::solve::solve;
 use crate::system::{System, nanos};
 
-/// Largest number of allocations that are analysed.
+/// Largest number of allocations that the search looks at. It analyses each of them once.
 const TRIALS: u64 = 10_000;
 /// Budget of work for the analysis of one allocation.
 const WORK_EACH: u64 = 400_000;
