@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
         Some((Choice { cores, ranks: self.ranks_of(scenario) }, latencies))
     }
 
-    /// Returns the best allocation that is found by single steps from the best of `firsts`. It analyses at most `trials`
+    /// Returns the best allocation that is found by single steps from the best of `firsts`. It looks at no more than `trials`
     /// allocations, and spends at most `work` units besides those that are left from the search before.
     fn climb(&mut self, firsts: Vec<Choice>, is_free: bool, trials: u64, work: u64) -> (Score, Choice) {
         (self.trials, self.work) = (trials, self.work + work);
