@@ -59,6 +59,9 @@ struct Seat {
     has_woken: bool,
     /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
+    /// True if the last step led to the entity that had run before, so that this one may do so, too. It only chooses between two
+    /// ways to the same result.
+    repeats: bool,
 }
 
 /// The next action of a thread.
@@ -178,6 +181,7 @@ impl<'a> Spin<'a> {
             cleaned_up: false,
             has_woken: false,
             main_waits: false,
+            repeats: true,
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
@@ -204,7 +208,7 @@ impl<'a> Spin<'a> {
                 if std::mem::take(&mut seat.was_idle) {
                     unpark(state, seat.thread);
                 }
-                if self.goes_on(state, seat) {
+                if seat.repeats && self.goes_on(state, seat) {
                     return (Next::Run, false);
                 }
                 if self.exchanges(state, seat) {

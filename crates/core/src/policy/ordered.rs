@@ -176,6 +176,31 @@ impl<O: Order> Ordered<O> {
         self.groups[group.index()].blocked.push(entry);
     }
 
+    /// Takes out the best activation that its group admits; `None` if there is none.
+    #[inline(always)]
+    fn pick_best(&mut self, view: &mut View<'_>) -> Option<Activation> {
+        loop {
+            if !self.holders.is_empty() && self.holder_is_next() {
+                let place = self.holders.pop()?;
+                let activation = self.places.activation(place);
+                if view.groups.admits(activation) {
+                    return Some(self.places.remove(place));
+                }
+                self.groups[activation.group.index()].parked = Some(place);
+                continue;
+            }
+            let entry = self.ready.pop_any()?;
+            let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
+                self.ready.was_stale();
+                continue;
+            };
+            if view.groups.admits(&slot.activation) {
+                return Some(self.places.remove(entry.place));
+            }
+            self.block(entry);
+        }
+    }
+
     /// Returns true if a holder comes before everything in `ready`.
     fn holder_is_next(&self) -> bool {
         match (self.holders.first(), self.ready.peek()) {
@@ -237,26 +262,7 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
-        loop {
-            if !self.holders.is_empty() && self.holder_is_next() {
-                let place = self.holders.pop()?;
-                let activation = self.places.activation(place);
-                if view.groups.admits(activation) {
-                    return Some(self.places.remove(place));
-                }
-                self.groups[activation.group.index()].parked = Some(place);
-                continue;
-            }
-            let entry = self.ready.pop_any()?;
-            let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
-                self.ready.was_stale();
-                continue;
-            };
-            if view.groups.admits(&slot.activation) {
-                return Some(self.places.remove(entry.place));
-            }
-            self.block(entry);
-        }
+        self.pick_best(view)
     }
 
     fn exchange(
@@ -279,7 +285,7 @@ impl<O: Order> Policy for Ordered<O> {
             let place = self.places.insert(next);
             self.ready.push(Entry { place, ..entry });
         }
-        self.pick(view)
+        self.pick_best(view)
     }
 
     fn orders_by_calls(&self) -> bool {

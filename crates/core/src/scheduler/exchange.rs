@@ -45,7 +45,8 @@ impl Scheduler {
             }
             _ => {}
         }
-        if self.next_due().is_some_and(|due| due <= now) {
+        let steady = ClockKind::Steady.index();
+        let next = if self.timers[steady].earliest().is_some_and(|due| due <= now) {
             if self.ready.policy.orders_by_calls() {
                 self.complete(now, activation);
                 return self.next(now, thread);
@@ -56,13 +57,15 @@ impl Scheduler {
                 self.complete(now, activation);
                 resume_unwind(panic);
             }
+            let entity = self.entity_mut(id)?;
+            entity.in_flight = 0;
+            entity.pending
         } else {
             // None is due, but the scheduler has to know the time.
-            self.advance(ClockKind::Steady, now, now);
-        }
-        let entity = self.entity_mut(id)?;
-        entity.in_flight = 0;
-        let next = entity.pending;
+            self.clocks[steady] = now;
+            entity.in_flight = 0;
+            entity.pending
+        };
         let freed = self.groups.leave(activation).then_some(activation.group);
         let picked =
             self.ready.policy.exchange(freed, next.as_ref(), &mut View::new(now, thread, &self.groups, None))?;

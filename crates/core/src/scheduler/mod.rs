@@ -250,7 +250,7 @@ impl Scheduler {
     }
 
     /// Begins an activation that was picked. Returns `None` if its group does not admit it.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, now: Instant, thread: ThreadIndex, activation: Activation) -> Option<Activation> {
         if !self.groups.try_run(&activation) {
             // A user's policy may break its contract. Mutual exclusion must hold nevertheless.

@@ -38,6 +38,7 @@ impl Spin<'_> {
         }
         state.advance(executor, now);
         seat.run = state.start(now, seat.thread);
+        seat.repeats = true;
         state.watch_ros_time(executor);
         if seat.run.is_some() {
             seat.idle_since = None;
@@ -110,9 +111,9 @@ impl Spin<'_> {
             state.drain(&executor.bell.inbox, || executor.now());
         }
         (seat.cleaned_up, seat.has_woken) = (false, false);
-        if let Some(run) = seat.run.take() {
-            seat.run = state.exchange(executor, now, seat.thread, run);
-        }
+        let before = run.activation.entity;
+        state.exchange(executor, now, seat.thread, &mut seat.run);
+        seat.repeats = seat.run.as_ref().is_some_and(|run| run.activation.entity == before);
         seat.run.is_some()
     }
 

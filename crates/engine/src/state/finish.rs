@@ -94,7 +94,7 @@ impl State {
         PutBack { woken, closing }
     }
 
-    fn return_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
+    pub(super) fn return_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
         let Some(payload) = payload else {
             return;
         };

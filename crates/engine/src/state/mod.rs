@@ -9,6 +9,7 @@ mod members;
 mod recorded;
 mod time;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,14 @@ struct RunSlot {
     suspended: bool,
     /// True if the waker was called while the activation ran.
     woken: bool,
+}
+
+impl RunSlot {
+    /// Takes back the callback of an activation that has ended.
+    fn end(&mut self, callback: Box<Callback>) {
+        self.callback = Some(callback);
+        (self.sequence, self.suspended, self.woken) = (None, false, false);
+    }
 }
 
 struct EntitySlot {
@@ -178,13 +187,19 @@ impl State {
 
     /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.
     pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Run> {
+        let activation = self.scheduler.next(now, thread)?;
+        self.start_with(now, thread, activation)
+    }
+
+    /// Lends `thread` callback and payload of the activation, which was picked, or of another one that it picks instead.
+    fn start_with(&mut self, now: Instant, thread: ThreadIndex, mut activation: Activation) -> Option<Run> {
         loop {
-            let activation = self.scheduler.next(now, thread)?;
-            match self.lend(activation) {
-                Some(run) => return Some(run),
-                // The entity is about to be removed, or the policy made the activation up. It must not hold its group for ever.
-                None => self.scheduler.complete(now, &activation),
+            if let Some(run) = self.lend(activation) {
+                return Some(run);
             }
+            // The entity is about to be removed, or the policy made the activation up. It must not hold its group for ever.
+            self.scheduler.complete(now, &activation);
+            activation = self.scheduler.next(now, thread)?;
         }
     }
 
@@ -214,37 +229,72 @@ impl State {
         goes_on
     }
 
-    /// Takes back a run whose callback ran to its end, and picks the next activation for `thread`: the same as
-    /// [`finish`](Self::finish) and [`start`](Self::start). Returns the run of the next activation.
+    /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for `thread` there: the
+    /// same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if none may start.
     ///
     /// The caller has made sure that [`can_exchange`](Self::can_exchange).
-    pub(crate) fn exchange(
-        &mut self,
-        executor: &Shared,
-        now: Instant,
-        thread: ThreadIndex,
-        finished: Run,
-    ) -> Option<Run> {
-        let Run { activation, callback } = finished;
+    pub(crate) fn exchange(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, seat: &mut Option<Run>) {
+        let Some(Run { activation, callback }) = seat else {
+            return;
+        };
         if activation.deadline < now {
             let lateness = now.saturating_since(activation.deadline);
             self.leftovers.note_miss(executor, &callback.label, lateness);
         }
-        let pending = callback.cx.pending;
-        // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
-        self.put_back(&activation, callback, false);
-        let release = match pending {
+        let release = match callback.cx.pending {
             Pending::Empty => None,
             Pending::Since(arrival) => Some(arrival),
             Pending::Unknown => Some(now),
         };
-        let next = self.scheduler.exchange(now, thread, &activation, release)?;
-        if let Some(run) = self.lend(next) {
-            return Some(run);
+        // The policy and the trace may be user code. If they panic, callback and payload go back to their places nevertheless.
+        let exchanged =
+            catch_unwind(AssertUnwindSafe(|| self.scheduler.exchange(now, thread, activation, release)));
+        if let (Ok(Some(next)), Some(run)) = (&exchanged, seat.as_mut())
+            && self.hand_over(run, next)
+        {
+            return;
         }
-        // As in `start`.
-        self.scheduler.complete(now, &next);
-        self.start(now, thread)
+        if let Some(Run { activation, callback }) = seat.take() {
+            self.put_back(&activation, callback, false);
+        }
+        match exchanged {
+            Ok(None) => {}
+            Ok(Some(next)) => *seat = self.start_with(now, thread, next),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Turns `run`, which is over, into the run of `next`: the callback and the payload change places with those of `next`. Returns
+    /// false, with nothing changed, if `next` cannot have its callback while `run` has its own.
+    #[inline(always)]
+    fn hand_over(&mut self, run: &mut Run, next: &Activation) -> bool {
+        let before = run.activation;
+        if next.entity == before.entity && next.segment == 0 {
+            let Some(entity) = self.begin(next) else {
+                return false;
+            };
+            let slot = &mut entity.slots[run.callback.slot];
+            (slot.sequence, slot.woken) = (Some(next.sequence), false);
+            run.activation = *next;
+            return true;
+        }
+        let Some(callback) = self.lend_callback(next) else {
+            return false;
+        };
+        let mut finished = std::mem::replace(&mut run.callback, callback);
+        run.activation = *next;
+        let payload = finished.cx.payload.take();
+        run.callback.cx.payload = if next.group == before.group {
+            payload
+        } else {
+            self.return_payload(before.group, payload);
+            self.group_mut(next.group).and_then(|group| group.payload.take())
+        };
+        match self.entity_mut(before.entity) {
+            Some(entity) => entity.slots[finished.slot].end(finished),
+            None => self.leftovers.garbage.push(finished),
+        }
+        true
     }
 
     /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its entity
@@ -255,7 +305,29 @@ impl State {
         matches!(run.callback.result, Ok(Ran::Done)) && entity.is_some_and(|entity| entity.id == id && !entity.closing)
     }
 
+    /// Lends the callback and the payload of an activation that was picked; `None` if its entity is about to be removed, or the
+    /// policy made the activation up.
     fn lend(&mut self, activation: Activation) -> Option<Run> {
+        let mut callback = self.lend_callback(&activation)?;
+        callback.cx.payload = self.group_mut(activation.group)?.payload.take();
+        Some(Run { activation, callback })
+    }
+
+    /// Lends the callback of an activation, without its payload.
+    #[inline(always)]
+    fn lend_callback(&mut self, activation: &Activation) -> Option<Box<Callback>> {
+        let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
+        let entity = self.begin(activation)?;
+        let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
+        let callback = run.callback.take()?;
+        run.sequence = Some(activation.sequence);
+        Some(callback)
+    }
+
+    /// Returns the entity of an activation that was picked, with the counts of its timer brought up to date; `None` if the activation
+    /// must not run.
+    #[inline(always)]
+    fn begin(&mut self, activation: &Activation) -> Option<&mut EntitySlot> {
         let is_timer = activation.kind == EntityKind::Timer;
         let id = activation.entity;
         let (overruns, due) =
@@ -273,12 +345,7 @@ impl State {
         if let Some(timer) = &entity.timer {
             timer.note_due(due);
         }
-        let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
-        let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
-        let mut callback = run.callback.take()?;
-        run.sequence = Some(activation.sequence);
-        callback.cx.payload = self.group_mut(activation.group)?.payload.take();
-        Some(Run { activation, callback })
+        Some(entity)
     }
 
     fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntitySlot> {
