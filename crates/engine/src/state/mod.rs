@@ -247,8 +247,7 @@ impl State {
             Pending::Unknown => Some(now),
         };
         // The policy and the trace may be user code. If they panic, callback and payload go back to their places nevertheless.
-        let exchanged =
-            catch_unwind(AssertUnwindSafe(|| self.scheduler.exchange(now, thread, activation, release)));
+        let exchanged = catch_unwind(AssertUnwindSafe(|| self.scheduler.exchange(now, thread, activation, release)));
         if let (Ok(Some(next)), Some(run)) = (&exchanged, seat.as_mut())
             && self.hand_over(run, next)
         {

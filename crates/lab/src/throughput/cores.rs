@@ -17,7 +17,7 @@ impl Cores {
         let allowed = CoreSet::of_current_thread().ok()?;
         let (last, others) = allowed.as_slice().split_last()?;
         let on = |cores: &[u16]| ThreadOptions::new().cores(CoreSet::new(cores.iter().copied()));
-        let separate = workload != Workload::TwoThreads && !others.is_empty();
+        let separate = workload != Workload::Threads && !others.is_empty();
         separate.then(|| Self { publisher: on(&[*last]), executor: on(others) })
     }
 

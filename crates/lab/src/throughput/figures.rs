@@ -49,6 +49,9 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
     /// Callbacks that ran in a second, of subscriptions and of timers.
     pub(crate) messages_per_s: Spread,
+    /// Callbacks that ran for each message that was published: as many as the topic has subscriptions if none is lost. `None` if
+    /// nothing was published beside the callbacks.
+    pub(crate) callbacks_per_published: Option<f64>,
     /// Share of the messages that no callback ran for, from 0 to 1.
     pub(crate) lost: f64,
     /// Processor time of the whole process, in percent of one core.
@@ -78,6 +81,13 @@ impl Row {
             cell,
             rounds: samples.len(),
             messages_per_s: each(&|sample| rate(sample.runs as f64, sample))?,
+            callbacks_per_published: Spread::of(
+                samples
+                    .iter()
+                    .filter(|sample| sample.publications > 0)
+                    .map(|sample| sample.runs as f64 / sample.publications as f64),
+            )
+            .map(|spread| spread.median),
             lost: middle(&|sample| sample.lost as f64 / (sample.published.max(sample.lost).max(1)) as f64)?,
             cpu_percent: middle(&|sample| 100.0 * rate(sample.cpu_s, sample))?,
             executor_cpu_percent: middle(&|sample| 100.0 * rate(sample.executor_cpu_s, sample))?,
@@ -165,6 +175,7 @@ mod tests {
         let sample = |runs, latency| Sample {
             seconds: 0.5,
             runs,
+            publications: 100,
             published: 200,
             lost: 50,
             cpu_s: 0.25,
@@ -178,6 +189,7 @@ mod tests {
         assert_eq!(row.messages_per_s, Spread { min: 20.0, median: 200.0, max: 2_000.0 });
         assert_eq!((row.lost, row.cpu_percent, row.executor_cpu_percent), (0.25, 50.0, 20.0));
         assert_eq!((row.cpu_ns_per_message, row.context_switches_per_message), (1e6, 2.0));
+        assert_eq!(row.callbacks_per_published, Some(1.0));
         assert_eq!(row.allocations_per_message, Some(3.0));
         assert_eq!(row.latency_us, Some(Latency { p50: 2.0, p99: 2.0, p999: 2.0, max: 3.0 }));
         assert_eq!(Row::of(Contender::Limit, cell, &[], None), None);

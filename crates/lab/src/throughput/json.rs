@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::comparison::Throughput;
 use super::figures::Row;
 use super::verdict;
-use super::workload::{DEPTH, RATE_HZ, TIMERS_HZ, WORK};
+use super::workload::{DEPTH, RATE_HZ, TIMERS_HZ};
 
 /// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Error> {
@@ -21,12 +21,12 @@ pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Erro
             "depth": DEPTH,
             "rate_hz": RATE_HZ,
             "timers_hz": TIMERS_HZ,
-            "work_us": WORK.as_secs_f64() * 1e6,
         },
         "units": {
             "messages_per_s": "callbacks that ran in a second (of messages and timers), over the rounds",
             "lost": "share of the published messages, times subscriptions, that no callback ran for: displaced in the ring, \
                 or refused by a channel behind it",
+            "callbacks_per_published": "callbacks that ran for each message that was published, those of timers among them",
             "cpu_percent": "processor time of the whole process, publisher included, percent of one core",
             "executor_cpu_percent": "the same without the publishing thread",
             "cpu_ns_per_message": "processor time of all threads but the publishing one, a callback, in nanoseconds",
@@ -60,9 +60,11 @@ fn row(throughput: &Throughput, row: &Row) -> Value {
         "subscriptions": row.cell.subscriptions,
         "entities": row.cell.entities,
         "threads": row.contender.threads(&row.cell),
+        "work_us": row.cell.work_us,
         "rounds": row.rounds,
         "messages_per_s": { "min": rate.min, "median": rate.median, "max": rate.max },
         "to_limit": throughput.figures.to_limit(row, |row| Some(row.messages_per_s.median)),
+        "callbacks_per_published": row.callbacks_per_published,
         "lost": row.lost,
         "cpu_percent": row.cpu_percent,
         "executor_cpu_percent": row.executor_cpu_percent,
@@ -102,6 +104,6 @@ mod tests {
             }
             assert_eq!(row["latency_us"].is_object(), row["workload"] == "fixed-rate");
         }
-        assert_eq!(document["aims"].as_array().unwrap().len(), 14);
+        assert_eq!(document["aims"].as_array().unwrap().len(), 40);
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Sample {
     pub(crate) seconds: f64,
     /// Number of callbacks that ran, of subscriptions and of timers.
     pub(crate) runs: u64,
+    /// Number of messages that the publisher published.
+    pub(crate) publications: u64,
     /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
     /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender. Ticks of timers
@@ -113,6 +115,7 @@ fn observe(
 struct Reading {
     at: Instant,
     runs: u64,
+    publications: u64,
     published: u64,
     lost: u64,
     process_cpu: Duration,
@@ -131,6 +134,7 @@ impl Reading {
         Self {
             context_switches,
             runs: tallies.runs(),
+            publications: source.publications(),
             published: source.published,
             lost: source.displaced + control.lost(),
             latencies: tallies.latencies().count(),
@@ -148,6 +152,7 @@ impl Reading {
         Sample {
             seconds: (self.at - before.at).as_secs_f64(),
             runs: self.runs - before.runs,
+            publications: self.publications - before.publications,
             published: self.published - before.published,
             lost: self.lost - before.lost,
             cpu_s: cpu.as_secs_f64(),

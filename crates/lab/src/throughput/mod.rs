@@ -130,7 +130,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("saturation, 64 KiB, 100 subscriptions\n"), "{text}");
         assert!(
-            text.contains("tokio-mailbox wins") && text.contains("two threads, messages/s to one thread's"),
+            text.contains("tokio-mailbox wins") && text.contains("callbacks of 1 us, messages/s to one thread's"),
             "{text}"
         );
     }

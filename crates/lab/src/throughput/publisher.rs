@@ -85,7 +85,7 @@ impl Source {
     pub(crate) fn new(cell: &Cell, context: &Context, wait_for_room: bool) -> Result<Self, TopicError> {
         let topics = match cell.workload {
             Workload::Saturation | Workload::FixedRate => 1,
-            Workload::FanIn | Workload::TwoThreads => cell.subscriptions,
+            Workload::FanIn | Workload::Threads => cell.subscriptions,
         };
         let options = |number| {
             let options = PublisherOptions::new(topic(number));
@@ -109,18 +109,23 @@ impl Source {
         self.pool.allocations
     }
 
-    /// Prepares the publishing thread, before the first message. Under [`Workload::TwoThreads`], publishes a message on each
+    /// Returns the number of messages that were published so far.
+    pub(crate) const fn publications(&self) -> u64 {
+        self.number
+    }
+
+    /// Prepares the publishing thread, before the first message. Under [`Workload::Threads`], publishes a message on each
     /// topic, which the callbacks then publish again and again.
     pub(crate) fn begin(&mut self) {
         // The shortest slack that exists. Without it, sleeping is less exact, which shows in the figures.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         self.due = Instant::now();
-        if self.workload == Workload::TwoThreads {
+        if self.workload == Workload::Threads {
             (0..self.publishers.len()).for_each(|_| self.publish(false));
         }
     }
 
-    /// Publishes in the way of the workload until `end`. Under [`Workload::TwoThreads`], it only waits.
+    /// Publishes in the way of the workload until `end`. Under [`Workload::Threads`], it only waits.
     pub(crate) fn run(&mut self, end: Instant) {
         match self.workload {
             Workload::Saturation | Workload::FanIn => {
@@ -129,7 +134,7 @@ impl Source {
                 }
             }
             Workload::FixedRate => self.run_at_rate(end),
-            Workload::TwoThreads => thread::sleep(end.saturating_duration_since(Instant::now())),
+            Workload::Threads => thread::sleep(end.saturating_duration_since(Instant::now())),
         }
     }
 

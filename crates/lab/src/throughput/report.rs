@@ -93,7 +93,7 @@ fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
         )),
         (
             "Cores",
-            "the publisher has the last core, the executor's threads share the others; with two threads and no publisher, \
+            "the publisher has the last core, the executor's threads share the others; under `threads`, where nothing is published beside them, \
              all cores"
                 .to_owned(),
         ),

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rospin_engine::{Context, ContextOptions, Instant, Publisher, TopicError};
 
-use crate::crunch::{Calibration, crunch};
+use crate::crunch::{Calibration, crunch_about};
 
-use super::workload::{Cell, DEPTH, TIMERS_HZ, WORK, Workload};
+use super::workload::{Cell, DEPTH, TIMERS_HZ, Workload};
 
 /// Message of the experiment, with the time of its publication.
 pub(crate) struct Message {
@@ -140,18 +140,21 @@ pub(crate) fn build(
     let groups = match cell.workload {
         Workload::Saturation | Workload::FixedRate => 1,
         Workload::FanIn => 10,
-        Workload::TwoThreads => 2,
+        Workload::Threads => cell.subscriptions,
     };
     let mut subscriptions = Vec::new();
     for number in 0..cell.subscriptions {
         let topic = match cell.workload {
             Workload::Saturation | Workload::FixedRate => topic(0),
-            Workload::FanIn | Workload::TwoThreads => topic(number),
+            Workload::FanIn | Workload::Threads => topic(number),
         };
         let callback = match cell.workload {
             Workload::Saturation | Workload::FanIn => reads(tallies.add()),
             Workload::FixedRate => times(tallies.add(), &context, Arc::clone(&tallies.latencies)),
-            Workload::TwoThreads => works(tallies.add(), calibration, context.create_publisher(topic.as_str())?),
+            Workload::Threads => {
+                let work = Duration::from_micros(u64::from(cell.work_us));
+                works(tallies.add(), (work, calibration), context.create_publisher(topic.as_str())?)
+            }
         };
         subscriptions.push(Subscription { topic, group: number % groups, callback });
     }
@@ -183,10 +186,11 @@ fn times(runs: Arc<AtomicU64>, context: &Context, latencies: Arc<Latencies>) -> 
     })
 }
 
-/// Returns a callback that works for [`WORK`] and publishes its message again, on `next`, so that a callback runs again.
-fn works(runs: Arc<AtomicU64>, calibration: Calibration, next: Publisher<Message>) -> OnMessage {
+/// Returns a callback that does the work and publishes its message again, on `next`, so that a callback runs again.
+fn works(runs: Arc<AtomicU64>, work: (Duration, Calibration), next: Publisher<Message>) -> OnMessage {
+    let (work, calibration) = work;
     Box::new(move |message| {
-        crunch(WORK, calibration);
+        crunch_about(work, calibration);
         count(&runs);
         next.publish(message);
     })

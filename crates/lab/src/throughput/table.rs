@@ -28,7 +28,8 @@ pub(crate) fn tables(figures: &Figures) -> Vec<Table> {
 
 fn table(figures: &Figures, cell: &Cell) -> Table {
     let is_timed = cell.workload == Workload::FixedRate;
-    let mut header = vec!["contender", "messages/s", "of limit", "lost %", "CPU %", "executor CPU %"];
+    let mut header =
+        vec!["contender", "messages/s", "of limit", "callbacks/published", "lost %", "CPU %", "executor CPU %"];
     header.extend(if is_timed { &["p50 us", "p99 us", "p99.9 us", "max us"][..] } else { &["CPU ns/message"] });
     header.extend(["switches/message", "allocations/message"]);
     let rows = figures.of_cell(cell).map(|row| cells(figures, row, is_timed)).collect();
@@ -42,6 +43,7 @@ fn cells(figures: &Figures, row: &Row, is_timed: bool) -> Vec<String> {
         row.contender.name().to_owned(),
         thousands(row.messages_per_s.median),
         ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+        row.callbacks_per_published.map_or("-".to_owned(), |count| format!("{count:.2}")),
         format!("{:.1}", 100.0 * row.lost),
         format!("{:.1}", row.cpu_percent),
         format!("{:.1}", row.executor_cpu_percent),

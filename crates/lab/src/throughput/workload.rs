@@ -1,7 +1,5 @@
 //! Workloads: four, and the cells of each.
 
-use std::time::Duration;
-
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +13,12 @@ pub(crate) enum Workload {
     FixedRate,
     /// Many timers and topics: the publisher goes round the topics as fast as it can.
     FanIn,
-    /// Two groups whose callbacks take 20 us, on one thread and on two.
-    TwoThreads,
+    /// Eight groups whose callbacks take 0 to 20 us, on one to eight threads.
+    Threads,
 }
 
 /// Rate of the publisher under [`Workload::FixedRate`], in messages a second.
 pub(crate) const RATE_HZ: u32 = 10_000;
-/// Work of a callback under [`Workload::TwoThreads`].
-pub(crate) const WORK: Duration = Duration::from_micros(20);
 /// Number of firings a second of all timers of [`Workload::FanIn`], counted together.
 pub(crate) const TIMERS_HZ: u32 = 1_000;
 /// Number of messages that a subscription keeps.
@@ -33,6 +29,12 @@ pub(crate) const DEPTH: usize = 1_000;
 const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
 const SUBSCRIPTIONS: [usize; 3] = [1, 10, 100];
 const ENTITIES: [usize; 4] = [10, 100, 1_000, 10_000];
+/// Work of a callback under [`Workload::Threads`] in microseconds, and numbers of threads. Each thread number is measured with each
+/// work.
+pub(crate) const WORK_US: [u32; 4] = [0, 1, 5, 20];
+pub(crate) const THREADS: [usize; 4] = [1, 2, 4, 8];
+/// Number of groups under [`Workload::Threads`], each with one subscription: as many as the largest number of threads.
+const GROUPS: usize = 8;
 
 /// One setting of a workload, in which all contenders are measured in turn.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -44,11 +46,13 @@ pub(crate) struct Cell {
     pub(crate) entities: usize,
     /// Number of threads that run callbacks.
     pub(crate) threads: usize,
+    /// Work of a callback in microseconds, besides reading its message.
+    pub(crate) work_us: u32,
 }
 
 impl Workload {
     /// All workloads, in the order in which they run.
-    pub(crate) const ALL: [Self; 4] = [Self::Saturation, Self::FixedRate, Self::FanIn, Self::TwoThreads];
+    pub(crate) const ALL: [Self; 4] = [Self::Saturation, Self::FixedRate, Self::FanIn, Self::Threads];
 
     /// Returns the workload's name on the command line and in results.
     pub(crate) const fn name(self) -> &'static str {
@@ -56,7 +60,7 @@ impl Workload {
             Self::Saturation => "saturation",
             Self::FixedRate => "fixed-rate",
             Self::FanIn => "fan-in",
-            Self::TwoThreads => "two-threads",
+            Self::Threads => "threads",
         }
     }
 
@@ -71,8 +75,8 @@ impl Workload {
                 "half timers, which fire 1000 times a second all together, half topics with a subscription each, which one \
                  publisher serves in turn as fast as it can; ten groups"
             }
-            Self::TwoThreads => {
-                "two groups with a subscription each, whose callback works for 20 us and publishes its next message; \
+            Self::Threads => {
+                "eight groups with a subscription each, whose callback works for a while and publishes its next message; \
                  no publisher beside them"
             }
         }
@@ -80,21 +84,25 @@ impl Workload {
 
     /// Returns the workload's cells, in the order in which they are measured.
     pub(crate) fn cells(self) -> Vec<Cell> {
-        let cell = |payload_bytes, subscriptions, entities, threads| Cell {
+        let cell = |payload_bytes, subscriptions, entities| Cell {
             workload: self,
             payload_bytes,
             subscriptions,
             entities,
-            threads,
+            threads: 1,
+            work_us: 0,
         };
         match self {
             Self::Saturation => {
                 let cells = PAYLOADS.iter().flat_map(|payload| SUBSCRIPTIONS.map(|count| (*payload, count)));
-                cells.map(|(payload, count)| cell(payload, count, count, 1)).collect()
+                cells.map(|(payload, count)| cell(payload, count, count)).collect()
             }
-            Self::FixedRate => vec![cell(0, 1, 1, 1)],
-            Self::FanIn => ENTITIES.map(|count| cell(0, count / 2, count, 1)).into(),
-            Self::TwoThreads => [1, 2].map(|threads| cell(0, 2, 2, threads)).into(),
+            Self::FixedRate => vec![cell(0, 1, 1)],
+            Self::FanIn => ENTITIES.map(|count| cell(0, count / 2, count)).into(),
+            Self::Threads => {
+                let cells = WORK_US.iter().flat_map(|work| THREADS.map(|threads| (*work, threads)));
+                cells.map(|(work_us, threads)| Cell { work_us, threads, ..cell(0, GROUPS, GROUPS) }).collect()
+            }
         }
     }
 
@@ -118,7 +126,7 @@ impl Cell {
                 format!("{}, {count} subscription{}", payload(self.payload_bytes), plural(count))
             }
             Workload::FanIn => format!("{} entities", self.entities),
-            Workload::TwoThreads => format!("{} thread{}", self.threads, plural(self.threads)),
+            Workload::Threads => format!("{} us, {} thread{}", self.work_us, self.threads, plural(self.threads)),
         }
     }
 

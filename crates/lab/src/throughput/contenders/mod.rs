@@ -135,11 +135,11 @@ impl Contender {
     }
 
     /// Returns the number of threads on which the contender runs callbacks in the cell: that of the cell, except that a
-    /// multi-threaded wait set has two under every workload but [`Workload::TwoThreads`]. `None` if the contender has only one
+    /// multi-threaded wait set has two under every workload but [`Workload::Threads`]. `None` if the contender has only one
     /// thread and the cell wants several.
     pub(crate) const fn threads(self, cell: &Cell) -> Option<usize> {
         match self {
-            Self::WaitSetMulti if !matches!(cell.workload, Workload::TwoThreads) => Some(2),
+            Self::WaitSetMulti if !matches!(cell.workload, Workload::Threads) => Some(2),
             Self::R2rLocal | Self::WaitSetSingle | Self::EventsQueue if cell.threads > 1 => None,
             _ => Some(cell.threads),
         }
