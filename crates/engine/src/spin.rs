@@ -59,8 +59,8 @@ struct Seat {
     has_woken: bool,
     /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
-    /// True if the last step led to the entity that had run before, so that this one may do so, too. It only chooses between two
-    /// ways to the same result.
+    /// True if the last step led to a further item of the entity that had run before, so that this one may do so, too. It only
+    /// chooses between two ways to the same result.
     repeats: bool,
 }
 

@@ -137,13 +137,13 @@ pub trait Policy: Send {
     }
 
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
-    /// If not, timers that are due may be released before the activation that an [`exchange`](Self::exchange) adds.
+    /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an [`exchange`](Self::exchange) adds.
     fn orders_by_calls(&self) -> bool {
         true
     }
 
-    /// Returns true if the picks depend on the [time](View::now). If not, and if nothing else needs the time, the engine saves
-    /// reading the clock and passes an earlier time.
+    /// Returns true if the picks depend on the [time](View::now). The answer must stay the same. If it is false, and if nothing else
+    /// needs the time, the engine saves reading the clock and passes an earlier time.
     fn looks_at_time(&self) -> bool {
         true
     }

@@ -47,7 +47,7 @@ impl Scheduler {
         }
         let steady = ClockKind::Steady.index();
         let next = if self.timers[steady].earliest().is_some_and(|due| due <= now) {
-            if self.ready.policy.orders_by_calls() {
+            if self.ready.orders_by_calls {
                 self.complete(now, activation);
                 return self.next(now, thread);
             }

@@ -25,7 +25,8 @@ impl Scheduler {
             return false;
         }
         let deadline = entity.spec.deadline.map_or(Instant::MAX, |relative| release + relative);
-        let next = Activation { release, deadline, sequence: self.sequence, segment: 0, ..*activation };
+        let mut next = *activation;
+        (next.release, next.deadline, next.sequence, next.segment) = (release, deadline, self.sequence, 0);
         if !self.ready.would_pick(&next) {
             return false;
         }

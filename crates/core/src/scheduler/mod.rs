@@ -304,8 +304,9 @@ impl Scheduler {
     /// Returns true if an [`exchange`](Self::exchange) depends on the time: there are timers on the steady clock, a trace, or a policy
     /// that [looks at the time](Policy::looks_at_time).
     #[must_use]
-    pub fn needs_time(&self) -> bool {
-        self.has_timers(ClockKind::Steady) || self.is_traced() || self.ready.policy.looks_at_time()
+    #[inline]
+    pub const fn needs_time(&self) -> bool {
+        self.has_timers(ClockKind::Steady) || self.is_traced() || self.ready.looks_at_time
     }
 
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.

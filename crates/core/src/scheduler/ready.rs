@@ -8,6 +8,9 @@ use crate::policy::{Fifo, Policy, View};
 /// The released activations. Those of entities that [precede all](EntitySpec::precedes_all) never get to the policy.
 pub(super) struct Ready {
     pub(super) policy: Box<dyn Policy>,
+    /// What the policy says of itself, which it is asked only once.
+    pub(super) looks_at_time: bool,
+    pub(super) orders_by_calls: bool,
     /// The activations that precede all, in the order of their release.
     ahead: Fifo,
     /// The number of entities that precede all. If it is zero, as in most programs, `ahead` is not used.
@@ -16,7 +19,8 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(policy: Box<dyn Policy>) -> Self {
-        Self { policy, ahead: Fifo::new(), preceding: 0 }
+        let (looks_at_time, orders_by_calls) = (policy.looks_at_time(), policy.orders_by_calls());
+        Self { policy, looks_at_time, orders_by_calls, ahead: Fifo::new(), preceding: 0 }
     }
 
     /// Returns true if there are entities that precede all.

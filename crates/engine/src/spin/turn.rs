@@ -111,9 +111,8 @@ impl Spin<'_> {
             state.drain(&executor.bell.inbox, || executor.now());
         }
         (seat.cleaned_up, seat.has_woken) = (false, false);
-        let before = run.activation.entity;
-        state.exchange(executor, now, seat.thread, &mut seat.run);
-        seat.repeats = seat.run.as_ref().is_some_and(|run| run.activation.entity == before);
+        let has_more = matches!(run.callback.cx.pending, Pending::Since(_));
+        seat.repeats = state.exchange(executor, now, seat.thread, &mut seat.run) && has_more;
         seat.run.is_some()
     }
 

@@ -205,6 +205,7 @@ impl State {
 
     /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway.
     /// Returns true if it goes on; `run` is then its next run. The caller has made sure that nothing else has happened.
+    #[inline(always)]
     pub(crate) fn go_on(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
         let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
             return false;
@@ -232,11 +233,18 @@ impl State {
     /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for `thread` there: the
     /// same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if none may start.
     ///
-    /// The caller has made sure that [`can_exchange`](Self::can_exchange).
-    pub(crate) fn exchange(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, seat: &mut Option<Run>) {
-        let Some(Run { activation, callback }) = seat else {
-            return;
+    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same callback.
+    pub(crate) fn exchange(
+        &mut self,
+        executor: &Shared,
+        now: Instant,
+        thread: ThreadIndex,
+        seat: &mut Option<Run>,
+    ) -> bool {
+        let Some(run) = seat else {
+            return false;
         };
+        let Run { activation, callback } = run;
         if activation.deadline < now {
             let lateness = now.saturating_since(activation.deadline);
             self.leftovers.note_miss(executor, &callback.label, lateness);
@@ -248,10 +256,12 @@ impl State {
         };
         // The policy and the trace may be user code. If they panic, callback and payload go back to their places nevertheless.
         let exchanged = catch_unwind(AssertUnwindSafe(|| self.scheduler.exchange(now, thread, activation, release)));
-        if let (Ok(Some(next)), Some(run)) = (&exchanged, seat.as_mut())
-            && self.hand_over(run, next)
-        {
-            return;
+        if let Ok(Some(next)) = &exchanged {
+            let is_same = next.entity == activation.entity && next.segment == 0;
+            let has_run = if is_same { self.hand_on(run, next) } else { self.hand_over(run, next) };
+            if has_run {
+                return is_same;
+            }
         }
         if let Some(Run { activation, callback }) = seat.take() {
             self.put_back(&activation, callback, false);
@@ -261,22 +271,27 @@ impl State {
             Ok(Some(next)) => *seat = self.start_with(now, thread, next),
             Err(panic) => resume_unwind(panic),
         }
+        false
+    }
+
+    /// Turns `run`, which is over, into the run of `next`, which is another activation of its entity. Returns false, with nothing
+    /// changed, if `next` must not run.
+    #[inline(always)]
+    fn hand_on(&mut self, run: &mut Run, next: &Activation) -> bool {
+        let Some(entity) = self.begin(next) else {
+            return false;
+        };
+        let slot = &mut entity.slots[run.callback.slot];
+        (slot.sequence, slot.woken) = (Some(next.sequence), false);
+        run.activation = *next;
+        true
     }
 
     /// Turns `run`, which is over, into the run of `next`: the callback and the payload change places with those of `next`. Returns
-    /// false, with nothing changed, if `next` cannot have its callback while `run` has its own.
+    /// false, with nothing changed, if `next` must not run, or cannot have its callback while `run` has its own.
     #[inline(always)]
     fn hand_over(&mut self, run: &mut Run, next: &Activation) -> bool {
         let before = run.activation;
-        if next.entity == before.entity && next.segment == 0 {
-            let Some(entity) = self.begin(next) else {
-                return false;
-            };
-            let slot = &mut entity.slots[run.callback.slot];
-            (slot.sequence, slot.woken) = (Some(next.sequence), false);
-            run.activation = *next;
-            return true;
-        }
         let Some(callback) = self.lend_callback(next) else {
             return false;
         };
@@ -298,6 +313,7 @@ impl State {
 
     /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its entity
     /// does not end with it.
+    #[inline(always)]
     pub(crate) fn can_exchange(&self, run: &Run) -> bool {
         let id = run.activation.entity;
         let entity = self.entities.get(id.index()).and_then(Option::as_ref);
