@@ -41,6 +41,6 @@ cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-t
 cat <<'ORDER'
 
 Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
-  core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator node container dds zenoh tf2 rospin
+  core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator node tracetools container dds zenoh tf2 rospin
   measure report synthetic lab cli
 ORDER

@@ -85,6 +85,12 @@ macro_rules! handle {
                 &self.handle.name
             }
 
+            /// Returns the entity's account: the number under which recordings have its losses. It is unique in the process.
+            #[must_use]
+            pub fn account(&self) -> u64 {
+                self.handle.losses.number
+            }
+
             /// Returns the number of items that were lost for that cause.
             #[must_use]
             pub fn lost(&self, cause: LossCause) -> u64 {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rospin_engine::Declaration;
+
 use crate::error::CallError;
 use crate::error::ServiceError;
 use crate::graph::{EndpointKind, Presence};
@@ -36,6 +38,9 @@ impl Node {
         let (name, service_type) = (self.resolve_service(&service)?, TypeName::of_service::<S>()?);
         let created = self.link().create_client(&name, &service_type, &qos);
         let link = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
+        self.link()
+            .recorder()
+            .declare(|| Declaration::Client { node: self.fully_qualified_name(), service: name.to_string() });
         let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
         Ok(Client(Arc::new(Inner { service, _presence: presence, link, _node: self.clone() })))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use rospin_engine::{ClockKind, ExecutorHandle, Instant};
+use rospin_engine::{ClockKind, Declaration, ExecutorHandle, Instant};
 
 use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, node_name};
 use crate::dynamic::Known;
@@ -217,6 +217,11 @@ impl Node {
         let store = Store::new(name.to_string(), overrides);
         network.add_store(&store);
         let records = RecordQueue::new(&name, arguments);
+        link.recorder().declare(|| Declaration::Node {
+            node: name.to_string(),
+            name: name.base_name().to_owned(),
+            namespace: name.namespace().to_owned(),
+        });
         let presence = network.graph().enter_node(name.to_string());
         let (known, network) = (Arc::default(), Arc::clone(network));
         let core = Core {

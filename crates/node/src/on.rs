@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    CallbackGroup, ClockKind, EntityKind, ExecutorHandle, GroupGone, GroupOptions, Rate, RateError, ReentrantGroup,
-    Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
+    CallbackGroup, ClockKind, Declaration, EntityKind, ExecutorHandle, GroupGone, GroupOptions, Rate, RateError,
+    ReentrantGroup, Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
 };
 
 use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
@@ -140,7 +140,12 @@ impl<'a, G: Group> On<'a, G> {
     {
         let options = options.into();
         let name = options.given_name().map_or_else(|| self.group.entity_name("timer"), str::to_owned);
-        callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))
+        let timer = callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))?;
+        self.node
+            .link()
+            .recorder()
+            .declare(|| Declaration::Timer { node: self.node.fully_qualified_name(), account: timer.account() });
+        Ok(timer)
     }
 }
 

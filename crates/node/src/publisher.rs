@@ -4,11 +4,13 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use rospin_engine::Declaration;
+
 use crate::error::PublishError;
 use crate::error::TopicError;
 use crate::events::EndEvents;
 use crate::graph::{EndpointKind, Presence};
-use crate::link::PublisherLink;
+use crate::link::{PublisherLink, depth};
 use crate::matches::Matches;
 use crate::message::{Encode, Message};
 use crate::names::TypeName;
@@ -48,6 +50,12 @@ impl Node {
         let name = self.resolve_topic(&topic)?;
         let created = self.link().create_publisher(&name, message_type, &qos);
         let link = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;
+        self.link().recorder().declare(|| Declaration::Publisher {
+            node: self.fully_qualified_name(),
+            publisher: link.gid().to_bytes(),
+            topic: name.to_string(),
+            depth: depth(&qos),
+        });
         let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);
         Ok(Publisher(Arc::new(Inner { topic, _presence: presence, link, node: self.clone() })))
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rospin_engine::{Entity, EntityOptions, LossCause, SourceError};
+use rospin_engine::{Declaration, Entity, EntityOptions, LossCause, SourceError};
 
 use crate::callback::{Convert, Value};
 use crate::error::ServiceError;
@@ -12,7 +12,7 @@ use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::link::{Reply, Requests};
 use crate::message::Service;
-use crate::names::TypeName;
+use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::options::ServiceOptions;
 
@@ -32,7 +32,7 @@ pub struct Server {
 struct Registration {
     responder: Responder,
     _presence: Presence,
-    _node: Node,
+    node: Node,
 }
 
 impl Server {
@@ -98,6 +98,7 @@ where
 pub(crate) struct Draft<S: Service> {
     options: EntityOptions,
     requests: Requests<S>,
+    resolved: FullName,
     registration: Registration,
 }
 
@@ -111,8 +112,8 @@ impl<S: Service> Draft<S> {
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent: Arc::default() };
         let presence = node.enter(EndpointKind::Server, &resolved, &service_type, &qos);
-        let registration = Registration { responder, _presence: presence, _node: node.clone() };
-        Ok(Self { options, requests, registration })
+        let registration = Registration { responder, _presence: presence, node: node.clone() };
+        Ok(Self { options, requests, resolved, registration })
     }
 
     /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of responses.
@@ -120,8 +121,14 @@ impl<S: Service> Draft<S> {
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,
     ) -> Result<Server, ServiceError> {
-        let Self { options, requests, registration } = self;
+        let Self { options, requests, resolved, registration } = self;
         let entity = create(options, requests, registration.responder.clone())?;
+        let node = &registration.node;
+        node.link().recorder().declare(|| Declaration::Service {
+            node: node.fully_qualified_name(),
+            account: entity.account(),
+            service: resolved.to_string(),
+        });
         Ok(Server { entity, registration })
     }
 }

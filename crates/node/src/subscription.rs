@@ -4,14 +4,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rospin_engine::{Entity, EntityKind, EntityOptions, Failures, LossCause};
+use rospin_engine::{Declaration, Entity, EntityKind, EntityOptions, Failures, LossCause};
 
 use crate::callback::{Received, SubscriptionCallback};
 use crate::error::TopicError;
 use crate::events::EndEvents;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
-use crate::link::Messages;
+use crate::link::{Messages, depth};
 use crate::matches::Matches;
 use crate::message::{Decode, Message};
 use crate::names::{FullName, TypeName};
@@ -35,11 +35,18 @@ struct Registration {
     matches: Box<dyn Matches>,
     events: EndEvents,
     _presence: Presence,
-    _node: Node,
+    node: Node,
 }
 
 impl Subscription {
-    fn new(entity: Entity, registration: Registration) -> Self {
+    fn new(entity: Entity, (topic, depth): (&FullName, usize), registration: Registration) -> Self {
+        let node = &registration.node;
+        node.link().recorder().declare(|| Declaration::Subscription {
+            node: node.fully_qualified_name(),
+            account: entity.account(),
+            topic: topic.to_string(),
+            depth,
+        });
         registration.events.counts_losses(entity.watch_losses(LossCause::QueueFull));
         Self { entity, registration }
     }
@@ -93,6 +100,8 @@ pub(crate) struct Draft<D: Decode> {
     options: EntityOptions,
     messages: Messages<D>,
     failures: Failures,
+    resolved: FullName,
+    depth: usize,
     registration: Registration,
 }
 
@@ -142,8 +151,9 @@ impl<D: Decode> Draft<D> {
         let created = node.link().create_subscription(&resolved, message_type, &qos, decode, with_origins);
         let (messages, matches, events) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
         let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
-        let registration = Registration { matches, events, _presence: presence, _node: node.clone() };
-        Ok(Self { options, messages, failures, registration })
+        let registration = Registration { matches, events, _presence: presence, node: node.clone() };
+        let depth = depth(&qos);
+        Ok(Self { options, messages, failures, resolved, depth, registration })
     }
 
     /// Creates the subscription with its callback.
@@ -152,9 +162,9 @@ impl<D: Decode> Draft<D> {
         group: &G,
         callback: impl SubscriptionCallback<G, D::Message, Form>,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, failures, registration } = self;
+        let Self { options, messages, failures, resolved, depth, registration } = self;
         let entity = callback.create(group, options, messages, failures)?;
-        Ok(Subscription::new(entity, registration))
+        Ok(Subscription::new(entity, (&resolved, depth), registration))
     }
 
     /// Creates the subscription with a callback that needs no payload, on a group of any kind.
@@ -163,9 +173,9 @@ impl<D: Decode> Draft<D> {
         group: &impl Group,
         callback: impl Fn(Arc<D::Message>) + Send + Sync + 'static,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, failures: _, registration } = self;
+        let Self { options, messages, failures: _, resolved, depth, registration } = self;
         let callback = move |received: Received<D::Message>| callback(received.into_arc());
         let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
-        Ok(Subscription::new(entity, registration))
+        Ok(Subscription::new(entity, (&resolved, depth), registration))
     }
 }

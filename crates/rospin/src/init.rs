@@ -8,7 +8,7 @@ use rospin_node::{Ros, RosArguments, RosArgumentsError};
 
 use crate::live::open_live_door;
 use crate::monitor_of_process::{MonitoringError, monitor_from_env};
-use crate::recording::{RecordingError, record_from_env};
+use crate::recording::{RecordingError, emit_tracepoints_from_env, record_from_env};
 use crate::{console, signals};
 
 /// The environment variable that selects the middleware, as for every ROS 2 program.
@@ -124,6 +124,7 @@ pub enum InitError {
 /// - Reads the [arguments for ROS](RosArguments), which rename nodes and set their parameters.
 /// - Writes log records to the console as rclcpp does, unless the program has a logger already.
 /// - Records what the executors do if `ROSPIN_TRACE` or `ROSPIN_SCENARIO_TEMPLATE` names a file, see [`record_from_env`].
+/// - Emits the tracepoints of ros2_tracing if `ROSPIN_TRACETOOLS` asks for it, see [`emit_tracepoints_from_env`].
 /// - Lets `rospin top` and `rospin trace record --pid` see what the program does, see [`open_live_door`].
 /// - Compares the program with its system file if `ROSPIN_SYSTEM` names one, see [`monitor_from_env`].
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
@@ -139,6 +140,9 @@ pub fn init() -> Result<Ros, InitError> {
     console::install(&arguments);
     record_from_env()?;
     monitor_from_env()?;
+    if let Err(error) = emit_tracepoints_from_env() {
+        log::warn!(target: "rospin", "the program goes on without the tracepoints of ros2_tracing: {error}");
+    }
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }
 

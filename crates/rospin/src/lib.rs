@@ -78,7 +78,7 @@ pub use live::open_live_door;
 /// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
 pub use log;
 pub use monitor_of_process::{MonitoringError, monitor, monitor_from_env};
-pub use recording::{RecordingError, record_from_env};
+pub use recording::{RecordingError, emit_tracepoints_from_env, record_from_env};
 
 /// Monitors, which compare a program with its system file while it runs.
 pub mod monitoring {

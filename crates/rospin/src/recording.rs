@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rospin_engine::{RecordError, Recorder};
 use rospin_trace::{Settings, SettingsError};
+use rospin_tracetools::{TraceError, trace_from_env};
 
 /// Reasons for which a program is not recorded although its environment asks for it.
 #[derive(Debug, thiserror::Error)]
@@ -48,4 +49,17 @@ pub fn record_from_env() -> Result<(), RecordingError> {
         *is_done = true;
     }
     Ok(())
+}
+
+/// Emits the tracepoints of ros2_tracing for what executors of the [recorder of the process](Recorder::of_process) do from now on, if
+/// `ROSPIN_TRACETOOLS` is 1, or the path of ROS 2's `libtracetools.so`. Then tools that read LTTng traces of rclcpp's nodes read
+/// those of this program, too. Returns true if tracing began, and false if the variable is not set, empty, or 0. [`init`](crate::init)
+/// calls it, and goes on with a warning if it fails.
+///
+/// Call it before the first node is created: tools learn the names of nodes, topics and callbacks when these are created.
+///
+/// # Errors
+/// If the library cannot be loaded, or was built without tracepoints, or if the recorder emits them already or cannot be started.
+pub fn emit_tracepoints_from_env() -> Result<bool, TraceError> {
+    trace_from_env(&Recorder::of_process())
 }

@@ -42,6 +42,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
         // rclrs and R2R have nodes of their own.
         "rospin-rclrs" | "rospin-r2r" => Some(&["rospin-engine"]),
+        // It observes the engine's recorder, and knows nodes only by what they declare.
+        "rospin-tracetools" => Some(&["rospin-engine"]),
         // Between recordings and system files, above both.
         "rospin-learn" => Some(&["rospin-core", "rospin-scenario", "rospin-trace"]),
         // What programs import: everything but the models and the command.
@@ -53,6 +55,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-accelerator",
             "rospin-tf2",
             "rospin-trace",
+            "rospin-tracetools",
             "rospin-learn",
             "rospin-dds",
             "rospin-zenoh",

@@ -6,6 +6,7 @@
 
 mod drain;
 mod logs;
+mod observer;
 mod scribe;
 mod tap;
 
@@ -27,6 +28,8 @@ use crate::clock::Clock;
 use crate::os::Process;
 use drain::{Command, Drainer, Key};
 use logs::ThreadLog;
+use observer::Seat;
+pub use observer::{Declaration, Observer};
 pub(crate) use scribe::Scribe;
 pub(crate) use tap::Tap;
 
@@ -62,6 +65,7 @@ struct Inner {
     has_cpu_times: AtomicBool,
     capacity: AtomicUsize,
     executors: AtomicU16,
+    observer: Seat,
     /// Locked while a sink comes or goes, which waits for the recording thread.
     switch: Mutex<()>,
     registry: Mutex<Registry>,
@@ -113,6 +117,9 @@ pub enum RecordError {
     /// The process was forked off one that is recorded: it has a copy of the recorder, and not the recording thread.
     #[error("this process was forked off one that is recorded; stop the recorder before it records anew")]
     Forked,
+    /// The recorder has an observer already.
+    #[error("the recorder has an observer already")]
+    Observed,
     /// A sink of the recorder asked for it, on the recording thread.
     #[error("a sink cannot switch its own recorder; let another thread do it")]
     BySink,
@@ -143,6 +150,7 @@ impl Recorder {
             has_cpu_times: AtomicBool::new(false),
             capacity: AtomicUsize::new(CAPACITY),
             executors: AtomicU16::new(0),
+            observer: Seat::default(),
             switch: Mutex::default(),
             registry: Mutex::default(),
         }))
@@ -306,12 +314,19 @@ impl Recorder {
     /// Passes a definition on if the recorder is on. `define` is not called otherwise.
     pub(crate) fn define(&self, define: impl FnOnce() -> Definition) {
         if self.is_on() {
-            self.lock().definitions.push(define());
+            let definition = define();
+            if let Some(observer) = self.0.observer.get() {
+                observer.define(&definition);
+            }
+            self.lock().definitions.push(definition);
         }
     }
 
     /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.
     fn stand(&self, key: (bool, u64), definition: Definition) {
+        if let Some(observer) = self.observer() {
+            observer.define(&definition);
+        }
         let mut registry = self.lock();
         if self.is_on() {
             registry.definitions.push(definition.clone());
@@ -333,12 +348,19 @@ impl Recorder {
             *account = to;
         }
         if let Some(definition) = registry.standing.get(&(false, queue)).filter(|_| self.is_on()).cloned() {
-            registry.definitions.push(definition);
+            registry.definitions.push(definition.clone());
+            drop(registry);
+            if let Some(observer) = self.observer() {
+                observer.define(&definition);
+            }
         }
     }
 
     /// Forgets a queue.
     pub(crate) fn remove_queue(&self, queue: u64) {
+        if let Some(observer) = self.observer() {
+            observer.forget_queue(queue);
+        }
         self.remove((false, queue));
     }
 
@@ -365,7 +387,7 @@ impl Recorder {
     #[inline]
     pub fn sent(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
         if self.is_on() {
-            self.write(&Event::Sent { publisher, number }.encode(at()));
+            self.note(at(), &Event::Sent { publisher, number });
         }
     }
 
@@ -374,8 +396,14 @@ impl Recorder {
     #[inline]
     pub fn received(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
         if self.is_on() {
-            self.write(&Event::Received { publisher, number }.encode(at()));
+            self.note(at(), &Event::Received { publisher, number });
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&self, at: Instant, event: &Event) {
+        self.write_event(at, event);
     }
 
     /// Forgets a publisher of a node.

@@ -29,13 +29,13 @@ impl Scribe {
     #[cold]
     #[inline(never)]
     fn write(&self, event: Event) {
-        self.recorder.write(&event.encode(self.clock.now()));
+        self.recorder.write_event(self.clock.now(), &event);
     }
 
     /// Records an event that happened at `at`. The caller knows that the recorder is on.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_at(&self, at: Instant, event: Event) {
-        self.recorder.write(&event.encode(at));
+        self.recorder.write_event(at, &event);
     }
 }

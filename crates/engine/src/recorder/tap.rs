@@ -57,6 +57,9 @@ impl Trace for Tap {
         self.note_thread(now);
         let recorded = Event::of_scheduler(self.executor, &event, || self.cpu_ns());
         self.recorder.write(&recorded.encode(now));
+        if let Some(observer) = self.recorder.0.observer.get() {
+            observer.scheduled(self.executor, &event);
+        }
         if let Some(users) = &mut self.users {
             users.record(now, event);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rospin_engine::{Clock, Instant, Notifier, Pending, Queue};
 
-use super::here::depth;
+use super::depth;
 use crate::address::Address;
 use crate::error::Refused;
 use crate::events::EndEvents;

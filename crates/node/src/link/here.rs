@@ -17,7 +17,7 @@ use rospin_engine::{
 
 use super::encoded::CountedQueue;
 use super::origins::{OriginPublisher, OriginQueue, WithOrigin, create_publisher, create_queue};
-use super::{KEEP_ALL, refused};
+use super::{depth, refused};
 use crate::address::Address;
 use crate::error::Refused;
 use crate::info::{Gid, Origin};
@@ -28,11 +28,6 @@ use crate::terms::Terms;
 /// Returns the engine's name of the topic of messages together with their origins.
 fn name_with_origins(address: &Address) -> String {
     format!("{} with origins", address.engine_name())
-}
-
-/// Returns the number of messages that an end keeps.
-pub(super) fn depth(qos: &Qos) -> usize {
-    qos.depth().unwrap_or(KEEP_ALL)
 }
 
 fn publisher_options(topics: &LocalTopics, topic: String, promises: Guarantees, qos: &Qos) -> PublisherOptions {
@@ -83,6 +78,11 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         let recorded = recorder.add_publisher(gid.to_bytes(), address.name());
         let (last, clock) = (AtomicU64::new(0), context.clock().clone());
         Ok(Self { plain, with_origins, is_latched, gid, last, clock, recorder, recorded })
+    }
+
+    /// Returns the publisher's id.
+    pub(super) const fn gid(&self) -> Gid {
+        self.gid
     }
 
     /// Returns true if it keeps messages for late subscriptions.

@@ -97,11 +97,24 @@ impl<D: Decode> Messages<D> {
             packet = self.encoded.pop(None);
         }
         let Some((arrival, packet)) = packet else { return Ok(None) };
-        if let Some((publisher, number)) = packet.way().identity() {
-            self.recorder.received(|| self.clock.now(), publisher.to_bytes(), number.unwrap_or(0));
+        if self.recorder.is_on() {
+            self.note(packet.way());
         }
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;
         Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival }))
+    }
+
+    /// Records that a message which came on that way is taken.
+    #[cold]
+    #[inline(never)]
+    fn note(&self, way: Way) {
+        if let Some((publisher, number)) = way.identity() {
+            self.recorder.received(|| self.clock.now(), publisher.to_bytes(), number.unwrap_or(0));
+        }
+        self.recorder.took_encoded(match way {
+            Way::Outside(publication) => publication.and_then(|publication| publication.time),
+            Way::Here(_) => None,
+        });
     }
 }
 

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use rospin_engine::Context;
+use rospin_engine::{Context, Recorder};
 
 pub(crate) use call::ClientLink;
 pub(crate) use messages::{Messages, Values};
@@ -35,6 +35,11 @@ use crate::terms::Terms;
 /// The number of items that are kept where the quality of service says keep all, since no queue may grow without bound.
 const KEEP_ALL: usize = 8192;
 
+/// Returns the number of messages that an end keeps.
+pub(crate) fn depth(qos: &Qos) -> usize {
+    qos.depth().unwrap_or(KEEP_ALL)
+}
+
 /// The messages of a new subscription, its matches, and the record of its events.
 pub(crate) type Subscribed<D> = (Messages<D>, Box<dyn Matches>, EndEvents);
 
@@ -49,6 +54,11 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(context: &Context, graph: &Arc<Graph>, network: Option<Box<dyn NodeEnd>>) -> Self {
         Self { context: context.clone(), graph: Arc::clone(graph), network }
+    }
+
+    /// Returns the recorder of what the node's callbacks do.
+    pub(crate) fn recorder(&self) -> &Recorder {
+        self.context.recorder()
     }
 
     pub(crate) fn create_publisher<M: Encode>(

@@ -104,6 +104,11 @@ impl<M: Encode> PublisherLink<M> {
         Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan })
     }
 
+    /// Returns the publisher's id.
+    pub(crate) const fn gid(&self) -> Gid {
+        self.here.gid()
+    }
+
     /// Returns the record of the publisher's events.
     pub(crate) const fn events(&self) -> &EndEvents {
         &self.events

@@ -4,7 +4,7 @@ use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOpt
 use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::Serialize;
 
-use super::{KEEP_ALL, contain, refused};
+use super::{contain, depth, refused};
 use crate::error::Refused;
 use crate::message::Service;
 use crate::middleware::{ReplyEnd, RequestSource};
@@ -19,7 +19,7 @@ pub(crate) enum Requests<S: Service> {
 
 impl<S: Service> Requests<S> {
     pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
-        let options = ServiceOptions::new(service.as_str()).keep_last(qos.depth().unwrap_or(KEEP_ALL));
+        let options = ServiceOptions::new(service.as_str()).keep_last(depth(qos));
         context.create_request_queue(options).map(Self::InProcess).map_err(refused)
     }
 }
