@@ -7,8 +7,8 @@ use rospin_scenario::{Chain, Scenario};
 
 /// The largest number of chains.
 pub(crate) const CHAINS: usize = 64;
-/// The largest number of links between the callbacks of a chain. A longer way ends there.
-const LINKS: usize = 64;
+/// The largest number of callbacks of a chain. A longer way ends there.
+const CALLBACKS: usize = 64;
 /// The largest number of steps of the search for chains.
 const STEPS: usize = 100_000;
 
@@ -70,20 +70,21 @@ pub(crate) fn circle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
 }
 
 /// Returns the ways of messages from a source to a sink, without those of a single callback. Returns true if some are missing,
-/// because there are more than [`CHAINS`], or the search took too many steps. The graph must have no circles.
+/// because there are more than [`CHAINS`], one has more than [`CALLBACKS`], or the search took too many steps. The graph must have no circles.
 pub(crate) fn ways(edges: &[Vec<usize>]) -> (Vec<Vec<usize>>, bool) {
     let mut is_released = vec![false; edges.len()];
     edges.iter().flatten().for_each(|receiver| is_released[*receiver] = true);
     let mut found = Vec::new();
-    let mut steps = 0;
+    let (mut steps, mut is_cut) = (0, false);
     for source in (0..edges.len()).filter(|callback| !is_released[*callback] && !edges[*callback].is_empty()) {
         let mut way = vec![(source, 0)];
         while let Some((callback, next)) = way.last().copied() {
             steps += 1;
-            if edges[callback].is_empty() || way.len() > LINKS {
+            if edges[callback].is_empty() || way.len() >= CALLBACKS {
                 if found.len() == CHAINS || steps > STEPS {
                     return (found, true);
                 }
+                is_cut |= !edges[callback].is_empty();
                 found.push(way.iter().map(|(callback, _)| *callback).collect());
                 way.pop();
                 continue;
@@ -94,7 +95,7 @@ pub(crate) fn ways(edges: &[Vec<usize>]) -> (Vec<Vec<usize>>, bool) {
             }
         }
     }
-    (found, false)
+    (found, is_cut)
 }
 
 /// Returns the ways as chains, named by their ends.
@@ -137,6 +138,17 @@ mod tests {
             .collect();
         let (found, is_cut) = ways(&edges);
         assert!(found.len() == CHAINS && is_cut);
+    }
+
+    /// A line of a hundred callbacks: recordings follow chains of at most 64, so a longer one would have no measured latency.
+    #[test]
+    fn ways_have_as_many_callbacks_as_chains_that_are_measured() {
+        let edges: Vec<Vec<usize>> = (1..=100).map(|next| if next < 100 { vec![next] } else { vec![] }).collect();
+        let (found, is_cut) = ways(&edges);
+        assert_eq!((found.iter().map(Vec::len).collect::<Vec<_>>(), is_cut), (vec![64], true));
+        let (found, is_cut) =
+            ways(&edges[36..].iter().map(|to| to.iter().map(|to| to - 36).collect()).collect::<Vec<_>>());
+        assert_eq!((found[0].len(), is_cut), (64, false));
     }
 
     proptest! {

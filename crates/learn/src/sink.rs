@@ -38,6 +38,8 @@ pub struct ModelSink {
     definitions: Vec<Definition>,
     events: Vec<(u32, Words)>,
     left_out: u64,
+    /// True if nothing has come since the last flush.
+    is_learnt: bool,
     /// True if the file was created by this sink, which may write it again.
     is_own: bool,
     is_over: bool,
@@ -54,6 +56,7 @@ impl ModelSink {
             definitions: Vec::new(),
             events: Vec::new(),
             left_out: 0,
+            is_learnt: false,
             is_own: false,
             is_over: false,
         }
@@ -115,6 +118,7 @@ impl Sink for ModelSink {
     fn define(&mut self, definition: &Definition) {
         if self.definitions.len() < DEFINITIONS {
             self.definitions.push(definition.clone());
+            self.is_learnt = false;
         }
     }
 
@@ -122,10 +126,11 @@ impl Sink for ModelSink {
         let kept = events.len().min(EVENTS - self.events.len());
         self.events.extend(events[..kept].iter().map(|words| (thread, *words)));
         self.left_out += (events.len() - kept) as u64;
+        self.is_learnt &= events.is_empty();
     }
 
     fn flush(&mut self) {
-        if self.is_over {
+        if self.is_over || std::mem::replace(&mut self.is_learnt, true) {
             return;
         }
         // A process that runs no callback, such as one that starts others, leaves no file.
@@ -161,6 +166,11 @@ fn sink_for(template: Option<OsString>, steady_ns: u64) -> Result<Option<ModelSi
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rospin_core::recording::{Event, Step};
+    use rospin_core::{EntityKind, Instant};
+
     use super::*;
 
     #[test]
@@ -168,6 +178,48 @@ mod tests {
         let error = sink_for(Some("/nowhere/system.toml".into()), 0).err().unwrap().to_string();
         assert_eq!(error, "ROSPIN_SCENARIO_TEMPLATE: the folder /nowhere is not there; create it");
         assert!(sink_for(Some("".into()), 0).unwrap().is_none() && sink_for(None, 0).unwrap().is_none());
+    }
+
+    /// A program that ends has its sinks flushed twice. The file is gone in between, so that it is seen whether it is written.
+    #[test]
+    fn nothing_is_learnt_twice() {
+        let folder = std::env::temp_dir().join(format!("rospin-learn-twice-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("system.toml");
+        let mut sink = ModelSink::new(&path, &ProcessName::of_this(0));
+        sink.define(&Definition::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 1 });
+        sink.define(&Definition::Entity {
+            executor: 0,
+            entity: 1,
+            account: 1,
+            name: "lidar".into(),
+            group: "lidar".into(),
+            excludes: true,
+            kind: EntityKind::Timer,
+            priority: 1,
+            deadline: None,
+            period: Some(Duration::from_millis(10)),
+            rules: None,
+        });
+        let run = |sink: &mut ModelSink, sequence: u64| {
+            let (step, ms) =
+                (Step { executor: 0, entity: 1, sequence, segment: 0 }, |ms| Instant::from_millis(sequence * 10 + ms));
+            let events = [
+                (ms(0), Event::Released { step, release: ms(0), deadline: Instant::MAX }),
+                (ms(0), Event::Dispatched { step, thread: 0, release: ms(0), cpu_ns: 0 }),
+                (ms(1), Event::Completed { step, deadline: Instant::MAX, cpu_ns: 0 }),
+            ];
+            sink.record(1, &events.map(|(at, event)| event.encode(at)));
+        };
+        (0..3).for_each(|sequence| run(&mut sink, sequence));
+        sink.flush();
+        fs::remove_file(&path).unwrap();
+        sink.flush();
+        assert!(!path.exists(), "nothing has come since");
+        run(&mut sink, 3);
+        sink.flush();
+        assert!(path.exists());
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -24,6 +24,12 @@ pub enum TopicError {
         /// The middleware's reason.
         reason: Refused,
     },
+    /// The period of the [statistics](crate::TopicStatisticsOptions::publish_period) is zero.
+    #[error("the statistics of topic `{topic}` have a publish period of zero; give them a positive one, such as 1 s")]
+    StatisticsPeriod {
+        /// Name of the topic.
+        topic: String,
+    },
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     Source(#[from] SourceError),

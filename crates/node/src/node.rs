@@ -36,6 +36,7 @@ pub struct NodeOptions {
     pub(crate) uses_arguments: bool,
     pub(crate) serves_parameters: bool,
     pub(crate) publishes_rosout: bool,
+    measures_topics: bool,
 }
 
 impl NodeOptions {
@@ -52,6 +53,7 @@ impl NodeOptions {
             uses_arguments: true,
             serves_parameters: true,
             publishes_rosout: true,
+            measures_topics: false,
         }
     }
 
@@ -132,6 +134,14 @@ impl NodeOptions {
         self.publishes_rosout = yes;
         self
     }
+
+    /// Enables or disables statistics of the age and the period of messages for all subscriptions of the node whose own
+    /// [options](crate::SubscriptionOptions::topic_statistics) say nothing of them. The default is disabled.
+    #[must_use]
+    pub const fn enable_topic_statistics(mut self, yes: bool) -> Self {
+        self.measures_topics = yes;
+        self
+    }
 }
 
 impl From<&str> for NodeOptions {
@@ -196,6 +206,8 @@ struct Core {
     /// The executor that the node's options name in place of the main one. It drops its callbacks when it ends, so the node may
     /// hold its handle.
     executor: Option<ExecutorHandle>,
+    /// True if subscriptions have statistics unless their options say otherwise.
+    measures_topics: bool,
 }
 
 impl Node {
@@ -236,6 +248,7 @@ impl Node {
             network,
             main,
             executor: options.executor,
+            measures_topics: options.measures_topics,
         };
         Ok(Self { core: Arc::new(core), standard: Arc::default() })
     }
@@ -321,6 +334,11 @@ impl Node {
     /// Returns the types that the node knows at run time.
     pub(crate) fn known(&self) -> &Arc<Known> {
         &self.core.known
+    }
+
+    /// Returns true if its subscriptions have statistics unless their options say otherwise.
+    pub(crate) fn enables_topic_statistics(&self) -> bool {
+        self.core.measures_topics
     }
 
     /// Enters an endpoint of this node into the graph. Dropping the result removes it.

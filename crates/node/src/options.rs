@@ -5,6 +5,7 @@ use std::time::Duration;
 use rospin_engine::{EntityOptions, Priority};
 
 use crate::qos::{Durability, Qos, Reliability};
+use crate::statistics::TopicStatisticsOptions;
 
 /// Options that every entity with a callback has: its name, and those that the engine uses.
 #[derive(Clone, Debug)]
@@ -112,13 +113,23 @@ pub struct SubscriptionOptions {
     pub(crate) common: Common,
     pub(crate) topic: String,
     pub(crate) qos: Qos,
+    pub(crate) statistics: TopicStatisticsOptions,
 }
 
 impl SubscriptionOptions {
     /// Returns the options of a reliable subscription that keeps the last 10 messages, as in rclcpp.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { common: Common::new(), topic: topic.into(), qos: Qos::default() }
+        let statistics = TopicStatisticsOptions::default();
+        Self { common: Common::new(), topic: topic.into(), qos: Qos::default(), statistics }
+    }
+
+    /// Enables or disables statistics of the messages' age and period, by `true` or `false`, or says where and how often they are
+    /// published. The default is that of the [node](crate::NodeOptions::enable_topic_statistics).
+    #[must_use]
+    pub fn topic_statistics(mut self, statistics: impl Into<TopicStatisticsOptions>) -> Self {
+        self.statistics = statistics.into();
+        self
     }
 
     /// Sets the depth of the queue: messages that wait for the callback. At least 1. A message that finds the queue

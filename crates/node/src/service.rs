@@ -48,6 +48,13 @@ impl Server {
         self.entity.lost(cause)
     }
 
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
+    /// counted under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.entity.missed_deadlines()
+    }
+
     /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
     /// Each one is logged.
     #[must_use]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rospin_engine::{Declaration, Entity, EntityKind, EntityOptions, Failures, LossCause};
+use rospin_engine::{Declaration, Entity, EntityKind, EntityOptions, Failures, LossCause, SourceError, Timer};
 
 use crate::callback::{Received, SubscriptionCallback};
 use crate::error::TopicError;
@@ -18,6 +18,7 @@ use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::options::SubscriptionOptions;
 use crate::qos::Qos;
+use crate::statistics::Prepared;
 
 /// Subscription to a topic, whose callback gets its messages.
 ///
@@ -29,13 +30,22 @@ pub struct Subscription {
     registration: Registration,
 }
 
-/// What a subscription owns besides its entity: its matches, its events, its node, and its entry in the graph, which ends when this is
-/// dropped.
+/// What a subscription owns besides its entity: its matches, its events, the timer of its statistics, its node, and its entry in the
+/// graph, which ends when this is dropped.
 struct Registration {
     matches: Box<dyn Matches>,
     events: EndEvents,
+    statistics: Option<Timer>,
     _presence: Presence,
     node: Node,
+}
+
+impl Registration {
+    /// Starts the publication of statistics, if there are any.
+    fn start(&mut self, statistics: Option<Prepared>, group: &impl Group) -> Result<(), SourceError> {
+        self.statistics = statistics.map(|statistics| statistics.start(group)).transpose()?;
+        Ok(())
+    }
 }
 
 impl Subscription {
@@ -77,6 +87,13 @@ impl Subscription {
         self.entity.lost(cause)
     }
 
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
+    /// counted under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.entity.missed_deadlines()
+    }
+
     /// Returns the number of publishers that the subscription is matched with, as far as discovery knows at this moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
@@ -103,6 +120,7 @@ pub(crate) struct Draft<D: Decode> {
     resolved: FullName,
     depth: usize,
     registration: Registration,
+    statistics: Option<Prepared>,
 }
 
 /// The parts of a new subscription that do not depend on the type of its messages.
@@ -112,16 +130,18 @@ struct Plan {
     qos: Qos,
     options: EntityOptions,
     failures: Failures,
+    statistics: Option<Prepared>,
 }
 
 impl Plan {
     fn new(node: &Node, group: &dyn Group, options: SubscriptionOptions) -> Result<Self, TopicError> {
-        let SubscriptionOptions { common, topic, qos } = options;
+        let SubscriptionOptions { common, topic, qos, statistics } = options;
         let resolved = node.resolve_topic(&topic)?;
         let name = common.name_or(|| group.entity_name(&topic));
         let failures = group.failures(&name);
+        let statistics = Prepared::new(node, group, statistics, &topic, &name)?;
         let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
-        Ok(Self { topic, resolved, qos, options, failures })
+        Ok(Self { topic, resolved, qos, options, failures, statistics })
     }
 }
 
@@ -147,23 +167,29 @@ impl<D: Decode> Draft<D> {
         decode: D,
         with_origins: bool,
     ) -> Result<Self, TopicError> {
-        let Plan { topic, resolved, qos, options, failures } = Plan::new(node, group, options)?;
+        let Plan { topic, resolved, qos, options, failures, statistics } = Plan::new(node, group, options)?;
+        // Ages of messages of this process need the times of their publication.
+        let with_origins = with_origins || statistics.is_some();
         let created = node.link().create_subscription(&resolved, message_type, &qos, decode, with_origins);
-        let (messages, matches, events) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
+        let (mut messages, matches, events) = created.map_err(|reason| TopicError::Refused { topic, reason })?;
         let presence = node.enter(EndpointKind::Subscription, &resolved, message_type, &qos);
-        let registration = Registration { matches, events, _presence: presence, node: node.clone() };
+        if let Some(statistics) = &statistics {
+            messages.measure(statistics.collector());
+        }
+        let registration = Registration { matches, events, statistics: None, _presence: presence, node: node.clone() };
         let depth = depth(&qos);
-        Ok(Self { options, messages, failures, resolved, depth, registration })
+        Ok(Self { options, messages, failures, resolved, depth, registration, statistics })
     }
 
     /// Creates the subscription with its callback.
-    pub(crate) fn finish<G, Form>(
+    pub(crate) fn finish<G: Group, Form>(
         self,
         group: &G,
         callback: impl SubscriptionCallback<G, D::Message, Form>,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, failures, resolved, depth, registration } = self;
+        let Self { options, messages, failures, resolved, depth, mut registration, statistics } = self;
         let entity = callback.create(group, options, messages, failures)?;
+        registration.start(statistics, group)?;
         Ok(Subscription::new(entity, (&resolved, depth), registration))
     }
 
@@ -173,9 +199,10 @@ impl<D: Decode> Draft<D> {
         group: &impl Group,
         callback: impl Fn(Arc<D::Message>) + Send + Sync + 'static,
     ) -> Result<Subscription, TopicError> {
-        let Self { options, messages, failures: _, resolved, depth, registration } = self;
+        let Self { options, messages, failures: _, resolved, depth, mut registration, statistics } = self;
         let callback = move |received: Received<D::Message>| callback(received.into_arc());
         let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
+        registration.start(statistics, group)?;
         Ok(Subscription::new(entity, (&resolved, depth), registration))
     }
 }

@@ -119,6 +119,8 @@ mod documents {
     #[cfg(feature = "diagnostic_msgs")]
     #[doc = include_str!("../../../book/src/guide/diagnostics.md")]
     struct Diagnostics;
+    #[doc = include_str!("../../../book/src/guide/statistics.md")]
+    struct Statistics;
     #[cfg(feature = "accelerator")]
     #[doc = include_str!("../../../book/src/guide/accelerators.md")]
     struct Accelerators;

@@ -173,6 +173,11 @@ impl<S: Store> Container<S> {
         if self.chunk.len() >= CHUNK { self.end_chunk() } else { Ok(()) }
     }
 
+    /// Returns the number of bytes so far, with those that are not in the file yet, and without the summary.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.end + self.chunk.len() as u64
+    }
+
     /// Writes the messages that are not in the file yet as a chunk, with its indices. Does nothing if there are none.
     pub(crate) fn end_chunk(&mut self) -> io::Result<()> {
         let Some(times) = self.times.take() else { return Ok(()) };

@@ -16,7 +16,7 @@ pub const VERSION: u32 = 1;
 /// Number of the MCAP channel of names. The channel of a kind of event has the sum of this number and that of the kind.
 pub(crate) const NAMES: u16 = 1;
 /// Age at which a chunk is written even if it is not full: the time by which the file is behind the program.
-const CHUNK_AGE: Duration = Duration::from_secs(1);
+pub(crate) const CHUNK_AGE: Duration = Duration::from_secs(1);
 /// Time from a flight recorder's trigger to the writing of its file. The file has the events of this time, too.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
@@ -78,13 +78,15 @@ fn type_name(kind: &str) -> String {
 }
 
 impl<S: Store> TraceWriter<S> {
-    /// Begins a recording of the process.
+    /// Begins a recording of the process. `part` is the number of the file if the recording has several, from 1.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn new(store: S, process: &ProcessName) -> io::Result<Self> {
+    pub(crate) fn new(store: S, process: &ProcessName, part: Option<u32>) -> io::Result<Self> {
         let mut container = Container::new(store)?;
-        container.metadata("rospin", &[("version", VERSION.to_string()), ("program", process.name.clone())])?;
+        let mut about = vec![("version", VERSION.to_string()), ("program", process.name.clone())];
+        about.extend(part.map(|part| ("part", part.to_string())));
+        container.metadata("rospin", &about)?;
         container.channel(NAMES, ("rospin.Name", "jsonschema", names::SCHEMA), ("/rospin/names", "json"))?;
         for (kind, name, small, fields) in KINDS {
             let (schema, name_of_type) = (schema(small, fields), type_name(name));
@@ -126,6 +128,11 @@ impl<S: Store> TraceWriter<S> {
             self.container.message(NAMES + kind, words[0].saturating_add_signed(self.offset_ns), &message)?;
         }
         Ok(())
+    }
+
+    /// Returns the size of the file so far, without its summary.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.container.bytes()
     }
 
     pub(crate) fn end_chunk(&mut self) -> io::Result<()> {
@@ -205,7 +212,7 @@ impl FileSink {
 }
 
 fn begin(path: &Path, process: &ProcessName) -> io::Result<TraceWriter<File>> {
-    TraceWriter::new(OpenOptions::new().write(true).create_new(true).open(path)?, process)
+    TraceWriter::new(OpenOptions::new().write(true).create_new(true).open(path)?, process, None)
 }
 
 /// Returns the path with the number of the process before its ending.
@@ -216,7 +223,7 @@ fn beside(path: &Path, process: u32) -> PathBuf {
 }
 
 #[expect(clippy::print_stderr, reason = "a recording has no other way to tell that it ended")]
-fn complain(path: &Path, error: &io::Error) {
+pub(crate) fn complain(path: &Path, error: &io::Error) {
     eprintln!("rospin: the recording ends, because {} cannot be written: {error}", path.display());
 }
 
@@ -309,7 +316,7 @@ impl FlightSink {
         }
         self.files += 1;
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let mut writer = TraceWriter::new(file, &self.process)?;
+        let mut writer = TraceWriter::new(file, &self.process, None)?;
         self.definitions.iter().try_for_each(|definition| writer.define(definition))?;
         self.batches.iter().try_for_each(|(_, thread, events)| writer.events(*thread, events))?;
         writer.flush()?;

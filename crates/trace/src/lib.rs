@@ -4,7 +4,8 @@
 //! of ROS 2, with its fields described in the file. The channel `/rospin/names` says in JSON which executors, callbacks, topics
 //! and threads the numbers in events stand for. So Foxglove and everything else that reads MCAP opens a recording.
 //!
-//! - [`Settings`] are the environment variables that have a program recorded, and [`FileSink`] and [`FlightSink`] write.
+//! - [`Settings`] are the environment variables that have a program recorded, and [`FileSink`],
+//!   [`RotatingSink`] and [`FlightSink`] write.
 //! - [`StreamSink`] writes the same bytes for somebody who watches the program while it runs, and [`places`] says where to meet.
 //! - With the feature `model`: `Recording` has events, and `Model` the activations, messages and losses. With `read`, events come
 //!   from files, too.
@@ -22,6 +23,7 @@ pub mod convert;
 #[cfg(feature = "model")]
 pub mod figures;
 mod file;
+mod handover;
 #[cfg(feature = "read")]
 pub mod live;
 #[cfg(feature = "model")]
@@ -35,6 +37,7 @@ mod read;
 mod recording;
 #[cfg(feature = "read")]
 pub mod replay;
+mod rotate;
 pub mod settings;
 mod stream;
 #[cfg(feature = "read")]
@@ -48,6 +51,7 @@ pub use model::Model;
 pub use read::ReadError;
 #[cfg(feature = "model")]
 pub use recording::{Fault, Recorded, Recording};
+pub use rotate::{RotatingSink, Rotation};
 pub use settings::{Settings, SettingsError};
 pub use stream::{Flow, Stream, StreamSink, end_of_stream};
 #[cfg(feature = "read")]

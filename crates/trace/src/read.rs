@@ -62,7 +62,8 @@ pub enum ReadError {
 }
 
 impl Recording {
-    /// Reads the file, or all `.mcap` files of the folder.
+    /// Reads the file, or all `.mcap` files of the folder. Files of one recording that follow each other become one, whose
+    /// [`path`](Self::path) and [`part`](Self::part) are those of the first.
     ///
     /// # Errors
     /// If a file cannot be read or is no recording. A recording that is damaged or cut off is no error: see
@@ -72,7 +73,7 @@ impl Recording {
             let failed = |reason| ReadError::Io { path: path.clone(), reason };
             Self::read(BufReader::new(File::open(path).map_err(failed)?), path)
         };
-        Self::files(path)?.iter().map(read).collect()
+        Ok(join(Self::files(path)?.iter().map(read).collect::<Result<_, _>>()?))
     }
 
     /// Returns the file, or all `.mcap` files of the folder, in the order of their names.
@@ -144,6 +145,38 @@ impl Recording {
     }
 }
 
+/// Puts the parts of a recording together that follow each other. Recordings of one file come first.
+fn join(mut recordings: Vec<Recording>) -> Vec<Recording> {
+    // By number, because ten thousand files have names of several lengths.
+    recordings.sort_by_key(|recording| recording.part);
+    let mut joined: Vec<Recording> = Vec::new();
+    // The first and the next part of each recording, and its place. The first name describes the process, and so the recording.
+    let mut open: Vec<(u32, u32, usize)> = Vec::new();
+    for mut recording in recordings {
+        let Some(part) = recording.part else {
+            joined.push(recording);
+            continue;
+        };
+        let follows = |place: usize| joined[place].names.first() == recording.names.first();
+        if let Some((_, next, place)) = open.iter_mut().find(|(_, next, place)| *next == part && follows(*place)) {
+            let whole = &mut joined[*place];
+            whole.names.append(&mut recording.names);
+            whole.faults.append(&mut recording.faults);
+            whole.events.append(&mut recording.events);
+            *next = part.saturating_add(1);
+        } else {
+            open.push((part, part.saturating_add(1), joined.len()));
+            joined.push(recording);
+        }
+    }
+    for (_, _, place) in open.into_iter().filter(|(first, next, _)| next - first > 1) {
+        let mut order = Order::default();
+        order.add_all(std::mem::take(&mut joined[place].events));
+        joined[place].events = order.finish();
+    }
+    joined
+}
+
 /// Returns the error as a message for the user.
 fn plain(error: &mcap::McapError) -> String {
     match error {
@@ -207,6 +240,7 @@ impl Scan {
                 if version > VERSION {
                     return Err(ReadError::Newer { path: self.recording.path.clone(), version });
                 }
+                self.recording.part = metadata.metadata.get("part").and_then(|part| part.parse().ok());
             }
             Ok(record) => self.message(&record, offset),
             Err(error) => self.fault(offset, format!("{}; it is left out", plain(&error))),

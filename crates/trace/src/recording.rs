@@ -22,6 +22,8 @@ pub struct Recording {
     pub events: Vec<Recorded>,
     /// Places at which the file is damaged.
     pub faults: Vec<Fault>,
+    /// The number of the file, from 1, if the recording has [several](crate::RotatingSink).
+    pub part: Option<u32>,
 }
 
 /// An event with its thread.
@@ -89,7 +91,18 @@ impl Order {
         self.events.push((*latest, Recorded { thread, at, event }));
     }
 
+    /// Adds events of several threads, each thread's in order.
+    #[cfg(feature = "read")]
+    pub(crate) fn add_all(&mut self, events: Vec<Recorded>) {
+        for recorded in events {
+            let latest = self.latest.entry(recorded.thread).or_default();
+            *latest = recorded.at.as_nanos().max(*latest);
+            self.events.push((*latest, recorded));
+        }
+    }
+
     /// Returns the number of events.
+    #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "readers of files limit it"))]
     pub(crate) fn len(&self) -> usize {
         self.events.len()
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rospin_core::recording::Sink;
 
 use crate::file::{FileSink, FlightSink, ProcessName};
+use crate::rotate::{RotatingSink, Rotation};
 
 /// Variable with the path of the file that is recorded into. `%p` in it stands for the number of the process.
 pub const FILE: &str = "ROSPIN_TRACE";
@@ -14,6 +15,12 @@ pub const FILE: &str = "ROSPIN_TRACE";
 pub const FLIGHT: &str = "ROSPIN_TRACE_FLIGHT";
 /// Variable with the largest number of files that a flight recorder writes: 10 unless it is set.
 pub const FLIGHT_FILES: &str = "ROSPIN_TRACE_FLIGHT_FILES";
+/// Variable with the size in MiB from which on a file is followed by the next one.
+pub const SIZE_MAX: &str = "ROSPIN_TRACE_MAX_SIZE";
+/// Variable with the number of seconds after which a file is followed by the next one.
+pub const DURATION_MAX: &str = "ROSPIN_TRACE_MAX_DURATION";
+/// Variable with the number of files that are kept if a recording has several. Without it, all are.
+pub const KEEP: &str = "ROSPIN_TRACE_KEEP";
 /// Variable that is `1` if the processor time of threads is recorded.
 pub const CPU: &str = "ROSPIN_TRACE_CPU";
 /// Variable with the number of events that the buffer of each thread holds.
@@ -29,6 +36,8 @@ pub struct Settings {
     pub window: Option<Duration>,
     /// The largest number of files of a flight recorder.
     pub files: u32,
+    /// The limits of the files; `None` to record into one.
+    pub rotation: Option<Rotation>,
     /// True if the processor time of threads is recorded.
     pub cpu_times: bool,
     /// The number of events that the buffer of each thread holds; `None` for the engine's default.
@@ -48,6 +57,14 @@ pub enum SettingsError {
         value: String,
         /// Values that it may have.
         must: &'static str,
+    },
+    /// A variable needs another one, or excludes it.
+    #[error("{variable} is set {but}")]
+    Alone {
+        /// The variable.
+        variable: &'static str,
+        /// Description of the other one.
+        but: String,
     },
     /// The folder in which the file should be created is not there.
     #[error("{FILE}: the folder {} is not there; create it", folder.display())]
@@ -80,19 +97,38 @@ impl Settings {
         };
         let window = parse(FLIGHT, "a number of seconds from 0.1 to 1000000000", 0.1)?;
         let files = parse(FLIGHT_FILES, "a number of files from 1 to 1000000000", 1.0)?;
+        let bytes_max = parse(SIZE_MAX, "a number of MiB from 0.1 to 1000000000", 0.1)?;
+        let duration_max = parse(DURATION_MAX, "a number of seconds from 0.1 to 1000000000", 0.1)?;
+        let keep = parse(KEEP, "a number of files from 1 to 1000000000", 1.0)?;
+        let rotation = Rotation {
+            bytes_max: bytes_max.map(|mib| (mib * 1_048_576.0) as u64),
+            duration_max: duration_max.map(Duration::from_secs_f64),
+            keep: keep.map(|files| files as u32),
+        };
+        let rotation = (rotation.bytes_max.is_some() || rotation.duration_max.is_some()).then_some(rotation);
+        if keep.is_some() && rotation.is_none() {
+            let but = format!("without {SIZE_MAX} or {DURATION_MAX}, so there is one file; set one of them, too");
+            return Err(SettingsError::Alone { variable: KEEP, but });
+        }
+        if window.is_some() && rotation.is_some() {
+            let but = format!("with {FLIGHT}, whose files have its seconds; unset one of them");
+            let variable = if bytes_max.is_some() { SIZE_MAX } else { DURATION_MAX };
+            return Err(SettingsError::Alone { variable, but });
+        }
         let cpu_times = parse(CPU, "0 or 1", 0.0)?;
         let buffer = parse(BUFFER, "a number of events from 16 to 1000000000", 16.0)?;
         Ok(Some(Self {
             file: with_process(&file),
             window: window.map(Duration::from_secs_f64),
             files: files.map_or(10, |files| files as u32),
+            rotation,
             cpu_times: cpu_times.is_some_and(|value| value > 0.0),
             buffer: buffer.map(|events| events as usize),
         }))
     }
 
-    /// Returns the sink of the recording: a [`FlightSink`] if the settings have a window, else a [`FileSink`]. The latter creates
-    /// its file when there is a first event. If the file is there already, the number of the process is added to its name, so
+    /// Returns the sink of the recording: a [`FlightSink`] if the settings have a window, a [`RotatingSink`] if they limit the
+    /// files, else a [`FileSink`]. The latter creates its file when there is a first event. If the file is there already, the number of the process is added to its name, so
     /// that nothing is overwritten. `steady_ns` is the present time of the steady clock, in nanoseconds.
     ///
     /// # Errors
@@ -103,9 +139,10 @@ impl Settings {
             return Err(SettingsError::Folder { folder: folder.to_owned() });
         }
         let process = ProcessName::of_this(steady_ns);
-        Ok(match self.window {
-            Some(window) => Box::new(FlightSink::new(&self.file, &process, window, self.files)),
-            None => Box::new(FileSink::new(&self.file, &process)),
+        Ok(match (self.window, self.rotation) {
+            (Some(window), _) => Box::new(FlightSink::new(&self.file, &process, window, self.files)),
+            (None, Some(rotation)) => Box::new(RotatingSink::new(&self.file, &process, rotation)),
+            (None, None) => Box::new(FileSink::new(&self.file, &process)),
         })
     }
 }
@@ -138,6 +175,23 @@ mod tests {
         for (variable, value) in [(FLIGHT, "-1"), (FLIGHT, "NaN"), (BUFFER, "1"), (CPU, "yes"), (FLIGHT_FILES, "0")] {
             let error = settings(&[(FILE, "a.mcap"), (variable, value)]).unwrap_err();
             assert!(error.starts_with(&format!("{variable} is `{value}`; it must be ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn limits_of_files_need_each_other_and_exclude_a_flight_recorder() {
+        let with = |more: &[(&str, &str)]| settings(&[&[(FILE, "a.mcap")], more].concat());
+        let rotation = with(&[(SIZE_MAX, "0.5"), (KEEP, "3")]).unwrap().unwrap().rotation;
+        assert_eq!(rotation, Some(Rotation { bytes_max: Some(524_288), duration_max: None, keep: Some(3) }));
+        assert_eq!(with(&[]).unwrap().unwrap().rotation, None);
+        for (more, text) in [
+            (&[(KEEP, "3")][..], "ROSPIN_TRACE_KEEP is set without ROSPIN_TRACE_MAX_SIZE or ROSPIN_TRACE_MAX_DURATION"),
+            (&[(DURATION_MAX, "9"), (FLIGHT, "9")], "ROSPIN_TRACE_MAX_DURATION is set with ROSPIN_TRACE_FLIGHT"),
+            (&[(SIZE_MAX, "0")], "ROSPIN_TRACE_MAX_SIZE is `0`; it must be a number of MiB"),
+            (&[(DURATION_MAX, "1"), (KEEP, "0")], "ROSPIN_TRACE_KEEP is `0`; it must be"),
+        ] {
+            let error = with(more).unwrap_err();
+            assert!(error.starts_with(text), "{error}");
         }
     }
 

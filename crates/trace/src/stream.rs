@@ -79,7 +79,7 @@ impl StreamSink {
     pub fn new(process: &ProcessName, limit: usize) -> (Self, Stream) {
         let state = Mutex::new(State { bytes: Vec::new(), flow: Flow::GoesOn });
         let shared = Arc::new(Shared { state, changed: Condvar::new(), limit });
-        let writer = TraceWriter::new(Pipe(Arc::clone(&shared)), process).ok();
+        let writer = TraceWriter::new(Pipe(Arc::clone(&shared)), process, None).ok();
         let mut sink = Self { writer, shared: Arc::clone(&shared), chunk_begun: Instant::now() };
         sink.writer.iter_mut().for_each(TraceWriter::without_summary);
         (sink, Stream(shared))

@@ -1,7 +1,7 @@
 //! The reasons for which an activation waited: the rules, for the model of a recording and for a monitor that runs along.
 
 /// Reasons for which an activation waited, for a part of the time.
-#[cfg_attr(not(feature = "read"), expect(unreachable_pub, reason = "the report exports it"))]
+#[cfg_attr(not(feature = "model"), expect(unreachable_pub, reason = "the report exports it"))]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
     /// A callback of the same group ran, or another activation of the same callback.

@@ -187,6 +187,44 @@ fn the_memory_does_not_grow_with_what_is_gone() {
     assert_eq!(view.callbacks[0].name, "of 99999");
 }
 
+/// The executor's thread is read before the one that published, so that a dispatch comes before its release.
+#[test]
+fn a_release_that_comes_after_its_dispatch_does_not_wait() {
+    let mut robot = Robot::new();
+    let release = |robot: &mut Robot, sequence: u64, at: u64| {
+        let step = Step { sequence, ..robot.step(0) };
+        robot.event(2, at, Event::Released { step, release: Instant::from_nanos(at), deadline: Instant::MAX });
+    };
+    robot.dispatch(1, 50, 0);
+    robot.complete(1, 60);
+    let sequence = robot.step(0).sequence;
+    release(&mut robot, sequence, 40);
+    assert_eq!(robot.camera(1_000).waiting_ns, None);
+    // The next one waits, until it is withdrawn.
+    release(&mut robot, sequence + 1, 1_100);
+    assert_eq!(robot.camera(1_200).waiting_ns, Some(100));
+    let step = Step { sequence: sequence + 1, ..robot.step(0) };
+    robot.event(1, 1_250, Event::Withdrawn { step });
+    assert_eq!(robot.camera(1_300).waiting_ns, None);
+}
+
+/// A program starts a thread for each job, a hundred thousand in all, beside the one that works all the time.
+#[test]
+fn threads_that_are_gone_make_room_for_new_ones_and_for_callbacks() {
+    let mut robot = Robot::new();
+    robot.live.name(Name::Thread { thread: 1, kernel_id: 1, name: "main".into() });
+    for thread in 2..100_000 {
+        robot.dispatch(1, u64::from(thread) * 10, 0);
+        robot.complete(1, u64::from(thread) * 10 + 1);
+        robot.live.name(Name::Thread { thread, kernel_id: thread, name: "job".into() });
+    }
+    robot.live.name(entity(9, "late"));
+    let view = robot.live.view(10_000_000);
+    assert!(view.callbacks.iter().any(|callback| callback.name == "late"));
+    assert!(view.threads.iter().any(|thread| thread.name == "main"), "the thread that works is there");
+    assert!(view.threads.len() <= 1 << 12, "{}", view.threads.len());
+}
+
 /// Numbers that no program sends.
 #[test]
 fn hostile_events_are_taken_without_a_panic() {

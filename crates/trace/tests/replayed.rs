@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rospin_core::policy::{FixedPriority, Ordered, POLICIES, View, by_name};
-use rospin_core::recording::Event;
-use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Order, Policy};
+use rospin_core::recording::{Event, Rules, Step};
+use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Order, Policy};
 use rospin_engine::{
     Context, ContextOptions, Executor, ExecutorOptions, ManualClock, Payload, Priority, Publisher, Recorder,
     SpinOptions, SubscriptionOptions, TimerOptions,
 };
+use rospin_trace::names::Name;
 use rospin_trace::replay::{AsRecorded, Candidate, Replayed, State, Verdict, check};
-use rospin_trace::{FileSink, ProcessName, Recording};
+use rospin_trace::{FileSink, ProcessName, Recorded, Recording};
 
 fn temporary(name: &str) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -367,6 +368,46 @@ fn broken_recordings_give_a_verdict() {
             }
         }
     }
+}
+
+/// A recording of 300 000 events in which no activation ends. Time that grows with the square of their number would be hours.
+#[test]
+fn a_hostile_recording_takes_no_hours() {
+    let begin = std::time::Instant::now();
+    for kind in 0..4 {
+        let mut names = vec![Name::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 1 }];
+        let rules = Rules { group: 1, registration: 0, max_in_flight: 1 << 21, frees_group: true, precedes_all: false };
+        names.push(Name::Entity {
+            executor: 0,
+            entity: 1,
+            account: 1,
+            name: "hostile".into(),
+            group: "open".into(),
+            excludes: false,
+            kind: "subscription".into(),
+            priority: 0,
+            deadline_ns: None,
+            period_ns: None,
+            rules: Some(rules),
+        });
+        let event = |number: u64| {
+            let step = Step { executor: 0, entity: 1, sequence: number, segment: 0 };
+            let resumed = Step { segment: 1, ..step };
+            let at = Instant::from_nanos(number + 1);
+            let event = match kind {
+                0 => Event::Dispatched { step, thread: 0, release: at, cpu_ns: 0 },
+                1 => Event::Released { step: resumed, release: at, deadline: Instant::MAX },
+                2 => Event::Suspended { step, cpu_ns: 0 },
+                _ => Event::Completed { step, deadline: Instant::MAX, cpu_ns: 0 },
+            };
+            Recorded { thread: 1, at, event }
+        };
+        let mut recording = Recording::default();
+        (recording.names, recording.events) = (names, (0..300_000).map(event).collect());
+        let verdict = check(&recording, &AsRecorded).remove(0).verdict;
+        assert!(matches!(verdict, Verdict::NotChecked(_)), "kind {kind}: {verdict:?}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
 #[test]

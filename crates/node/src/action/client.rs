@@ -341,6 +341,13 @@ impl<A: Action> ActionClient<A> {
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.0.entity.lost(cause)
     }
+
+    /// Returns the number of deliveries of feedback and status that ended after their deadlines: the one that the options or a deployment file set. They are
+    /// counted under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.0.entity.missed_deadlines()
+    }
 }
 
 impl<A: Action> Clone for ActionClient<A> {

@@ -125,7 +125,7 @@ pub struct ActionServer {
     send_goal: Server,
     cancel_goal: Server,
     get_result: Server,
-    _execute: Entity,
+    execute: Entity,
     _expire: Arc<Timer>,
 }
 
@@ -162,6 +162,14 @@ impl ActionServer {
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
+    }
+
+    /// Returns the number of requests' callbacks and executions of goals that ended after their deadlines: the one that the options or a deployment file set. They are
+    /// counted under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        let servers = [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter();
+        servers.map(Server::missed_deadlines).sum::<u64>() + self.execute.missed_deadlines()
     }
 
     /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
@@ -256,7 +264,7 @@ macro_rules! assemble {
             })
         })?;
         let core = desk.core as _;
-        Ok(ActionServer { action, core, send_goal, cancel_goal, get_result, _execute: execute, _expire: timer })
+        Ok(ActionServer { action, core, send_goal, cancel_goal, get_result, execute, _expire: timer })
     }};
 }
 

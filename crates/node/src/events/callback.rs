@@ -206,6 +206,13 @@ impl EventCallback {
     pub fn name(&self) -> &str {
         self.entity.name()
     }
+
+    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They are counted
+    /// under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.entity.missed_deadlines()
+    }
 }
 
 impl fmt::Debug for EventCallback {

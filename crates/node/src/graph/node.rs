@@ -163,6 +163,13 @@ impl GraphCallback {
         self.entity.name()
     }
 
+    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They are counted
+    /// under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.entity.missed_deadlines()
+    }
+
     /// Returns the number of changes that were dropped before the callback could run with them. If it is not zero, query the
     /// [node](Node::node_names) for the current state.
     #[must_use]

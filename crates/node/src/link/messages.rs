@@ -18,6 +18,7 @@ use crate::matches::Matches;
 use crate::message::Decode;
 use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
+use crate::statistics::Collector;
 
 /// The messages of a subscription in the order of their arrival: shared ones from publishers of this process that have the same
 /// [form](crate::address::Form), and encoded ones from all others.
@@ -35,6 +36,8 @@ pub(crate) struct Messages<D: Decode> {
     recorder: Recorder,
     /// The time of creation on the steady clock. Messages that publishers had kept for this subscription arrived then.
     created: Instant,
+    /// The collector of the age and the period of messages, if they are measured.
+    statistics: Option<Arc<Collector>>,
 }
 
 /// A message that was taken, with what is known of it.
@@ -70,9 +73,15 @@ impl<D: Decode> Messages<D> {
                 clock,
                 recorder: context.recorder().clone(),
                 created,
+                statistics: None,
             },
             matches,
         ))
+    }
+
+    /// Has every message measured that is taken from now on.
+    pub(crate) fn measure(&mut self, statistics: Arc<Collector>) {
+        self.statistics = Some(statistics);
     }
 
     /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
@@ -81,9 +90,19 @@ impl<D: Decode> Messages<D> {
         arrivals.into_iter().flatten().min()
     }
 
-    /// Takes the oldest message; `None` if there is none. Fails with a message that cannot be decoded, which is lost then.
+    /// Takes the oldest message, and measures it if that is asked for; `None` if there is none. Fails with a message that cannot be
+    /// decoded, which is lost then.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
+        let taken = self.take_oldest()?;
+        if let (Some(statistics), Some(taken)) = (&self.statistics, &taken) {
+            statistics.measure(taken.way);
+        }
+        Ok(taken)
+    }
+
+    #[inline]
+    fn take_oldest(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
         self.encoded.make_room(self.here.counted());
         let mut packet = self.encoded.pop(self.here.counted().oldest_arrival());
         if packet.is_none() {

@@ -55,6 +55,13 @@ impl Synchronizer {
         self.entity.lost(cause)
     }
 
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
+    /// counted under every policy.
+    #[must_use]
+    pub fn missed_deadlines(&self) -> u64 {
+        self.entity.missed_deadlines()
+    }
+
     /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as discovery
     /// knows at this moment.
     ///

@@ -13,4 +13,5 @@ mod lifecycle;
 mod local_topics;
 mod parameter_services;
 mod parameters;
+mod statistics;
 mod wait_for_message;

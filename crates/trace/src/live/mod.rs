@@ -20,6 +20,8 @@ pub use view::{CallbackView, Detail, ExecutorView, LossView, QueueView, ThreadVi
 
 /// The largest number of things of a kind. A program that has more is shown in part.
 const THINGS: usize = 1 << 16;
+/// The largest number of threads. If there are more, those that were seen last stay.
+const THREADS: usize = 1 << 12;
 /// The number of the worst activations that are kept, and for how long.
 const WORST: (usize, u64) = (10, 60_000_000_000);
 
@@ -39,6 +41,8 @@ pub struct Live {
     /// Activations that have begun and not ended: executor, entity, sequence.
     open: HashMap<(u16, u64, u64), Open>,
     events: Count,
+    /// The number of threads that were named.
+    named: u64,
     dropped: u64,
     /// The end of the last interval.
     begun: Option<u64>,
@@ -71,6 +75,8 @@ struct Thread {
     executor: Option<u16>,
     running: Option<Running>,
     busy_ns: u64,
+    /// The number of events and threads that came before it was last seen.
+    seen: u64,
 }
 
 /// A segment that a thread runs.
@@ -100,6 +106,8 @@ struct Callback {
     account: u64,
     /// The sequence number and the release, in nanoseconds, of an activation that no thread runs yet.
     pending: Option<(u64, u64)>,
+    /// The largest sequence number of an activation that was begun. Its release may come later, from another thread.
+    begun: Option<u64>,
     busy_ns: u64,
     runs: Count,
     missed: Count,
@@ -184,7 +192,7 @@ impl Live {
 
     /// Takes the definition of a number in events.
     pub fn name(&mut self, name: Name) {
-        let has_room = self.callbacks.len() < THINGS && self.threads.len() < THINGS && self.accounts.len() < 4 * THINGS;
+        let has_room = self.callbacks.len() < THINGS && self.accounts.len() < 4 * THINGS;
         match name {
             Name::Process { name, process, host, system_offset_ns } => {
                 self.process = Process { name, process, host, system_offset_ns };
@@ -192,8 +200,9 @@ impl Live {
             Name::Executor { executor, name, policy, threads } => {
                 self.executors.insert(executor, Executor { name, policy, threads });
             }
-            Name::Thread { thread, kernel_id, name } if has_room => {
-                let of = self.threads.entry(thread).or_default();
+            Name::Thread { thread, kernel_id, name } => {
+                self.named += 1;
+                let of = self.thread(thread);
                 (of.kernel_id, of.name) = (kernel_id, name);
             }
             Name::Entity { executor, entity, account, name, group, kind, priority, deadline_ns, period_ns, .. }
@@ -228,8 +237,14 @@ impl Live {
         self.events.add(1);
         match event {
             Event::Released { step, release, .. } if step.segment == 0 => {
-                if let Some(callback) = self.callback(&step) {
+                let callback = self.callback(&step);
+                if let Some(callback) = callback.filter(|of| of.begun.is_none_or(|begun| begun < step.sequence)) {
                     callback.pending = Some((step.sequence, release.as_nanos()));
+                }
+            }
+            Event::Withdrawn { step } => {
+                if let Some(callback) = self.callback(&step) {
+                    callback.pending.take_if(|(sequence, _)| *sequence == step.sequence);
                 }
             }
             Event::Dispatched { step, release, .. } => self.dispatched(thread, step, at, release.as_nanos()),
@@ -269,11 +284,9 @@ impl Live {
     }
 
     fn dispatched(&mut self, thread: u32, step: Step, at: u64, release: u64) {
-        if self.threads.len() < THINGS || self.threads.contains_key(&thread) {
-            let of = self.threads.entry(thread).or_default();
-            of.executor = Some(step.executor);
-            of.running = Some(Running { step, start_ns: at, counted_ns: at });
-        }
+        let of = self.thread(thread);
+        of.executor = Some(step.executor);
+        of.running = Some(Running { step, start_ns: at, counted_ns: at });
         if step.segment > 0 {
             return;
         }
@@ -284,7 +297,22 @@ impl Live {
         self.open.insert((step.executor, step.entity, step.sequence), Open { release_ns: release, execution_ns: 0 });
         if let Some(callback) = self.callback(&step) {
             callback.pending.take_if(|(sequence, _)| *sequence <= step.sequence);
+            callback.begun = callback.begun.max(Some(step.sequence));
         }
+    }
+
+    /// Returns the thread, and notes that it was seen. If there are too many, the half of them goes that was not seen for longest.
+    fn thread(&mut self, number: u32) -> &mut Thread {
+        if self.threads.len() >= THREADS && !self.threads.contains_key(&number) {
+            let mut seen: Vec<u64> = self.threads.values().map(|thread| thread.seen).collect();
+            let (_, middle, _) = seen.select_nth_unstable(THREADS / 2);
+            let middle = *middle;
+            self.threads.retain(|_, thread| thread.seen > middle);
+        }
+        let now = self.events.total.saturating_add(self.named);
+        let of = self.threads.entry(number).or_default();
+        of.seen = now;
+        of
     }
 
     /// Ends the segment that the thread runs.

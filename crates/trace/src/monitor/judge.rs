@@ -22,6 +22,10 @@ const LOOK: u64 = 10_000_000;
 const HANGS: u64 = 1_000_000_000;
 /// The nanoseconds after the first event during which callbacks may run whose beginning was not seen.
 const BEGINNING: u64 = 1_000_000_000;
+/// The largest number of messages of a queue that are remembered for the sake of chains.
+const TAGS: u64 = 4096;
+/// The number of messages beyond a queue's length that are remembered: threads have taken them, and will tell.
+const UNDER_WAY: u64 = 64;
 /// The queue's length where no definition tells it.
 pub(super) const UNKNOWN_DEPTH: u64 = u64::MAX;
 
@@ -34,7 +38,29 @@ type Letter = ([u8; 16], u64);
 pub(super) struct Queue {
     pub(super) account: u64,
     pub(super) depth: u64,
+    /// The number of events and definitions that came before the last one of this queue.
+    pub(super) used: u64,
+    /// The places in chains of messages that wait, by ticket.
     tags: BTreeMap<u64, Vec<Tag>>,
+}
+
+impl Queue {
+    /// Adds a message. Forgets those that cannot be among the waiting ones any more, although nobody was seen to take them.
+    fn add(&mut self, ticket: u64, tags: Vec<Tag>) {
+        self.tags.insert(ticket, tags);
+        let most = self.depth.saturating_add(UNDER_WAY).min(TAGS);
+        while self.tags.first_key_value().is_some_and(|(first, _)| ticket.saturating_sub(*first) >= most)
+            || self.tags.len() as u64 > most
+        {
+            self.tags.pop_first();
+        }
+    }
+
+    /// Returns the number of messages that are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.tags.len()
+    }
 }
 
 /// An activation that has not ended.
@@ -95,6 +121,8 @@ pub(super) struct Judge {
     /// The number of events that were dropped before they came here.
     pub(super) dropped: u64,
     pub(super) events: u64,
+    /// The number of queues that were defined.
+    pub(super) defined: u64,
 }
 
 impl Judge {
@@ -119,6 +147,7 @@ impl Judge {
             next_look: 0,
             dropped: 0,
             events: 0,
+            defined: 0,
         }
     }
 
@@ -155,7 +184,11 @@ impl Judge {
             }
             Event::Queued { queue, ticket, displaced } => self.queued(thread, at, (queue, ticket, displaced)),
             Event::Taken { queue, ticket } => {
-                let tags = self.queues.get_mut(&queue).and_then(|queue| queue.tags.remove(&ticket));
+                let now = self.events.saturating_add(self.defined);
+                let tags = self.queues.get_mut(&queue).and_then(|queue| {
+                    queue.used = now;
+                    queue.tags.remove(&ticket)
+                });
                 self.take(thread, &tags.unwrap_or_default());
             }
             Event::Sent { publisher, number } => {
@@ -196,6 +229,10 @@ impl Judge {
                 // What the thread did meanwhile is not known.
                 self.dropped = self.dropped.saturating_add(count);
                 self.seen.remove(&thread);
+                if self.dropping.len() >= REMEMBERED {
+                    // Threads that are gone.
+                    self.dropping.clear();
+                }
                 self.dropping.insert(thread);
                 self.running.remove(&thread).and_then(|key| self.open.remove(&key));
             }
@@ -205,6 +242,10 @@ impl Judge {
 
     fn dispatch(&mut self, thread: u32, key: Key, segment: u32, (at, release, cpu): (u64, u64, u64)) {
         let place = self.callback(key.0, key.1);
+        if self.running.len() >= REMEMBERED {
+            // Threads that ended amid a callback, which only a damaged recording has.
+            self.running.clear();
+        }
         self.running.insert(thread, key);
         if self.seen.len() < REMEMBERED {
             self.seen.insert(thread);
@@ -384,8 +425,9 @@ impl Judge {
         if displaced && of.tags.len() as u64 >= of.depth {
             of.tags.pop_first();
         }
-        if !tags.is_empty() && of.tags.len() < REMEMBERED {
-            of.tags.insert(ticket, tags);
+        of.used = self.events.saturating_add(self.defined);
+        if !tags.is_empty() {
+            of.add(ticket, tags);
         }
         let Some(place) = self.accounts.get(&of.account).copied() else { return };
         self.callbacks[place].has_queue = true;

@@ -1,6 +1,6 @@
 //! The judge's knowledge of a program: executors and callbacks, by the numbers in events.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use rospin_core::EntityKind;
@@ -83,6 +83,11 @@ impl Judge {
                 let links = self.links(name);
                 let depth = self.depths.get(account).copied();
                 let of = &mut self.callbacks[place];
+                if !is_new && (of.name != *name || of.account != *account) {
+                    // The number had another meaning, which only a damaged recording has.
+                    self.names.remove(&of.name);
+                    self.accounts.remove(&of.account);
+                }
                 (of.name, of.group, of.excludes) = (name.clone(), group.clone(), *excludes);
                 (of.account, of.kind, of.priority) = (*account, *kind, *priority);
                 (of.period_ns, of.limit, of.links) = (period.map(ns), limit, links);
@@ -92,11 +97,11 @@ impl Judge {
                 is_new
             }
             Definition::Queue { queue, account, depth, .. } => {
-                if self.queues.len() < REMEMBERED || self.queues.contains_key(queue) {
-                    let of = self.queues.entry(*queue).or_default();
-                    (of.account, of.depth) = (*account, *depth);
-                    self.depths.insert(*account, *depth);
-                }
+                self.make_room_for_queue(*queue);
+                self.defined += 1;
+                let of = self.queues.entry(*queue).or_default();
+                (of.account, of.depth, of.used) = (*account, *depth, self.events.saturating_add(self.defined));
+                self.depths.insert(*account, *depth);
                 if let Some(place) = self.accounts.get(account) {
                     self.callbacks[*place].depth = *depth;
                 }
@@ -104,6 +109,20 @@ impl Judge {
             }
             _ => false,
         }
+    }
+
+    /// Forgets the half of the queues that were not used for longest, if there are too many.
+    fn make_room_for_queue(&mut self, queue: u64) {
+        if self.queues.len() < REMEMBERED || self.queues.contains_key(&queue) {
+            return;
+        }
+        let mut used: Vec<u64> = self.queues.values().map(|queue| queue.used).collect();
+        let (_, middle, _) = used.select_nth_unstable(REMEMBERED / 2);
+        let middle = *middle;
+        let Self { queues, depths, .. } = self;
+        queues.retain(|_, queue| queue.used > middle);
+        let accounts: HashSet<u64> = queues.values().map(|queue| queue.account).collect();
+        depths.retain(|account, _| accounts.contains(account));
     }
 
     fn links(&self, name: &str) -> Vec<(u32, usize)> {

@@ -292,6 +292,45 @@ fn events_of_nothing_that_is_known_do_no_harm() {
     assert_eq!(monitor.dropped(), 3);
 }
 
+/// Messages that no callback takes, such as those that a queue drops because they wait in two places, do not stay for ever, and those
+/// after them are followed all the same.
+#[test]
+fn messages_that_nobody_takes_are_forgotten() {
+    let mut run = Run::new(SYSTEM, None);
+    for sequence in 0..100_000_u64 {
+        let published = Event::Queued { queue: 7, ticket: sequence, displaced: false };
+        let at = sequence as f64 * 10.0;
+        run.runs(1, sequence, (at, at, at + 1.0), 0.0, &[published]);
+        run.sink.end_round();
+    }
+    run.sink.flush();
+    let tags = run.monitor.lock().judge.queues[&7].remembered();
+    assert!(tags <= 128, "{tags}");
+    let at = 1_000_000.0;
+    run.runs(1, 100_000, (at, at, at + 1.0), 0.0, &[Event::Queued { queue: 7, ticket: 100_000, displaced: false }]);
+    run.runs(2, 100_001, (at + 1.0, at + 1.0, at + 8.0), 0.0, &[Event::Taken { queue: 7, ticket: 100_000 }]);
+    let told = run.told();
+    assert!(told.iter().any(|told| told.contains("chain `see`")), "{told:?}");
+}
+
+/// A program creates and drops subscriptions all the time: the last one is judged as the first.
+#[test]
+fn queues_that_are_gone_make_room_for_new_ones() {
+    let mut run = Run::new(SYSTEM, None);
+    for queue in 1_000..100_000_u64 {
+        run.sink.define(&Definition::Queue { queue, account: queue, topic: "scan".into(), depth: 1 });
+        if queue % 1_000 == 0 {
+            // The old queue is in use.
+            run.record(3, &[(queue as f64, Event::Taken { queue: 7, ticket: queue })]);
+            run.sink.flush();
+        }
+    }
+    let inner = run.monitor.lock();
+    let queues = &inner.judge.queues;
+    assert!(queues.contains_key(&7) && queues.contains_key(&99_999));
+    assert!(queues.len() <= 1 << 16 && inner.judge.depths.len() <= 1 << 16, "{}", queues.len());
+}
+
 /// Random events of random numbers: no panic, and no memory without a limit.
 #[test]
 fn any_events_are_survived() {

@@ -1,12 +1,16 @@
 //! The activations that were ready or under way when a recording began, and the places of its entities.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rospin_core::Instant;
 use rospin_core::recording::{Event, Step};
 
 use super::described::Described;
 use super::order::Ordered;
+
+/// The largest number of activations of an entity that may be under way at once. A hostile file may claim any number, and the
+/// scheduler looks through those of an entity one by one.
+const UNDER_WAY: usize = 10_000;
 
 /// The activations that were ready or under way before the first event.
 #[derive(Debug, Default)]
@@ -30,7 +34,7 @@ pub(super) struct Ready {
 #[derive(Clone, Debug, Default)]
 struct Seen {
     pending: Option<u64>,
-    under_way: Vec<u64>,
+    under_way: HashSet<u64>,
 }
 
 impl Initial {
@@ -47,9 +51,9 @@ impl Initial {
             match &recorded.event {
                 Event::Released { step, .. } if step.segment > 0 => {
                     let entity = places.find(step)?;
-                    if !seen[entity].under_way.contains(&step.sequence) {
+                    if seen[entity].under_way.insert(step.sequence) {
                         initial.under_way.push((entity, step.sequence, step.segment - 1, false));
-                        seen[entity].under_way.push(step.sequence);
+                        check(described, entity, seen[entity].under_way.len())?;
                     }
                 }
                 Event::Released { step, .. } | Event::Antedated { step, .. } => {
@@ -66,37 +70,49 @@ impl Initial {
                         let Step { sequence, segment, .. } = *step;
                         initial.ready.push(Ready { entity, sequence, segment, release: *release });
                     }
-                    if !of.under_way.contains(&step.sequence) {
-                        of.under_way.push(step.sequence);
-                    }
+                    of.under_way.insert(step.sequence);
+                    check(described, entity, of.under_way.len())?;
                 }
                 Event::Suspended { step, .. } => {
                     let entity = places.find(step)?;
-                    if !seen[entity].under_way.contains(&step.sequence) {
+                    if seen[entity].under_way.insert(step.sequence) {
                         initial.under_way.push((entity, step.sequence, step.segment, true));
-                        seen[entity].under_way.push(step.sequence);
+                        check(described, entity, seen[entity].under_way.len())?;
                     }
                 }
                 Event::Completed { step, .. } => {
                     let entity = places.find(step)?;
-                    let of = &mut seen[entity];
-                    match of.under_way.iter().position(|sequence| *sequence == step.sequence) {
-                        Some(place) => _ = of.under_way.swap_remove(place),
-                        None => initial.under_way.push((entity, step.sequence, step.segment, true)),
+                    if !seen[entity].under_way.remove(&step.sequence) {
+                        initial.under_way.push((entity, step.sequence, step.segment, true));
                     }
                 }
                 Event::Withdrawn { step } => {
                     let of = &mut seen[places.find(step)?];
                     of.pending.take_if(|pending| *pending == step.sequence);
-                    of.under_way.retain(|sequence| *sequence != step.sequence);
+                    of.under_way.remove(&step.sequence);
                 }
                 _ => {}
             }
+        }
+        let mut counts = vec![0; described.entities.len()];
+        let resumed = initial.ready.iter().filter(|ready| ready.segment > 0).map(|ready| ready.entity);
+        for entity in initial.under_way.iter().map(|under_way| under_way.0).chain(resumed) {
+            counts[entity] += 1;
+            check(described, entity, counts[entity])?;
         }
         initial.ready.sort_by_key(|ready| ready.sequence);
         initial.under_way.sort_by_key(|under_way| under_way.1);
         Ok(initial)
     }
+}
+
+/// Returns an error if so many activations of the entity are too many to be under way at once.
+fn check(described: &Described, entity: usize, count: usize) -> Result<(), String> {
+    if count <= UNDER_WAY {
+        return Ok(());
+    }
+    let name = &described.entities[entity].name;
+    Err(format!("`{name}` has more than {UNDER_WAY} activations under way at once, which is too many to compare"))
 }
 
 /// The places of entities by their bits.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rospin_core::recording::Event;
 
 use crate::Recording;
+use crate::handover::executor_of;
 use crate::recording::Recorded;
 
 /// The events of one executor's scheduler, in order.
@@ -19,23 +20,6 @@ pub struct Ordered<'a> {
     pub dropped: u64,
     /// True if a part of the file is damaged or cut off.
     pub is_damaged: bool,
-}
-
-/// Returns the executor of an event of a scheduler; `None` if it is about something else.
-const fn executor_of(event: &Event) -> Option<u16> {
-    match event {
-        Event::Released { step, .. }
-        | Event::Antedated { step, .. }
-        | Event::Dispatched { step, .. }
-        | Event::Suspended { step, .. }
-        | Event::Completed { step, .. }
-        | Event::Collected { step }
-        | Event::Withdrawn { step } => Some(step.executor),
-        Event::PollingPoint { executor, .. }
-        | Event::Discarded { executor, .. }
-        | Event::HandedOver { executor, .. } => Some(*executor),
-        _ => None,
-    }
 }
 
 /// Returns the events of the executor with that number, in the order in which its scheduler saw them.
