@@ -29,6 +29,7 @@ in its environment, ROSPIN_TRACE names the file. Nothing is compiled anew.
 Examples:
   rospin trace record my_robot
   rospin trace record --flight 10 my_robot       the last ten seconds before each missed deadline or loss
+  rospin trace record --max-size 100 --keep 50 my_robot    the last 5 GB, in files of 100 MiB
   rospin trace record --pid 4711 --seconds 10    a program that runs already
   rospin trace report trace-1
   rospin trace report trace-1 --html report.html

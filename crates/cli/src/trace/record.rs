@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use rospin_engine::Recorder;
 use rospin_report::{Failure, number};
 use rospin_trace::{Settings, settings};
@@ -18,9 +18,10 @@ use super::attach;
 
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("limits").args(["max_size", "max_duration"]).multiple(true))]
 pub(super) struct Options {
     /// Records the process with this number, which runs already, into one file
-    #[arg(long, value_name = "N", conflicts_with_all = ["flight", "cpu", "buffer", "command"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["flight", "cpu", "buffer", "max_size", "max_duration", "command"])]
     pid: Option<u32>,
 
     /// Ends the recording of --pid after this time; else Ctrl-C does
@@ -34,6 +35,18 @@ pub(super) struct Options {
     /// Keeps only the last seconds, and writes them when a deadline is missed, an item is lost or a callback panics
     #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.1, 86_400.0))]
     flight: Option<Duration>,
+
+    /// Begins a new file when one has this size; each can be read by itself
+    #[arg(long, value_name = "MIB", conflicts_with = "flight", value_parser = |text: &str| number::parse(text, "MiB", 0.1, 1e9))]
+    max_size: Option<f64>,
+
+    /// Begins a new file after this time
+    #[arg(long, value_name = "SECONDS", conflicts_with = "flight", value_parser = |text: &str| number::parse_seconds(text, 0.1, 1e9))]
+    max_duration: Option<Duration>,
+
+    /// Keeps only the last files that --max-size or --max-duration begins, so that the disk does not fill
+    #[arg(long, value_name = "N", requires = "limits", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    keep: Option<u32>,
 
     /// Records the threads' processor time, too: two more system calls for each callback tell how long the kernel did not let
     /// it run
@@ -93,6 +106,9 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         (settings::FLIGHT, options.flight.map(|window| window.as_secs_f64().to_string())),
         (settings::CPU, options.cpu.then(|| "1".to_owned())),
         (settings::BUFFER, options.buffer.map(|events| events.to_string())),
+        (settings::SIZE_MAX, options.max_size.map(|mib| mib.to_string())),
+        (settings::DURATION_MAX, options.max_duration.map(|duration| duration.as_secs_f64().to_string())),
+        (settings::KEEP, options.keep.map(|files| files.to_string())),
     ] {
         match value {
             Some(value) => command.env(variable, value),
