@@ -211,7 +211,7 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
     let folder = Folder::new("threads");
     let single = Folder::new("single");
     let recorder = Recorder::new();
-    recorder.set_capacity(1 << 18);
+    recorder.set_capacity(1 << 13);
     let process = ProcessName::of_this(Recorder::steady_ns());
     recorder.start(FileSink::create(&single.0.join("run.mcap"), &process).unwrap()).unwrap();
     let rotation = Rotation { duration_max: Some(Duration::from_millis(40)), ..NONE };
@@ -254,9 +254,9 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
     assert_eq!(by_thread(&whole[0]), by_thread(&one));
     let sum = |recordings: &[Recording]| Model::new(recordings).activations.len();
     assert_eq!(sum(&whole), sum(&[one]));
-    for part in folder.parts() {
-        for replayed in check(&part, &AsRecorded) {
-            assert!(matches!(replayed.verdict, Verdict::Same), "part {:?}: {replayed}", part.part);
+    for recording in whole.into_iter().chain(folder.parts()) {
+        for replayed in check(&recording, &AsRecorded) {
+            assert!(matches!(replayed.verdict, Verdict::Same), "part {:?}: {replayed}", recording.part);
         }
     }
 }
