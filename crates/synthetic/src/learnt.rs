@@ -16,7 +16,8 @@ use rospin_trace::{Model, ProcessName, Recording};
 use crate::manual;
 use crate::parity::Generator;
 
-const RANDOM_SCENARIOS: u64 = 800;
+/// Number of random scenarios that a run of the test learns. Optimised builds learn more.
+const RANDOM_SCENARIOS: u64 = if cfg!(debug_assertions) { 500 } else { 800 };
 
 /// Definitions, and events with their threads.
 type Contents = (Vec<Definition>, Vec<(u32, Words)>);

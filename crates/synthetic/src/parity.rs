@@ -23,8 +23,8 @@ use rospin_sim::{Event, Observer, Simulation, What};
 use crate::RealPollingPoint;
 use crate::manual::{self, Decision};
 
-/// Number of random scenarios that a run of the test compares.
-const RANDOM_SCENARIOS: u64 = 5_000;
+/// Number of random scenarios that a run of the test compares. Optimised builds compare more.
+const RANDOM_SCENARIOS: u64 = if cfg!(debug_assertions) { 3_000 } else { 5_000 };
 /// Unit of the generator's random durations.
 const STEP: Duration = Duration::from_micros(100);
 

@@ -7,7 +7,8 @@ use rospin_sim::{Outcome, Simulation};
 
 use crate::common::{Kind, System, random, replay, seeds};
 
-const SYSTEMS: u64 = 10_000;
+/// Systems of each kind. Optimised builds look at more of them.
+const SYSTEMS: u64 = if cfg!(debug_assertions) { 6_000 } else { 10_000 };
 
 /// Figures of many systems.
 #[derive(Default)]
