@@ -30,7 +30,7 @@ pub struct Subscription {
     registration: Registration,
 }
 
-/// What a subscription owns besides its entity: its matches, its events, the timer of its statistics, its node, and its entry in the
+/// Parts of a subscription besides its entity: its matches, its events, the timer of its statistics, its node, and its entry in the
 /// graph, which ends when this is dropped.
 struct Registration {
     matches: Box<dyn Matches>,

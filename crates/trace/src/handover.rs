@@ -31,8 +31,8 @@ pub(crate) struct Handovers {
 }
 
 impl Handovers {
-    /// Takes note of a thread's next event. Returns its executor and number, which is 0 before the thread's first one, or `None` if
-    /// the event is none of a scheduler.
+    /// Takes note of a thread's next event. Returns the executor whose scheduler it comes from, and its number, which is 0 before the
+    /// thread's first one. Returns `None` if the event comes from no scheduler.
     pub(crate) fn next(&mut self, thread: u32, event: &Event) -> Option<(u16, u64)> {
         let executor = executor_of(event)?;
         let number = self.numbers.entry((thread, executor)).or_default();

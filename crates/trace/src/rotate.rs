@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rospin_core::recording::{Definition, Event, Sink, Words};
+use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
 
 use crate::file::{CHUNK_AGE, ProcessName, TraceWriter, complain};
 use crate::handover::Handovers;
@@ -266,19 +266,16 @@ impl Sink for RotatingSink {
 /// The definitions of everything that is there, for the next file, in the order in which they came first.
 #[derive(Default)]
 struct Names {
-    places: BTreeMap<Key, u64>,
-    definitions: BTreeMap<u64, (Key, Definition)>,
+    places: BTreeMap<DefinitionKey, u64>,
+    definitions: BTreeMap<u64, (DefinitionKey, Definition)>,
     count: u64,
 }
-
-/// Number that a definition defines: its kind, and its number there.
-type Key = (u8, u128);
 
 impl Names {
     /// Adds a definition, in place of an earlier one of the same number. If there are too many, the first half stays, which a
     /// program begins with, and of the others the oldest goes.
     fn add(&mut self, definition: &Definition) {
-        let Some(key) = key(definition) else { return };
+        let key = definition.key();
         let place = *self.places.entry(key).or_insert(self.count);
         self.definitions.insert(place, (key, definition.clone()));
         if place == self.count {
@@ -297,20 +294,6 @@ impl Names {
     fn to_vec(&self) -> Vec<Definition> {
         self.definitions.values().map(|(_, definition)| definition.clone()).collect()
     }
-}
-
-/// Returns the key of a definition; `None` for kinds that this version does not know. Entities that come later have the numbers
-/// of those that are gone, in the lower half of their bits.
-fn key(definition: &Definition) -> Option<Key> {
-    Some(match definition {
-        Definition::Executor { executor, .. } => (0, u128::from(*executor)),
-        Definition::Thread { thread, .. } => (1, u128::from(*thread)),
-        Definition::Entity { executor, entity, .. } => (2, u128::from(*executor) << 32 | u128::from(*entity as u32)),
-        Definition::Queue { queue, .. } => (3, u128::from(*queue)),
-        Definition::Chain { chain, .. } => (4, u128::from(*chain)),
-        Definition::Publisher { publisher, .. } => (5, u128::from_ne_bytes(*publisher)),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(crate) struct Address(pub(crate) u64);
 /// The bits of a number below its kind.
 const BITS: u32 = 52;
 
-/// What an address stands for.
+/// The kinds of objects of rclcpp and rcl that have addresses.
 #[derive(Clone, Copy)]
 enum Kind {
     Context = 1,

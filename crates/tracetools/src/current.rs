@@ -1,4 +1,4 @@
-//! What the calling thread is doing: the subscription whose message it has yet to take, and the message that it published last.
+//! Notes of the calling thread: the subscription whose message it takes next, and the message that it published last.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! What is known of entities: what nodes have declared, and what executors have defined. Both come in any order.
+//! Declarations of nodes and definitions of executors, put together for each entity. Either may come first.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -8,7 +8,8 @@ use rospin_engine::Declaration;
 use crate::address::{Address, EntityKey};
 use crate::library::Library;
 
-/// What is known of the entities of a program. It is bounded by the number of entities and queues at the same time.
+/// Declarations and definitions of a program's entities. It needs memory for those that there are at the same time, and for their
+/// queues.
 #[derive(Default, Debug)]
 pub(crate) struct Known {
     /// By the entity's account.

@@ -137,7 +137,8 @@ pub trait Policy: Send {
     }
 
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
-    /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an [`exchange`](Self::exchange) adds.
+    /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an
+    /// [`exchange`](Self::exchange) adds.
     fn orders_by_calls(&self) -> bool {
         true
     }

@@ -176,7 +176,7 @@ impl<O: Order> Ordered<O> {
         self.groups[group.index()].blocked.push(entry);
     }
 
-    /// Takes out the best activation that its group admits; `None` if there is none.
+    /// Takes out the first ready activation that may run in its group now. Returns `None` if there is none.
     #[inline(always)]
     fn pick_best(&mut self, view: &mut View<'_>) -> Option<Activation> {
         loop {

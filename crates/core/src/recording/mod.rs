@@ -9,4 +9,4 @@ mod sink;
 mod tests;
 
 pub use event::{Event, INCIDENTS, KINDS, LOSS_CAUSES, Step, VIOLATION_CAUSES, VIOLATIONS, Words};
-pub use sink::{Definition, Rules, Sink};
+pub use sink::{Definition, DefinitionKey, Rules, Sink};

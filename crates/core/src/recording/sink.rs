@@ -97,6 +97,39 @@ pub enum Definition {
     },
 }
 
+/// The number that a [`Definition`] defines. A later definition with the same key replaces an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DefinitionKey {
+    /// The number of an executor.
+    Executor(u16),
+    /// The number of a thread.
+    Thread(u32),
+    /// The number of an executor, and a place in its table. Entities that come later have the places of those that are gone, so that
+    /// there are no more keys than entities at the same time.
+    Entity(u16, u32),
+    /// The number of a queue.
+    Queue(u64),
+    /// The id of a publisher.
+    Publisher([u8; 16]),
+    /// The number of a chain.
+    Chain(u32),
+}
+
+impl Definition {
+    /// Returns the number that is defined.
+    #[must_use]
+    pub const fn key(&self) -> DefinitionKey {
+        match self {
+            Self::Executor { executor, .. } => DefinitionKey::Executor(*executor),
+            Self::Thread { thread, .. } => DefinitionKey::Thread(*thread),
+            Self::Entity { executor, entity, .. } => DefinitionKey::Entity(*executor, *entity as u32),
+            Self::Queue { queue, .. } => DefinitionKey::Queue(*queue),
+            Self::Chain { chain, .. } => DefinitionKey::Chain(*chain),
+            Self::Publisher { publisher, .. } => DefinitionKey::Publisher(*publisher),
+        }
+    }
+}
+
 /// The receiver of a recording: a file, or a memory of the last seconds. One ordinary thread calls it, which may block.
 pub trait Sink: Send {
     /// Takes note of a definition. It precedes the events that use it, except at the start of a recording, when both come at

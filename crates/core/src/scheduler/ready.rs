@@ -8,8 +8,9 @@ use crate::policy::{Fifo, Policy, View};
 /// The released activations. Those of entities that [precede all](EntitySpec::precedes_all) never get to the policy.
 pub(super) struct Ready {
     pub(super) policy: Box<dyn Policy>,
-    /// What the policy says of itself, which it is asked only once.
+    /// The policy's [`looks_at_time`](Policy::looks_at_time), which is asked only once, since each step needs it.
     pub(super) looks_at_time: bool,
+    /// The policy's [`orders_by_calls`](Policy::orders_by_calls), asked only once, too.
     pub(super) orders_by_calls: bool,
     /// The activations that precede all, in the order of their release.
     ahead: Fifo,

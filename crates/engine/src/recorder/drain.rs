@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use rospin_core::Instant;
-use rospin_core::recording::{Definition, Event, Sink, Words};
+use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
 
 use super::Recorder;
 use super::logs::ThreadLog;
@@ -28,32 +28,6 @@ pub(super) enum Command {
     Stop,
 }
 
-/// The number that a definition defines. A later definition with the same key replaces it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
-    Executor(u16),
-    /// Executor, and place in its table. Entities that come later have the places of those that are gone, so that there are no
-    /// more keys than entities at the same time.
-    Entity(u16, u32),
-    Queue(u64),
-    Publisher([u8; 16]),
-    Chain(u32),
-}
-
-impl Key {
-    /// Returns the key, or `None` for threads, whose logs have their names.
-    pub(super) const fn of(definition: &Definition) -> Option<Self> {
-        Some(match definition {
-            Definition::Executor { executor, .. } => Self::Executor(*executor),
-            Definition::Entity { executor, entity, .. } => Self::Entity(*executor, *entity as u32),
-            Definition::Queue { queue, .. } => Self::Queue(*queue),
-            Definition::Publisher { publisher, .. } => Self::Publisher(*publisher),
-            Definition::Chain { chain, .. } => Self::Chain(*chain),
-            _ => return None,
-        })
-    }
-}
-
 /// The recording thread's data.
 pub(super) struct Drainer {
     recorder: Recorder,
@@ -61,9 +35,9 @@ pub(super) struct Drainer {
     commands: Receiver<Command>,
     logs: Vec<ThreadLog>,
     /// The names that there were before the last round, for sinks that come later.
-    known: BTreeMap<Key, Definition>,
+    known: BTreeMap<DefinitionKey, Definition>,
     /// The names that the last round brought. Events that are still in the logs may use the ones that they replace.
-    fresh: Vec<(Key, Definition)>,
+    fresh: Vec<(DefinitionKey, Definition)>,
     /// The events of a round, for each log.
     events: Vec<Vec<Words>>,
 }
@@ -197,7 +171,9 @@ impl Drainer {
         self.events = events;
         self.events.iter_mut().for_each(Vec::clear);
         self.known.extend(self.fresh.drain(..));
-        self.fresh.extend(definitions.into_iter().filter_map(|of| Key::of(&of).map(|key| (key, of))));
+        // The logs have the names of threads.
+        let kept = definitions.into_iter().filter(|of| !matches!(of, Definition::Thread { .. }));
+        self.fresh.extend(kept.map(|of| (of.key(), of)));
         self.fresh.retain(|(key, _)| !gone.contains(key));
         gone.iter().for_each(|key| _ = self.known.remove(key));
     }

@@ -22,11 +22,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rospin_core::Instant;
-use rospin_core::recording::{Definition, Event, Sink};
+use rospin_core::recording::{Definition, DefinitionKey, Event, Sink};
 
 use crate::clock::Clock;
 use crate::os::Process;
-use drain::{Command, Drainer, Key};
+use drain::{Command, Drainer};
 use logs::ThreadLog;
 use observer::Seat;
 pub use observer::{Declaration, Observer};
@@ -79,7 +79,7 @@ struct Registry {
     /// Definitions for the recording thread.
     definitions: Vec<Definition>,
     /// Queues and publishers that were removed, for the recording thread.
-    gone: Vec<Key>,
+    gone: Vec<DefinitionKey>,
     /// Logs of new threads, and after a recording those of all threads.
     logs: Vec<ThreadLog>,
     recording: Option<Recording>,
@@ -415,7 +415,7 @@ impl Recorder {
         let mut registry = self.lock();
         let removed = registry.standing.remove(&key);
         if self.is_on() {
-            registry.gone.extend(removed.as_ref().and_then(Key::of));
+            registry.gone.extend(removed.as_ref().map(Definition::key));
         }
     }
 

@@ -9,7 +9,7 @@ use rospin_core::trace::TraceEvent;
 
 use super::{RecordError, Recorder};
 
-/// What a node has created, with what an entity's [`Definition`] does not say of it.
+/// A node, or an entity that a node has created, with the details that the entity's [`Definition`] lacks, such as its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Declaration {

@@ -85,11 +85,12 @@ impl State {
         };
         let closing = entity.closing;
         let run = &mut entity.slots[callback.slot];
-        run.callback = Some(callback);
-        let woken = std::mem::take(&mut run.woken);
-        run.suspended = suspended && !woken;
-        if !suspended {
-            run.sequence = None;
+        let woken = run.woken;
+        if suspended {
+            run.callback = Some(callback);
+            (run.suspended, run.woken) = (!woken, false);
+        } else {
+            run.end(callback);
         }
         PutBack { woken, closing }
     }

@@ -40,6 +40,13 @@ struct RunSlot {
 }
 
 impl RunSlot {
+    /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
+    fn pass_on(&mut self, sequence: u64) {
+        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
+        // for this one.
+        (self.sequence, self.woken) = (Some(sequence), false);
+    }
+
     /// Takes back the callback of an activation that has ended.
     fn end(&mut self, callback: Box<Callback>) {
         self.callback = Some(callback);
@@ -218,11 +225,7 @@ impl State {
         };
         let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
         if goes_on {
-            let slot = &mut entity.slots[run.callback.slot];
-            // If the entity is removed meanwhile, its slot knows the activation that runs.
-            slot.sequence = Some(run.activation.sequence);
-            // A wake-up of the activation that ended does not count for the next one.
-            slot.woken = false;
+            entity.slots[run.callback.slot].pass_on(run.activation.sequence);
             if deadline < now {
                 leftovers.note_miss(executor, &run.callback.label, now.saturating_since(deadline));
             }
@@ -281,8 +284,7 @@ impl State {
         let Some(entity) = self.begin(next) else {
             return false;
         };
-        let slot = &mut entity.slots[run.callback.slot];
-        (slot.sequence, slot.woken) = (Some(next.sequence), false);
+        entity.slots[run.callback.slot].pass_on(next.sequence);
         run.activation = *next;
         true
     }

@@ -93,8 +93,8 @@ fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
         )),
         (
             "Cores",
-            "the publisher has the last core, the executor's threads share the others; under `threads`, where nothing is published beside them, \
-             all cores"
+            "the publisher has the last core, the executor's threads share the others; under `threads`, where nothing is \
+             published beside them, they have all cores"
                 .to_owned(),
         ),
         (

@@ -29,10 +29,10 @@ pub(crate) const DEPTH: usize = 1_000;
 const PAYLOADS: [usize; 3] = [0, 4 << 10, 64 << 10];
 const SUBSCRIPTIONS: [usize; 3] = [1, 10, 100];
 const ENTITIES: [usize; 4] = [10, 100, 1_000, 10_000];
-/// Work of a callback under [`Workload::Threads`] in microseconds, and numbers of threads. Each thread number is measured with each
-/// work.
-pub(crate) const WORK_US: [u32; 4] = [0, 1, 5, 20];
-pub(crate) const THREADS: [usize; 4] = [1, 2, 4, 8];
+/// Work of a callback under [`Workload::Threads`] in microseconds.
+const WORK_US: [u32; 4] = [0, 1, 5, 20];
+/// Numbers of threads under [`Workload::Threads`], each of which is measured with each work.
+const THREADS: [usize; 4] = [1, 2, 4, 8];
 /// Number of groups under [`Workload::Threads`], each with one subscription: as many as the largest number of threads.
 const GROUPS: usize = 8;
 

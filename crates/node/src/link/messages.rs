@@ -90,8 +90,10 @@ impl<D: Decode> Messages<D> {
         arrivals.into_iter().flatten().min()
     }
 
-    /// Takes the oldest message, and measures it if that is asked for; `None` if there is none. Fails with a message that cannot be
-    /// decoded, which is lost then.
+    /// Takes the oldest message. Returns `None` if there is none. If the subscription has statistics, the message counts in them.
+    ///
+    /// # Errors
+    /// If the message cannot be decoded. It is lost then.
     #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
         let taken = self.take_oldest()?;

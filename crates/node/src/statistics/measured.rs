@@ -15,7 +15,7 @@ pub(crate) struct Collector {
     window: Mutex<Window>,
 }
 
-/// What was measured since the last message.
+/// Measurements since the last time that statistics were published.
 struct Window {
     /// On the system clock.
     begin: Instant,
@@ -119,7 +119,7 @@ impl Summary {
             (StatisticDataType::STATISTICS_DATA_TYPE_MAXIMUM, known(self.max)),
             (StatisticDataType::STATISTICS_DATA_TYPE_MINIMUM, known(self.min)),
             (StatisticDataType::STATISTICS_DATA_TYPE_SAMPLE_COUNT, count),
-            // Of the whole population, as libstatistics_collector calculates it.
+            // Divided by the number of samples, not by one less, as libstatistics_collector calculates it.
             (StatisticDataType::STATISTICS_DATA_TYPE_STDDEV, known((self.squares / count).sqrt())),
         ]
         .map(|(data_type, data)| StatisticDataPoint { data_type, data })
