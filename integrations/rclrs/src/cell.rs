@@ -4,17 +4,19 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::Duration;
 
-use rclrs::{RclPrimitive, RclPrimitiveKind, RclrsError, ReadyKind, WaitSet, Waitable, WaitableLifecycle};
+use rclrs::{
+    GuardCondition, RclPrimitive, RclPrimitiveKind, RclrsError, ReadyKind, WaitSet, Waitable, WaitableLifecycle,
+};
 
 use super::bell::{Bell, Lease};
 use super::guard::Guard;
 use super::handle::{Handle, Kind};
+use super::looks::{Census, Looks};
+use super::shown::Shown;
 use super::source::Turn;
-
-/// The guard condition that looks are made with, by one thread at a time.
-pub(super) type Look = Arc<rospin_engine::Mutex<Arc<Guard>>>;
 
 /// The number of times that an action is looked at again after an event without an item.
 const MISSES: u32 = 6;
@@ -32,7 +34,9 @@ pub(super) struct Cell {
     /// True while the watch looks into the cell.
     is_looked_at: AtomicBool,
     kind: Kind,
-    look: Look,
+    looks: Arc<Looks>,
+    /// The guard condition of the worker.
+    guard: Arc<GuardCondition>,
     // Dropped after the wait set, whose primitive rings it.
     bell: Lease,
 }
@@ -40,6 +44,8 @@ pub(super) struct Cell {
 struct Inner {
     /// `None` while a thread waits for the primitive to become ready for the first time.
     set: Option<WaitSet>,
+    /// The primitive, if the wait set has shown it since it was last changed.
+    shown: Option<Shown>,
     handle: Option<Handle>,
     /// A guard condition in the wait set that is triggered before each wait, so that the wait never blocks: for primitives that are
     /// ready without an event of the middleware.
@@ -74,11 +80,17 @@ pub(super) enum Ran {
 
 impl Cell {
     /// Puts a waitable into an empty wait set, without a look at it.
-    pub(super) fn new(mut set: WaitSet, waitable: Waitable, look: Look) -> Result<Self, RclrsError> {
+    pub(super) fn new(
+        mut set: WaitSet,
+        waitable: Waitable,
+        looks: Arc<Looks>,
+        guard: Arc<GuardCondition>,
+    ) -> Result<Self, RclrsError> {
         set.add([waitable])?;
         let kind = kind_of(&set);
         let inner = Inner {
             set: Some(set),
+            shown: None,
             handle: None,
             prod: None,
             has_goals: false,
@@ -87,7 +99,14 @@ impl Cell {
             is_gone: false,
             is_broken: false,
         };
-        Ok(Self { inner: Mutex::new(inner), is_looked_at: AtomicBool::new(false), kind, look, bell: Lease::new() })
+        Ok(Self {
+            inner: Mutex::new(inner),
+            is_looked_at: AtomicBool::new(false),
+            kind,
+            looks,
+            guard,
+            bell: Lease::new(),
+        })
     }
 
     pub(super) const fn kind(&self) -> Kind {
@@ -96,6 +115,10 @@ impl Cell {
 
     pub(super) fn bell(&self) -> &Bell {
         &self.bell
+    }
+
+    fn census(&self) -> Census {
+        self.looks.census(&self.guard)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -107,6 +130,7 @@ impl Cell {
     pub(super) fn add_prod(&self, guard: Arc<Guard>) -> Result<(), RclrsError> {
         let (waitable, lifecycle) = guard.waitable();
         let mut inner = self.lock();
+        inner.shown = None;
         if let Some(set) = &mut inner.set {
             set.add([waitable])?;
         }
@@ -120,19 +144,22 @@ impl Cell {
     /// wait ends without a timeout, which the guard condition brings about.
     pub(super) fn look(&self, guard: &Arc<Guard>) -> Result<Seen, RclrsError> {
         let mut inner = self.lock();
-        let Inner { set: Some(set), handle, is_gone, .. } = &mut *inner else {
+        let Inner { set: Some(set), shown, handle, is_gone, .. } = &mut *inner else {
             return Ok(Seen { name: None, is_armed: false });
         };
+        *shown = None;
+        let now = self.census();
         let (waitable, lifecycle) = guard.waitable();
         set.add([waitable])?;
         // The wait drops the guard condition's waitable, too.
         drop(lifecycle);
         guard.trigger();
         let mut name = None;
-        set.wait(Some(Duration::ZERO), |_, primitive| {
+        set.wait(Some(Duration::ZERO), |ready, primitive| {
             if handle.is_none() {
                 name = self.arm(primitive, handle);
             }
+            *shown = show(ready, primitive, now).or(shown.take());
             Ok(())
         })
         .or_else(ignore_timeout)?;
@@ -166,7 +193,11 @@ impl Cell {
     /// Takes the wait set, for a thread that waits until the primitive shows itself. `None` if the primitive is armed.
     pub(super) fn take_unarmed(&self) -> Option<WaitSet> {
         let mut inner = self.lock();
-        if inner.handle.is_some() { None } else { inner.set.take() }
+        if inner.handle.is_some() {
+            return None;
+        }
+        inner.shown = None;
+        inner.set.take()
     }
 
     /// Arms the primitive that shows itself in a wait set that was taken. Returns false if the middleware has no events for it.
@@ -226,10 +257,20 @@ impl Cell {
             return Ok(Ran::Nothing);
         }
         let mut inner = self.lock();
-        let counted = self.bell.count();
-        let Inner { set: Some(set), prod, has_goals, is_gone: false, is_broken: false, .. } = &mut *inner else {
+        let (counted, now) = (self.bell.count(), self.census());
+        let Inner { set: Some(set), shown, prod, has_goals, is_gone: false, is_broken: false, .. } = &mut *inner else {
             return Ok(Ran::Nothing);
         };
+        if let Some(primitive) = shown
+            && turn == Turn::Item
+            && primitive.is_in_use(now)
+        {
+            // SAFETY: the payload is that of the worker to which rclrs gave the waitable.
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { primitive.execute(payload) }));
+            (inner.misses, inner.is_unsure) = (0, true);
+            return end(inner, outcome).map(|()| Ran::Something);
+        }
+        *shown = None;
         if let Some((guard, _)) = prod {
             guard.trigger();
         }
@@ -244,6 +285,7 @@ impl Cell {
                 if let ReadyKind::ActionServer(_) = ready {
                     *has_goals = Handle::has_goals(primitive);
                 }
+                *shown = show(ready, primitive, now);
             }
             Ok(())
         };
@@ -251,12 +293,13 @@ impl Cell {
         let is_timeout = waited.as_ref().is_err_and(RclrsError::is_timeout);
         if turn == Turn::Item && is_timeout && !is_empty(set) {
             // The middleware may have told of the item before its wait sets know of it. The primitive then shows itself as in a look.
-            let guard = self.look.lock();
-            let (waitable, lifecycle) = guard.waitable();
-            set.add([waitable])?;
-            drop(lifecycle);
-            guard.trigger();
-            waited = set.wait(Some(Duration::ZERO), &mut execute);
+            waited = self.looks.with_guard(|guard| {
+                let (waitable, lifecycle) = guard.waitable();
+                set.add([waitable])?;
+                drop(lifecycle);
+                guard.trigger();
+                set.wait(Some(Duration::ZERO), &mut execute)
+            });
         }
         if items == 0 {
             inner.is_gone = inner.set.as_ref().is_some_and(is_empty);
@@ -273,14 +316,7 @@ impl Cell {
                 self.bell.ring(1);
             }
         }
-        match outcome {
-            Ok(executed) => executed?,
-            Err(panic) => {
-                inner.is_broken = true;
-                drop(inner);
-                resume_unwind(panic);
-            }
-        }
+        end(inner, outcome)?;
         waited.or_else(ignore_timeout)?;
         Ok(if items == 0 { Ran::Nothing } else { Ran::Something })
     }
@@ -294,6 +330,22 @@ impl Drop for Cell {
             handle.disarm();
         }
     }
+}
+
+/// Returns the primitive for later, unless it is a guard condition, or an action, whose parts are executed only if they are ready.
+fn show(ready: ReadyKind, primitive: &mut dyn RclPrimitive, now: Census) -> Option<Shown> {
+    let is_kept = matches!(ready, ReadyKind::Basic) && primitive.kind() != RclPrimitiveKind::GuardCondition;
+    // SAFETY: a cell forgets what was shown before each use of its wait set, and before it gives the wait set away.
+    is_kept.then(|| unsafe { Shown::new(primitive, now) })
+}
+
+/// Ends a run. A panic of the callback goes on.
+fn end(mut inner: MutexGuard<'_, Inner>, outcome: thread::Result<Result<(), RclrsError>>) -> Result<(), RclrsError> {
+    outcome.unwrap_or_else(|panic| {
+        inner.is_broken = true;
+        drop(inner);
+        resume_unwind(panic)
+    })
 }
 
 /// Returns the number of items that one call of `execute` takes.

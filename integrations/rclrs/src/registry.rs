@@ -14,6 +14,7 @@ use rospin_engine::{Entity, Mutex};
 use super::cell::{Cell, ignore_timeout, is_empty};
 use super::guard::{Guard, failed};
 use super::handle::Kind;
+use super::looks::Looks;
 use super::scope::Scope;
 use super::shared::Shared;
 use super::spares::Spare;
@@ -135,7 +136,7 @@ impl Registry {
         let cells: Vec<_> = self.members.lock().iter().map(|(number, (cell, _))| (*number, Arc::clone(cell))).collect();
         let mut saw_all = true;
         for (number, cell) in cells {
-            match shared.with_look(|guard| cell.look_if_idle(guard)) {
+            match shared.looks.with_guard(|guard| cell.look_if_idle(guard)) {
                 Some(true) => {
                     let member = self.members.lock().remove(&number);
                     drop(member);
@@ -192,8 +193,9 @@ fn watch_workers(
             }
             Order::Fill => all.spares.fill(),
         });
+        let looks = Arc::clone(&all.looks);
         drop((owner, all));
-        if let Err(error) = obeyed.and_then(|()| wait(&mut set, limit)) {
+        if let Err(error) = obeyed.and_then(|()| wait(&mut set, limit, &looks)) {
             log_fatal!("rospin", "entities that are dropped stay in the executor: {error}");
             return;
         }
@@ -208,8 +210,9 @@ fn watch_workers(
     }
 }
 
-fn wait(set: &mut WaitSet, limit: Option<Duration>) -> Result<(), RclrsError> {
-    set.wait(limit, |_, _| Ok(())).or_else(ignore_timeout)
+/// Waits until a guard condition is triggered, and tells the cells.
+fn wait(set: &mut WaitSet, limit: Option<Duration>, looks: &Looks) -> Result<(), RclrsError> {
+    set.wait(limit, |_, _| Ok(())).map(|()| looks.note_change()).or_else(ignore_timeout)
 }
 
 /// Waits for one primitive: runs the graph's, and arms another one when it shows itself.

@@ -8,8 +8,8 @@ use std::task::Waker;
 use rclrs::{Context, RclrsError, log_error};
 use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, Mutex, Priority, ReentrantGroup};
 
-use super::cell::Look;
 use super::guard::Guard;
+use super::looks::Looks;
 use super::spares::Spares;
 use super::tasks::{self, Queue, TaskSource};
 
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) executor: ExecutorHandle,
     pub(super) nodes: ReentrantGroup,
     pub(super) stop: Stop,
-    pub(super) look: Look,
+    pub(super) looks: Arc<Looks>,
     pub(super) spares: Spares,
     queues: Mutex<Queues>,
     serial: AtomicU64,
@@ -33,13 +33,13 @@ type Queues = BTreeMap<Option<u32>, (Arc<Queue>, Option<Entity>)>;
 impl Shared {
     pub(super) fn new(context: Context, executor: ExecutorHandle) -> Result<Self, RclrsError> {
         let nodes = executor.create_reentrant_group(NODES);
-        let look = Guard::new(&context)?;
+        let looks = Arc::new(Looks::new(Guard::new(&context)?));
         let shared = Self {
             spares: Spares::new(context),
             executor,
             nodes,
             stop: Stop::default(),
-            look: Arc::new(Mutex::new(look)),
+            looks,
             queues: Mutex::default(),
             serial: AtomicU64::new(0),
         };
@@ -50,11 +50,6 @@ impl Shared {
     /// Returns a number that no other worker or entity has.
     pub(super) fn next_number(&self) -> u64 {
         self.serial.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Calls `look` with the guard condition for looks. Waits until other threads have looked.
-    pub(super) fn with_look<R>(&self, look: impl FnOnce(&Arc<Guard>) -> R) -> R {
-        look(&self.look.lock())
     }
 
     /// Returns the priority that the entity of that name gets: the deployment's, or that of the program.

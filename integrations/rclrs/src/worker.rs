@@ -50,8 +50,8 @@ pub(super) struct Worker {
     group: Group,
     name: String,
     priority: Option<Priority>,
-    /// Keeps the guard condition in the set of the watching thread.
-    _guard: Arc<GuardCondition>,
+    /// What rclrs triggers when it drops an entity. Each entity holds it, too.
+    guard: Arc<GuardCondition>,
     /// True once the worker's own guard condition has come, which rclrs adds first.
     has_guard: Mutex<bool>,
     mail: Arc<Mail>,
@@ -87,7 +87,7 @@ impl ExecutorChannel for Channel {
             group,
             name,
             priority: scope.own_priority(),
-            _guard: options.guard_condition,
+            guard: options.guard_condition,
             has_guard: Mutex::new(false),
             mail,
             _mail_entity: mail_entity,
@@ -121,6 +121,7 @@ impl WorkerChannel for WorkerPort {
             }
             return;
         }
+        worker.shared.looks.note_change();
         match worker.shared.spares.take() {
             Some(spare) => {
                 worker.add(&registry, spare, Scope::here(), waitable);
@@ -163,12 +164,12 @@ impl Worker {
         waitable: Waitable,
     ) -> Result<(), RclrsError> {
         let shared = &self.shared;
-        let (cell, number) =
-            (Arc::new(Cell::new(spare.set, waitable, Arc::clone(&shared.look))?), shared.next_number());
+        let cell = Cell::new(spare.set, waitable, Arc::clone(&shared.looks), Arc::clone(&self.guard))?;
+        let (cell, number) = (Arc::new(cell), shared.next_number());
         if cell.kind() == Kind::Graph {
             return registry.pump(number, &cell, spare.guard);
         }
-        let Seen { mut name, is_armed } = shared.with_look(|guard| cell.look(guard))?;
+        let Seen { mut name, is_armed } = shared.looks.with_guard(|guard| cell.look(guard))?;
         if matches!(cell.kind(), Kind::Timer | Kind::ActionServer) {
             cell.add_prod(Arc::clone(&spare.guard))?;
         }

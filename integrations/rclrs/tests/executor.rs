@@ -202,6 +202,95 @@ fn a_subscription_that_its_callback_drops_runs_no_more() {
     assert_eq!(futures::executor::block_on(count), Ok(1));
 }
 
+/// A callback that subscribes anew in the place of its own subscription, while further messages wait: each subscription runs once.
+#[test]
+fn a_subscription_that_its_callback_replaces_runs_no_more() {
+    const ROUNDS: u64 = 50;
+    type Held = Arc<Mutex<Option<WorkerSubscription<Int64, Vec<u64>>>>>;
+    fn subscribe(worker: &Worker<Vec<u64>>, held: &Held, round: u64) {
+        let (again, own) = (worker.clone(), Arc::clone(held));
+        let hear = move |heard: &mut Vec<u64>, _: Int64| {
+            heard.push(round);
+            // The old one is dropped after the new one was created.
+            subscribe(&again, &own, round + 1);
+        };
+        let topic = "replaced".keep_last(10).reliable();
+        let subscription = worker.create_subscription::<Int64, _>(topic, hear).expect("a subscription");
+        let old = held.lock().expect("a lock").replace(subscription);
+        drop(old);
+    }
+    let mut executor = executor();
+    let node = executor.create_node("replaced").expect("a node");
+    let (worker, held) = (node.create_worker(Vec::new()), Held::default());
+    subscribe(&worker, &held, 0);
+    let publisher = node.create_publisher::<Int64>("replaced".keep_last(10).reliable()).expect("a publisher");
+    let (ended, is_ended) = mpsc::channel::<()>();
+    let publishing = thread::spawn(move || {
+        while is_ended.try_recv() == Err(mpsc::TryRecvError::Empty) {
+            publisher.publish(Int64 { data: 0 }).expect("a message");
+            thread::yield_now();
+        }
+    });
+    let (done, mut resolve) = promise();
+    let listener = worker.listen_until(move |heard: &mut Vec<u64>| {
+        if heard.len() as u64 >= ROUNDS {
+            resolve();
+        }
+        None::<()>
+    });
+    spin_until(&mut executor, done);
+    drop((ended, listener));
+    publishing.join().expect("the publisher");
+    held.lock().expect("a lock").take();
+    let (heard, done) = executor.commands().create_notice(worker.run(std::mem::take::<Vec<u64>>));
+    spin_until(&mut executor, done);
+    let heard = futures::executor::block_on(heard).expect("what was heard");
+    assert_eq!(heard, (0..heard.len() as u64).collect::<Vec<_>>());
+}
+
+/// Another thread drops a subscription while its messages come all the time, and sends further ones. At most the run that had begun
+/// when the subscription was dropped takes one of them.
+#[test]
+fn a_subscription_that_another_thread_dropped_begins_no_run() {
+    const BEFORE: i64 = 0;
+    const AFTER: i64 = 1;
+    let mut executor = executor();
+    let node = executor.create_node("dropped").expect("a node");
+    let commands = executor.commands().clone();
+    let dropping = thread::spawn(move || {
+        for round in 0..50 {
+            let worker = node.create_worker(());
+            let heard = Arc::new([const { AtomicU64::new(0) }; 2]);
+            let count = Arc::clone(&heard);
+            let hear = move |_: &mut (), message: Int64| {
+                count[usize::from(message.data == AFTER)].fetch_add(1, Ordering::AcqRel);
+            };
+            let topic = format!("dropped{round}");
+            let (to, from) = (topic.as_str().keep_last(10).reliable(), topic.as_str().keep_last(10).reliable());
+            let subscription = worker.create_subscription::<Int64, _>(to, hear).expect("a subscription");
+            let publisher = node.create_publisher::<Int64>(from).expect("a publisher");
+            let publish = |data| publisher.publish(Int64 { data }).expect("a message");
+            wait_for(|| {
+                publish(BEFORE);
+                heard[0].load(Ordering::Acquire) > 0
+            });
+            drop(subscription);
+            for _ in 0..20 {
+                publish(AFTER);
+            }
+            // Functions of the same worker take turns with its subscriptions.
+            for _ in 0..3 {
+                let _ = futures::executor::block_on(worker.run(|()| ()));
+            }
+            assert!(heard[1].load(Ordering::Acquire) <= 1, "round {round}");
+        }
+        commands.halt_spinning();
+    });
+    let errors = executor.spin(SpinOptions::new().timeout(LONG));
+    assert!(errors.is_empty(), "{errors:?}");
+    dropping.join().expect("the thread");
+}
+
 #[test]
 fn entities_may_be_created_and_dropped_while_the_executor_spins() {
     let mut executor = executor();
