@@ -18,6 +18,7 @@ use crate::executor_options::Until;
 use crate::incident::contain;
 use crate::lock_free::parker::{Deadline, Ticket};
 use crate::main_future::MainFuture;
+use crate::os::ShortSlices;
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
@@ -62,6 +63,8 @@ struct Seat {
     /// True if the last step led to a further item of the entity that had run before, so that this one may do so, too. It only
     /// chooses between two ways to the same result.
     repeats: bool,
+    /// The thread's short time slices, once it waited for work.
+    slices: Option<ShortSlices>,
 }
 
 /// The next action of a thread.
@@ -182,6 +185,7 @@ impl<'a> Spin<'a> {
             has_woken: false,
             main_waits: false,
             repeats: true,
+            slices: None,
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
@@ -235,7 +239,11 @@ impl<'a> Spin<'a> {
                     }
                 }
                 Next::Park(ticket, _) if is_called() => self.executor.bell.parker.cancel(ticket),
-                Next::Park(ticket, deadline) => self.executor.bell.parker.park(ticket, deadline),
+                Next::Park(ticket, deadline) => {
+                    // Threads that look for work without waiting never need it.
+                    seat.slices.get_or_insert_with(ShortSlices::new);
+                    self.executor.bell.parker.park(ticket, deadline);
+                }
                 Next::Again => {}
                 Next::Wake(now) => self.executor.sleeps.wake_due(&self.executor.times, now),
                 Next::Stop => return,

@@ -12,8 +12,8 @@ use rospin_core::recording::{Definition, Sink, Words};
 use crate::container::{self, Store};
 use crate::file::{ProcessName, TraceWriter};
 
-/// The longest time until events are among the bytes.
-const CHUNK_AGE: Duration = Duration::from_millis(100);
+/// The longest time until events are among the bytes. People look at them, and a round makes some callback wait.
+const CHUNK_AGE: Duration = Duration::from_millis(250);
 
 /// The name of the record that ends a stream, and of its entry.
 pub(crate) const END: (&str, &str) = ("rospin.end", "reason");
@@ -105,8 +105,13 @@ impl Sink for StreamSink {
         self.write(TraceWriter::end_chunk);
     }
 
+    fn patience(&self) -> Duration {
+        CHUNK_AGE
+    }
+
     fn end_round(&mut self) {
-        if self.chunk_begun.elapsed() >= CHUNK_AGE {
+        // Rounds come a bit early or late.
+        if self.chunk_begun.elapsed() >= CHUNK_AGE / 2 {
             self.chunk_begun = Instant::now();
             self.flush();
         }

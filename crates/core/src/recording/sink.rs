@@ -145,6 +145,12 @@ pub trait Sink: Send {
     /// Ends a round: no events come for some milliseconds.
     fn end_round(&mut self) {}
 
+    /// Returns how long events may wait for a round, if there is room for them. Rounds come as often as the most hurried sink wants,
+    /// and disturb the program less if they are few.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Writes the last seconds, for this reason, if the sink keeps them in memory. Others ignore it.
     fn trigger(&mut self, _reason: &str) {}
 }
@@ -164,6 +170,10 @@ impl Sink for Box<dyn Sink> {
 
     fn end_round(&mut self) {
         (**self).end_round();
+    }
+
+    fn patience(&self) -> Duration {
+        (**self).patience()
     }
 
     fn trigger(&mut self, reason: &str) {

@@ -100,6 +100,11 @@ impl<const WORDS: usize> Reader<WORDS> {
         self.log.head.0.store(self.head, Ordering::Release);
     }
 
+    /// Returns how many events the log holds.
+    pub(crate) fn capacity(&self) -> usize {
+        self.log.slots.len()
+    }
+
     /// Returns how many events were dropped so far.
     pub(crate) fn dropped(&self) -> u64 {
         self.log.dropped.load(Ordering::Acquire)

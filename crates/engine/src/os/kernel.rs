@@ -101,6 +101,19 @@ pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<(
     set(thread, &attr)
 }
 
+/// Returns the calling thread's time slice; `None` if it is not an ordinary thread, or if the kernel does not tell.
+pub(crate) fn slice() -> Option<Duration> {
+    let attr = get(None).ok()?;
+    let is_ordinary = attr.sched_policy == libc::SCHED_OTHER as u32 && attr.sched_runtime > 0;
+    is_ordinary.then(|| Duration::from_nanos(attr.sched_runtime))
+}
+
+/// Sets the calling thread's time slice, and leaves its niceness as it is. It must be an ordinary thread.
+pub(crate) fn set_slice(slice: Duration) -> io::Result<()> {
+    let attr = get(None)?;
+    set(None, &libc::sched_attr { sched_runtime: nanos(slice), ..attr })
+}
+
 fn get(thread: Option<Pid>) -> io::Result<libc::sched_attr> {
     let mut attr = EMPTY;
     // SAFETY: `attr` is valid for writing during the call, and has the size that is passed.

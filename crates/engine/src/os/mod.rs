@@ -31,6 +31,10 @@
 //! | creating and dropping entities | all threads of the rows above, and threads that look up names, loss counters or flags; allocates and frees |
 //! | [`Context::losses`](crate::Context::losses) | threads that create or drop loss counters, or call it too; copies all counters, so not for urgent threads |
 //!
+//! A thread of an executor that is an ordinary one has short time slices while it spins, from the first time that it waits for work.
+//! Since Linux 6.12, such a thread runs as soon as it is woken while threads with longer slices work, other programs' among them. No
+//! rights are needed, and the share of a core that each thread gets stays the same.
+//!
 //! rospin cannot promise the following; each point has advice:
 //!
 //! - **Memory.** The C library's `malloc` and `free` have locks without inheritance. An urgent thread that frees what an ordinary
@@ -72,6 +76,7 @@ mod options;
 mod process;
 mod report;
 mod setup;
+mod slice;
 mod threads;
 
 pub use rospin_core::{OsScheduling, OsSchedulingError};
@@ -85,5 +90,6 @@ pub use options::{OnShortfall, ThreadOptions};
 pub(crate) use process::Process;
 pub use report::{Shortfall, ThreadReport};
 pub(crate) use setup::ThreadSetup;
+pub(crate) use slice::ShortSlices;
 pub(crate) use threads::cut_off;
 pub use threads::{ThreadId, threads_of_process};

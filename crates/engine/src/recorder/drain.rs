@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{self, Duration};
 
 use rospin_core::Instant;
 use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
@@ -11,8 +11,11 @@ use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
 use super::Recorder;
 use super::logs::ThreadLog;
 
-/// The time between two rounds. A log that holds 32768 events is full after this time at three million events a second.
+/// The shortest time between two rounds. A log that holds 32768 events is full after this time at three million events a second.
 const ROUND: Duration = Duration::from_millis(10);
+
+/// The number of rounds that should come while a log is filled: what a program records in a time changes.
+const ROUNDS_PER_LOG: u32 = 4;
 
 /// A request to the recording thread.
 pub(super) enum Command {
@@ -40,6 +43,9 @@ pub(super) struct Drainer {
     fresh: Vec<(DefinitionKey, Definition)>,
     /// The events of a round, for each log.
     events: Vec<Vec<Words>>,
+    /// The time until the next round.
+    pause: Duration,
+    last_round: time::Instant,
 }
 
 impl Drainer {
@@ -65,6 +71,8 @@ impl Drainer {
             known: BTreeMap::new(),
             fresh: Vec::new(),
             events: Vec::new(),
+            pause: ROUND,
+            last_round: time::Instant::now(),
         };
         drainer.add(sink);
         drainer
@@ -73,7 +81,7 @@ impl Drainer {
     /// Records until the recording is stopped. Returns the logs.
     pub(super) fn run(mut self) -> Vec<ThreadLog> {
         loop {
-            let command = match self.commands.recv_timeout(ROUND) {
+            let command = match self.commands.recv_timeout(self.pause) {
                 Ok(Command::Add(number, sink)) => {
                     // Before the round, whose events may be the sink's first ones.
                     self.add((number, sink));
@@ -141,6 +149,14 @@ impl Drainer {
         }
     }
 
+    /// Sets the time until the next round, after one that found the fullest log filled to `fill`, where 1 is full.
+    fn plan(&mut self, fill: f64) {
+        let elapsed = std::mem::replace(&mut self.last_round, time::Instant::now()).elapsed();
+        let patience = self.sinks.iter().map(|(_, sink)| sink.patience()).min().unwrap_or_default();
+        let filled_in = Duration::try_from_secs_f64(elapsed.as_secs_f64() / fill).unwrap_or(Duration::MAX);
+        self.pause = patience.min(filled_in / ROUNDS_PER_LOG).max(ROUND);
+    }
+
     /// Moves all definitions and events that have come since the last round to the sinks.
     fn round(&mut self) {
         let (new, gone) = {
@@ -152,13 +168,16 @@ impl Drainer {
         self.events.resize_with(self.logs.len(), Vec::new);
         let threads: Vec<u32> = self.logs.iter().map(|log| log.thread).collect();
         let mut events = self.events.iter_mut();
+        let mut fill = 0.0_f64;
         self.logs.retain_mut(|log| {
             // Looked at before the drain, which then finds all events of a thread that has ended.
             let is_closed = log.reader.is_closed();
             let Some(events) = events.next() else { return true };
             log.drain(events);
+            fill = fill.max(events.len() as f64 / log.reader.capacity() as f64);
             !is_closed
         });
+        self.plan(fill);
         // Taken after the events, so that what they name is defined.
         definitions.append(&mut self.recorder.lock().definitions);
         let events = std::mem::take(&mut self.events);
