@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Callback, Model};
 pub use crate::waits::Reason;
-use crate::waits::{Beside, explain};
+use crate::waits::{Beside, explain, reason};
 
 /// A part of an activation's wait: all of its time that has the same reason and callback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,8 @@ impl<'a> Blame<'a> {
         let model = self.model;
         let waiting = &model.activations[activation];
         let callback = &model.callbacks[waiting.callback];
-        let threads = u64::from(model.executors[callback.executor].threads.max(1));
+        let executor = &model.executors[callback.executor];
+        let threads = u64::from(executor.threads.max(1));
         let mut shares: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
         for segment in &waiting.segments {
             let (from, to) = (segment.release_ns, segment.start_ns);
@@ -71,12 +72,12 @@ impl<'a> Blame<'a> {
                     callback: by,
                     ns: end.min(to) - start.max(from),
                     excludes: excludes(callback, &model.callbacks[by]),
-                    is_higher: model.callbacks[by].priority > callback.priority,
+                    reason: reason(&executor.policy, model.callbacks[by].priority > callback.priority, start >= from),
                 }
             });
             let beside: Vec<_> = beside.collect();
-            explain(wait, threads, beside.iter().copied(), |reason, by, ns| {
-                *shares.entry((reason, by)).or_default() += ns;
+            explain(wait, threads, beside.iter().copied(), |why, by, ns| {
+                *shares.entry((why, by)).or_default() += ns;
             });
         }
         let shares = shares.into_iter().filter(|(_, ns)| *ns > 0);

@@ -8,6 +8,8 @@ pub enum Reason {
     Group,
     /// A callback with a higher priority ran.
     Priority,
+    /// A callback began meanwhile, under a policy that does not order by priorities: an earlier activation, an earlier deadline.
+    Order,
     /// A callback that is not more urgent ran.
     Running,
     /// No callback ran on some thread of the executor: the thread slept, woke up, or was not scheduled by the kernel.
@@ -22,6 +24,7 @@ impl Reason {
         match self {
             Self::Group => "its group",
             Self::Priority => "a higher priority",
+            Self::Order => "the policy's order",
             Self::Running => "a running callback",
             Self::Idle => "its thread to wake up",
         }
@@ -37,8 +40,19 @@ pub(crate) struct Beside {
     pub(crate) ns: u64,
     /// True if its group excludes the waiting callback.
     pub(crate) excludes: bool,
-    /// True if its priority is higher than that of the waiting callback.
-    pub(crate) is_higher: bool,
+    /// The reason why it ran, if its group does not exclude the waiting callback.
+    pub(crate) reason: Reason,
+}
+
+/// Returns the reason why a callback of another group ran: under which policy, whether its priority is higher than that of the waiting
+/// one, and whether it began while that waited.
+pub(crate) fn reason(policy: &str, is_higher: bool, has_begun_meanwhile: bool) -> Reason {
+    match policy {
+        "fixed-priority" if is_higher => Reason::Priority,
+        "fixed-priority" => Reason::Running,
+        _ if has_begun_meanwhile => Reason::Order,
+        _ => Reason::Running,
+    }
 }
 
 /// Explains a wait of `wait` nanoseconds on an executor with that many threads. Calls `part` for each part of the wait, with its
@@ -56,10 +70,28 @@ pub(crate) fn explain(
         part(Reason::Group, Some(callback), ns);
         blamed = blamed.saturating_add(ns);
     }
-    for Beside { callback, ns, is_higher, .. } in beside.filter(|of| !of.excludes) {
+    for Beside { callback, ns, reason, .. } in beside.filter(|of| !of.excludes) {
         let ns = (ns / threads.max(1)).min(wait.saturating_sub(blamed));
-        part(if is_higher { Reason::Priority } else { Reason::Running }, Some(callback), ns);
+        part(reason, Some(callback), ns);
         blamed = blamed.saturating_add(ns);
     }
     part(Reason::Idle, None, wait.saturating_sub(blamed));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_explain_nothing_where_the_policy_does_not_look_at_them() {
+        for (policy, is_higher, has_begun_meanwhile, expected) in [
+            ("fixed-priority", true, true, Reason::Priority),
+            ("fixed-priority", false, true, Reason::Running),
+            ("fifo", true, true, Reason::Order),
+            ("fifo", true, false, Reason::Running),
+            ("edf", false, true, Reason::Order),
+        ] {
+            assert_eq!(reason(policy, is_higher, has_begun_meanwhile), expected, "{policy}");
+        }
+    }
 }

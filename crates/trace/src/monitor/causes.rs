@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::judge::{Judge, Open};
 use super::known::Segment;
 use super::violation::Cause;
-use crate::waits::{Beside, Reason, explain};
+use crate::waits::{Beside, Reason, explain, reason};
 
 /// The longest pause between two segments of a busy period, in nanoseconds: the executor picks the next callback meanwhile.
 const PAUSE: u64 = 20_000;
@@ -27,7 +27,7 @@ impl Judge {
                 let found = match reason {
                     Reason::Group => (Cause::Group, culprit),
                     Reason::Priority => (Cause::Priority, culprit),
-                    Reason::Running => (Cause::Running, culprit),
+                    Reason::Running | Reason::Order => (Cause::Running, culprit),
                     // Threads that sleep although there is something to run are an assumption that is broken.
                     Reason::Idle => {
                         add(&mut weights, (Cause::NotScheduled, None), ns);
@@ -171,20 +171,22 @@ impl Judge {
     /// Returns the parts of a wait of the callback from `from` to `to`, as [`explain`] tells them.
     fn shares(&self, place: usize, from: u64, to: u64) -> Vec<(Reason, Option<usize>, u64)> {
         let waiting = &self.callbacks[place];
+        let executor = self.executors.get(&waiting.executor);
+        let policy = executor.map_or("", |of| &*of.policy);
         let beside = self.segments(waiting.executor, from, to).map(|segment| {
             let other = &self.callbacks[segment.callback];
             Beside {
                 callback: segment.callback,
                 ns: segment.end.min(to).saturating_sub(segment.start.max(from)),
                 excludes: waiting.excludes && other.group == waiting.group,
-                is_higher: other.priority > waiting.priority,
+                reason: reason(policy, other.priority > waiting.priority, segment.start >= from),
             }
         });
         let beside: Vec<Beside> = beside.collect();
-        let threads = self.executors.get(&waiting.executor).map_or(1, |of| of.threads);
+        let threads = executor.map_or(1, |of| of.threads);
         let mut parts = Vec::new();
-        explain(to.saturating_sub(from), threads, beside.iter().copied(), |reason, culprit, ns| {
-            parts.push((reason, culprit, ns));
+        explain(to.saturating_sub(from), threads, beside.iter().copied(), |why, culprit, ns| {
+            parts.push((why, culprit, ns));
         });
         parts
     }
