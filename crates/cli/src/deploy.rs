@@ -12,6 +12,7 @@ use rospin_report::Failure;
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::ExecutorPlan;
 
+use crate::isolated::{self, Filled, Template};
 use crate::scenario_file;
 
 pub(crate) const NAME: &str = "deploy";
@@ -25,6 +26,7 @@ writes a template with all that it has to the file that ROSPIN_DEPLOYMENT_TEMPLA
 Examples:
   rospin deploy template crates/scenario/scenarios/chain.toml --output robot.toml
   rospin deploy check robot.toml
+  rospin deploy fill template.yaml --system system.toml --deployment robot.toml -o config.yaml
   ROSPIN_DEPLOYMENT_TEMPLATE=robot.toml my_robot
   ROSPIN_DEPLOYMENT=robot.toml my_robot")]
 struct Options {
@@ -38,6 +40,20 @@ enum Action {
     Template {
         /// Scenario file
         scenario: PathBuf,
+        /// Writes it to this file, which must not be there, instead of the terminal
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor writes: scheduling and cores of callback groups
+    Fill {
+        /// Template, a YAML file
+        template: PathBuf,
+        /// System file, which `rospin trace model --isolate` wrote
+        #[arg(long, value_name = "FILE")]
+        system: PathBuf,
+        /// Deployment file with scheduling and cores, which `rospin analyze --assign picas --deploy` wrote
+        #[arg(long, value_name = "FILE")]
+        deployment: PathBuf,
         /// Writes it to this file, which must not be there, instead of the terminal
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -67,6 +83,9 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
         Action::Template { scenario, output } => template(&scenario, output.as_deref(), out),
+        Action::Fill { template, system, deployment, output } => {
+            fill(&template, (&system, &deployment), output.as_deref(), out)
+        }
         Action::Check { files } => check(&files, out),
     }
 }
@@ -86,6 +105,28 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
             writeln!(out, "Deployment: {}", file.display())?;
         }
     }
+    Ok(())
+}
+
+/// Fills in the template of callback_isolated_executor by a system file and a deployment file, and writes it to the file `output`, or to
+/// `out` if that is `None`.
+fn fill(
+    template: &Path,
+    (system, deployment): (&Path, &Path),
+    output: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let template = Template::read(template).map_err(Failure::input)?;
+    let system = scenario_file::read(system).map_err(Failure::input)?;
+    let deployment = Deployment::load([deployment]).map_err(Failure::input)?;
+    let Filled { text, groups, rest } = isolated::fill(&template, &system, &deployment).map_err(Failure::input)?;
+    let Some(file) = output else {
+        out.write_all(text.as_bytes())?;
+        return Ok(());
+    };
+    write_new(file, &text).map_err(|reason| Failure::input(Unwritable { path: file.to_owned(), reason }))?;
+    writeln!(out, "Configuration: {}, with {groups} of {} callback groups", file.display(), groups + rest.len())?;
+    rest.iter().try_for_each(|id| writeln!(out, "As before, because the system has none of its callbacks: {id}"))?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod analyze;
 mod command_line;
 mod deploy;
 mod doctor;
+mod isolated;
 mod replay;
 mod scenario_file;
 mod simulate;

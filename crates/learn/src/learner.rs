@@ -49,9 +49,14 @@ pub(crate) struct Learner<'a> {
     names: Names,
 }
 
+/// Services that rclcpp may give every node, beside those of its parameters.
+const OF_NODES: [&str; 3] = ["/get_type_description", "/get_logger_levels", "/set_logger_levels"];
+
 /// Returns true if every node has the callback with this name: those of its parameters and its log.
 fn is_internal(name: &str) -> bool {
-    name.contains("/parameters/") || name.ends_with("/rosout/records")
+    name.contains("/parameters/")
+        || name.ends_with("/rosout/records")
+        || OF_NODES.iter().any(|service| name.ends_with(service))
 }
 
 impl<'a> Learner<'a> {

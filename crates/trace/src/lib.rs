@@ -37,6 +37,8 @@ mod read;
 mod recording;
 #[cfg(feature = "read")]
 pub mod replay;
+#[cfg(feature = "read")]
+pub mod ros2;
 mod rotate;
 pub mod settings;
 mod stream;

@@ -53,6 +53,14 @@ pub enum ReadError {
         /// The version.
         version: u32,
     },
+    /// A trace of ros2_tracing cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Ros2 {
+        /// The trace.
+        path: PathBuf,
+        /// The reason and the fix, which continue a sentence about the trace.
+        reason: String,
+    },
     /// A folder has no recordings.
     #[error("{}: the folder has no files that end in .mcap; name a recording", path.display())]
     Empty {

@@ -22,6 +22,8 @@ pub struct Recording {
     pub events: Vec<Recorded>,
     /// Places at which the file is damaged.
     pub faults: Vec<Fault>,
+    /// Sentences about what the recording does not tell, and what was assumed instead. Recordings of rospin have none.
+    pub notes: Vec<String>,
     /// The number of the file, from 1, if the recording has [several](crate::RotatingSink).
     pub part: Option<u32>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use rospin_report::Failure;
 use rospin_trace::convert::{Format, write};
-use rospin_trace::render;
+use rospin_trace::{Model, render};
 
 use super::Files;
 
@@ -53,7 +53,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         }
         return tell(&faults, out);
     };
-    let (model, faults) = options.files.model()?;
+    let (recordings, faults) = options.files.open()?;
+    let model = Model::new(&recordings);
     let path = options.output.clone().unwrap_or_else(|| {
         let name = options.files.files[0].with_extension("");
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -4,6 +4,7 @@ mod attach;
 mod convert;
 mod facts;
 mod html;
+mod lttng;
 mod model;
 mod record;
 mod report;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin_report::Failure;
-use rospin_trace::{Model, Recording};
+use rospin_trace::Recording;
 
 pub(crate) use record::record_from_env;
 
@@ -55,21 +56,24 @@ enum Action {
 /// Recordings that a command reads.
 #[derive(Args, Debug)]
 struct Files {
-    /// Recordings, or folders of them: those of programs that ran at the same time are put together
+    /// Recordings, or folders of them: those of programs that ran at the same time are put together. Also traces of ros2_tracing: the
+    /// folder of an LTTng session, or the text of `babeltrace2 --clock-seconds` as a file or, with -, from stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 impl Files {
-    /// Opens the recordings as [`open`] does.
+    /// Returns the recordings, and a line for each place that is damaged in them.
     fn open(&self) -> Result<(Vec<Recording>, Vec<String>), Failure> {
-        open(&self.files)
-    }
-
-    /// Returns the model of what happened in all recordings together, and a line for each place that is damaged in them.
-    fn model(&self) -> Result<(Model, Vec<String>), Failure> {
-        let (recordings, faults) = self.open()?;
-        Ok((Model::new(&recordings), faults))
+        let mut recordings = Vec::new();
+        for file in &self.files {
+            match lttng::open(file)? {
+                Some(read) => recordings.extend(read),
+                None => recordings.extend(Recording::open(file).map_err(Failure::input)?),
+            }
+        }
+        let faults = faults(&recordings);
+        Ok((recordings, faults))
     }
 }
 
@@ -79,12 +83,17 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<(Vec<Recording>, Vec<String>), F
     for file in files {
         recordings.extend(Recording::open(file).map_err(Failure::input)?);
     }
-    let faults = |recording: &Recording| {
+    let faults = faults(&recordings);
+    Ok((recordings, faults))
+}
+
+/// Returns a line for each damaged place of the recordings.
+fn faults(recordings: &[Recording]) -> Vec<String> {
+    let lines = |recording: &Recording| {
         let name = recording.path.display().to_string();
         recording.faults.iter().map(move |fault| format!("{name}: {fault}")).collect::<Vec<_>>()
     };
-    let faults = recordings.iter().flat_map(faults).collect();
-    Ok((recordings, faults))
+    recordings.iter().flat_map(lines).collect()
 }
 
 /// Returns the subcommand with all options.

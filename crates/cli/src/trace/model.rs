@@ -11,7 +11,10 @@ use rospin_report::text_table::{self, Side};
 use rospin_report::{Failure, number};
 use rospin_scenario::duration;
 
+use rospin_trace::Model;
+
 use super::Files;
+use crate::isolated::{Template, isolate};
 use crate::scenario_file;
 
 /// The difference of execution times up to which they are called alike, in percent.
@@ -49,6 +52,16 @@ pub(super) struct Options {
     #[arg(long)]
     internals: bool,
 
+    /// Gives each callback group a thread of its own, as TIER IV's callback_isolated_executor does: the groups of this template, which
+    /// its dry run writes. A trace of rclcpp does not tell groups
+    #[arg(long, value_name = "TEMPLATE")]
+    isolate: Option<PathBuf>,
+
+    /// Number of the machine's cores, for which `rospin analyze --assign picas` then chooses; a recording does not tell it [default: as
+    /// many as threads, 64 at most]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    cores: Option<u16>,
+
     /// Says what is different in this system file: callbacks, edges and chains, for which the exit code is 1, settings, and
     /// execution times, which are compared without the margin. Writes a file only with --output
     #[arg(long, value_name = "FILE")]
@@ -76,12 +89,17 @@ fn differences_of(count: usize) -> String {
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     // Before the recording, which may take a while to read.
     let other = options.compare.as_deref().map(scenario_file::read).transpose().map_err(Failure::input)?;
-    let (model, faults) = options.files.model()?;
+    let template = options.isolate.as_deref().map(Template::read).transpose().map_err(Failure::input)?;
+    let (recordings, faults) = options.files.open()?;
+    let model = Model::new(&recordings);
     let Options { margin, percentile, rare, internals, .. } = *options;
     let mut how = rospin_learn::Options { margin, percentile, rare, has_internals: internals };
     let mut learned = learn(&model, &how).map_err(Failure::input)?;
+    let isolated = template.as_ref().map(|template| isolate(&mut learned.scenario, template)).unwrap_or_default();
     let damaged = faults.iter().map(|fault| format!("Damaged: {fault}"));
-    learned.remarks.top.splice(1..1, damaged);
+    learned.scenario.cores = options.cores.or(learned.scenario.cores);
+    let notes = recordings.iter().flat_map(|recording| recording.notes.clone());
+    learned.remarks.top.splice(1..1, notes.chain(isolated).chain(damaged));
     match &options.output {
         Some(path) => {
             let failed = |reason| Failure::input(ModelFailure::Unwritable { path: path.clone(), reason });
@@ -93,7 +111,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     }
     let (Some(path), Some(other)) = (&options.compare, other) else { return Ok(()) };
     how.margin = 0.0;
-    let measured = learn(&model, &how).map_err(Failure::input)?;
+    let mut measured = learn(&model, &how).map_err(Failure::input)?;
+    template.as_ref().map(|template| isolate(&mut measured.scenario, template));
     let comparison = Comparison::of(&measured.scenario, &other);
     out.write_all(told(&comparison).as_bytes())?;
     match comparison.structure.len() {

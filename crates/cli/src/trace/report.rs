@@ -62,7 +62,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
             Some(place.ok_or_else(|| Failure::input(mistake()))?)
         }
     };
-    let facts = facts(&model, &faults, options.worst, callback);
+    let notes = recordings.iter().flat_map(|recording| recording.notes.clone()).collect();
+    let facts = facts(&model, &faults, options.worst, callback).with_remarks(notes);
     let facts = match &options.system {
         None => facts.with_violations(&violations::of_model(&model)),
         Some(system) => {

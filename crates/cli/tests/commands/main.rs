@@ -8,6 +8,7 @@ mod analyze;
 mod analyze_acts;
 mod broken;
 mod latency;
+mod lttng;
 mod replay;
 mod scenarios;
 mod trace_model;
