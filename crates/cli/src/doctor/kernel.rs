@@ -183,6 +183,23 @@ pub(crate) fn timer_slack(slack: Duration, has_real_time: bool) -> Finding {
     Finding::limits(NAME, value, meaning, "`ThreadOptions::timer_slack(Duration::from_nanos(1))` in the program")
 }
 
+/// Judges `slice`, the time slice of ordinary threads, which is `None` if the kernel has one length for all of them. `has_real_time` is
+/// true if the process may have real-time threads.
+pub(crate) fn time_slices(slice: Option<Duration>, has_real_time: bool) -> Finding {
+    const NAME: &str = "time slices";
+    match slice {
+        Some(slice) => {
+            let value = format!("{slice:?} for ordinary threads");
+            Finding::good(NAME, value, "executors ask for shorter ones, so they run as soon as they are woken")
+        }
+        None if has_real_time => Finding::good(NAME, "one length", "real-time threads have none"),
+        None => {
+            let meaning = "a thread that is woken may wait for some milliseconds while others work on its core";
+            Finding::limits(NAME, "one length", meaning, "Linux 6.12 or later, or real-time priorities")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::finding::{Verdict, files};
@@ -248,11 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn coarse_timers_and_slack_are_found() {
+    fn coarse_timers_slack_and_slices_are_found() {
         assert_eq!(timer_resolution(Duration::from_nanos(1)).verdict, Verdict::Good);
         assert_eq!(timer_resolution(Duration::from_millis(4)).verdict, Verdict::Broken);
         let slack = Duration::from_micros(50);
         assert_eq!(timer_slack(slack, true).verdict, Verdict::Good);
         assert_eq!(timer_slack(slack, false).verdict, Verdict::LimitsYou);
+        assert_eq!(time_slices(Some(Duration::from_millis(3)), false).verdict, Verdict::Good);
+        assert_eq!(time_slices(None, true).verdict, Verdict::Good);
+        assert_eq!(time_slices(None, false).verdict, Verdict::LimitsYou);
     }
 }

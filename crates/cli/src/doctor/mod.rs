@@ -23,7 +23,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin_engine::os::CoreSet;
+use rospin_engine::os::{CoreSet, time_slice};
 use rospin_measure::machine::Machine;
 use rospin_measure::setup::{Setup, SetupError};
 use rospin_report::Failure;
@@ -92,6 +92,7 @@ fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
         kernel::clock_source(read),
         kernel::timer_resolution(resolution),
         kernel::timer_slack(slack, rights.fifo.is_ok()),
+        kernel::time_slices(time_slice(), rights.fifo.is_ok()),
         host::virtualization(read),
         host::cgroup(read),
         cores::cpuset(&allowed, &online),

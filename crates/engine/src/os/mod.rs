@@ -91,5 +91,6 @@ pub(crate) use process::Process;
 pub use report::{Shortfall, ThreadReport};
 pub(crate) use setup::ThreadSetup;
 pub(crate) use slice::ShortSlices;
+pub use slice::time_slice;
 pub(crate) use threads::cut_off;
 pub use threads::{ThreadId, threads_of_process};

@@ -7,6 +7,12 @@ use super::kernel;
 /// The shortest slice that the kernel gives.
 const SHORT: Duration = Duration::from_micros(100);
 
+/// Returns the time slice that the kernel gives the calling thread; `None` if it is not an ordinary thread, or before Linux 6.12.
+#[must_use]
+pub fn time_slice() -> Option<Duration> {
+    kernel::slice()
+}
+
 /// Guard that gives the calling thread short time slices until it is dropped, if it is an ordinary one.
 ///
 /// Linux 6.12 and later run a thread that wakes up before one with longer slices that works, whatever the two have had. Others wait until
