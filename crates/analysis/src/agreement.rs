@@ -76,6 +76,7 @@ fn known<'a>(system: &'a System, budget: &'a Budget) -> Known<'a> {
         arrivals: system.callbacks.iter().map(|callback| Some(callback.source.clone())).collect(),
         responses: system.callbacks.iter().map(|callback| Some(callback.cost())).collect(),
         receiving: vec![Some(0); system.cores.len()],
+        waits: system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
     }
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use rospin_scenario::{Pattern, Scenario};
 
+use crate::accelerators;
 use crate::budget::{Budget, Monitor, Stop};
 use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
-use crate::report::{CallbackBound, CoreLoad, Report};
+use crate::report::{AcceleratorLoad, AcceleratorUse, CallbackBound, CoreLoad, Report};
 use crate::solve::solve;
 use crate::system::{Policy, System};
 use crate::weakly;
@@ -72,7 +73,7 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if
-    /// the load of a core or reservation exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
+    /// the load of a core, reservation or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
     /// no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
@@ -81,7 +82,7 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// Returns the largest load of any core or reservation, as a share of its time. One with a load above 1 is overloaded.
+    /// Returns the largest load of any core, reservation or accelerator, as a share of its time. One with a load above 1 is overloaded.
     ///
     /// # Errors
     /// The same errors as those of [`run`](Self::run), except for an overload.
@@ -137,12 +138,14 @@ impl<'a> Analysis<'a> {
             core.numbers.iter().map(move |number| CoreLoad { core: *number, utilization, executors: executors.clone() })
         });
         let mut methods: Vec<_> = solution.found.iter().map(|found| found.method).collect();
+        methods.extend((!system.devices.is_empty()).then_some(accelerators::METHOD));
         methods.sort_unstable();
         methods.dedup();
         Report {
             callbacks,
             chains: chains.collect(),
             cores: cores.collect(),
+            accelerators: (0..system.devices.len()).map(|device| on_accelerator(&known, device)).collect(),
             method: methods.join("; "),
             assumptions: self.assumptions(system),
         }
@@ -172,6 +175,8 @@ impl<'a> Analysis<'a> {
     }
 
     fn assumptions(&self, system: &System) -> Vec<String> {
+        let awaits_other =
+            |plan: &crate::system::Callback| plan.is_async() && plan.requests.len() + 1 < plan.segments.len();
         let mut assumptions = vec![
             "No callback runs longer than the longest execution time that the scenario gives it.".to_owned(),
             "Timers and messages come no more often than the scenario says; their phases do not matter.".to_owned(),
@@ -204,8 +209,12 @@ impl<'a> Analysis<'a> {
             "The wait set serves timers, subscriptions, services, clients, waitables, by registration within each.",
         );
         add(
-            system.callbacks.iter().any(crate::system::Callback::is_async),
+            system.callbacks.iter().any(awaits_other),
             "What is awaited is there after the longest wait that the scenario gives.",
+        );
+        add(
+            !system.devices.is_empty(),
+            "No segment takes an accelerator for longer than the scenario says, and only the scenario's callbacks use it.",
         );
         add(
             self.scenario.releases.iter().any(|release| matches!(release.pattern, Pattern::Measured { .. })),
@@ -228,6 +237,25 @@ impl<'a> Analysis<'a> {
             "Reservations are kept by the operating system, and execution does not stop them.",
         );
         assumptions
+    }
+}
+
+/// Returns the load of an accelerator, and the time that each callback takes there.
+fn on_accelerator(known: &Known<'_>, device: usize) -> AcceleratorLoad {
+    let system = known.system;
+    let uses = accelerators::users(system, device).map(|(number, plan)| {
+        let own = plan.requests.iter().filter(|request| request.device == device);
+        let bound = known.responses[number].and_then(|_| accelerators::time_on(known, number, device));
+        AcceleratorUse {
+            callback: plan.name.clone(),
+            own: Duration::from_nanos(own.map(accelerators::Request::total).sum()),
+            bound: bound.map(Duration::from_nanos),
+        }
+    });
+    AcceleratorLoad {
+        name: system.devices[device].name.clone(),
+        utilization: system.device_loads()[device],
+        uses: uses.collect(),
     }
 }
 

@@ -32,6 +32,7 @@ impl System {
             callbacks,
             order,
             cores,
+            devices: lower::devices(scenario),
             shares_locks: Vec::new(),
             receive: nanos(overheads.receive),
             limit: TIME_MAX,

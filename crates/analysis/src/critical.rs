@@ -53,7 +53,10 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
         });
         callback.execution = fixed(&callback.execution, overhead + overrun.unwrap_or_default());
         for pause in &mut callback.awaits {
-            pause.wait = fixed(&pause.wait, Duration::ZERO);
+            if pause.accelerator.is_none() {
+                pause.wait = fixed(&pause.wait, Duration::ZERO);
+            }
+            pause.segments.iter_mut().for_each(|segment| *segment = fixed(segment, Duration::ZERO));
             pause.run = fixed(&pause.run, overhead);
         }
         // A timer that misses a due time serves it late, so that no activation is left out.

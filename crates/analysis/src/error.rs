@@ -44,6 +44,19 @@ pub enum AnalysisError {
         /// Names of the executors on the core, or of the one with the reservation.
         executors: Vec<String>,
     },
+    /// The load of an accelerator exceeds 1, so that waits for it have no bound.
+    #[error(
+        "accelerator `{accelerator}` is overloaded, so that waits for it have no bound: {} of its time is asked for, by {}; \
+         shorten a segment, lengthen a period, or let a callback do without it", share(*.utilization), .callbacks.join(", ")
+    )]
+    AcceleratorOverloaded {
+        /// Name of the accelerator.
+        accelerator: String,
+        /// Load of the accelerator, as a share of the time of all its lanes, above 1.
+        utilization: f64,
+        /// Names of the callbacks that use it.
+        callbacks: Vec<String>,
+    },
     /// The analysis knows no sound bound for this callback.
     #[error("`{callback}` cannot be analysed: {reason}; {fix}")]
     NotAnalyzable {

@@ -25,6 +25,8 @@ pub(crate) struct Known<'a> {
     pub(crate) responses: Vec<Option<u64>>,
     /// Bounds of the times until a message is received, by core; `None` if there is no bound.
     pub(crate) receiving: Vec<Option<u64>>,
+    /// Bounds of the times that activations await something in total, by callback; `None` if there is no bound.
+    pub(crate) waits: Vec<Option<u64>>,
     /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
     pub(crate) thresholds: Vec<u64>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Found {
 pub(crate) struct Solution {
     pub(crate) found: Vec<Found>,
     pub(crate) arrivals: Vec<Option<Arrivals>>,
+    /// Bounds of the times that activations await something in total.
+    pub(crate) waits: Vec<Option<u64>>,
 }
 
 impl<'a> Known<'a> {
@@ -51,7 +55,9 @@ impl<'a> Known<'a> {
     pub(crate) fn of(system: &'a System, solution: &Solution, budget: &'a Budget) -> Self {
         let arrivals = solution.arrivals.clone();
         let responses = solution.found.iter().map(|found| found.bound).collect();
-        let mut known = Self { system, budget, arrivals, responses, receiving: Vec::new(), thresholds: Vec::new() };
+        let waits = solution.waits.clone();
+        let (receiving, thresholds) = (Vec::new(), Vec::new());
+        let mut known = Self { system, budget, arrivals, responses, receiving, waits, thresholds };
         known.receiving = (0..system.cores.len()).map(|core| known.receiving_on(core)).collect();
         known
     }

@@ -64,6 +64,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accelerators;
 #[cfg(test)]
 mod agreement;
 mod analysis;
@@ -109,6 +110,6 @@ pub use device::{DeviceClient, device_bounds};
 pub use diagnosis::Late;
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};
-pub use report::{CallbackBound, ChainBound, CoreLoad, Report};
+pub use report::{AcceleratorLoad, AcceleratorUse, CallbackBound, ChainBound, CoreLoad, Report};
 pub use sensitivity::Sensitivity;
 pub use trial::Margin;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rospin_core::{EntityKind, GroupKind, PriorityMap};
-use rospin_scenario::{Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
+use rospin_scenario::{Await, Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
 
+use crate::accelerators::{Device, Request};
 use crate::arrivals::Arrivals;
 use crate::curves::Curve;
 use crate::error::AnalysisError;
@@ -85,7 +86,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
         let others = scenario.callbacks.iter().enumerate();
         let mates = others.filter(|(other, mate)| excludes && *other != number && mate.group == plan.group);
         let runs = || std::iter::once(&plan.execution).chain(plan.awaits.iter().map(|pause| &pause.run));
-        let waits = || plan.awaits.iter().map(|pause| &pause.wait);
+        let waits = || plan.awaits.iter();
         let given = plan.priority.or_else(|| derived.get(&plan.name).map(|priority| priority.0));
         let unloaded: u64 = runs().map(longest).sum();
         let (source, pace) = timer(plan);
@@ -99,8 +100,9 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             // A missing execution time stays zero, so that it is refused. Overheads must not hide it.
             segments: runs().map(|time| if unloaded == 0 { 0 } else { longest(time) + extra }).collect(),
             waits: waits().map(longest_wait).sum(),
-            shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest).sum::<u64>(),
-            instantaneous: runs().chain(waits()).any(|time| shortest(time) == 0),
+            requests: waits().filter_map(|pause| request(scenario, pause)).collect(),
+            shortest: runs().map(shortest).sum::<u64>() + waits().map(shortest_wait).sum::<u64>(),
+            instantaneous: runs().any(|time| shortest(time) == 0) || waits().any(|pause| shortest_wait(pause) == 0),
             mates: mates.map(|(other, _)| other).collect(),
             releases_group: plan.releases_group_at_await,
             in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),
@@ -122,10 +124,36 @@ pub(crate) fn extra(overheads: &Overheads) -> u64 {
     nanos(overheads.dispatch) + nanos(overheads.wake_up)
 }
 
-/// Returns the longest time that an await takes, as the scenario states it. For work on an accelerator, that is the time with all
-/// waiting for others, as [`device_bounds`](crate::device_bounds) finds it: the iteration of [`solve`](crate::solve) does not.
-fn longest_wait(time: &ExecutionTime) -> u64 {
-    longest(time)
+/// Returns the scenario's accelerators.
+pub(crate) fn devices(scenario: &Scenario) -> Vec<Device> {
+    let of = |plan: &rospin_scenario::Accelerator| {
+        let policy = match plan.policy.as_str() {
+            "edf" => Policy::Edf,
+            "fifo" => Policy::Fifo,
+            _ => Policy::FixedPriority,
+        };
+        Device { name: plan.name.clone(), policy, lanes: u64::from(plan.lanes) }
+    };
+    scenario.accelerators.iter().map(of).collect()
+}
+
+/// Returns the request that an await is; `None` if it awaits something else than an accelerator.
+fn request(scenario: &Scenario, pause: &Await) -> Option<Request> {
+    let name = pause.accelerator.as_ref()?;
+    let device = scenario.accelerators.iter().position(|accelerator| accelerator.name == *name)?;
+    let segments = pause.segments.iter().map(longest).collect();
+    Some(Request { device, priority: pause.priority, segments })
+}
+
+/// Returns the longest time that an await takes. For a request to an accelerator, that is the time without contention, to which
+/// [`waits`](crate::accelerators::waits) adds the wait for others.
+fn longest_wait(pause: &Await) -> u64 {
+    longest(&pause.wait) + pause.segments.iter().map(longest).sum::<u64>()
+}
+
+/// Returns the shortest time that an await takes.
+fn shortest_wait(pause: &Await) -> u64 {
+    shortest(&pause.wait) + pause.segments.iter().map(shortest).sum::<u64>()
 }
 
 pub(crate) fn longest(time: &ExecutionTime) -> u64 {

@@ -95,7 +95,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let segments = plan.segments.len() as u64;
     let acquisitions = if plan.releases_group { segments } else { 1 };
     let receiving: Vec<_> = known.receive_load(executor.core)?.collect();
-    let own = plan.cost() + plan.waits + known.delay(callback)?;
+    let own = plan.cost() + known.waits[callback]? + known.delay(callback)?;
     let serial = earlier * plan.cost() + acquisitions * load.holding;
     // Counted twice, because work that is carried in needs a second division.
     let weight = 2 * (2 * load.serial.len() + load.parallel.len() + load.later.len() + receiving.len() + 1) as u64;

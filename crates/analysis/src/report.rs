@@ -12,6 +12,8 @@ pub struct Report {
     pub chains: Vec<ChainBound>,
     /// Load of each core on which executors have callbacks.
     pub cores: Vec<CoreLoad>,
+    /// Load of each accelerator, and the waits for it, in the scenario's order.
+    pub accelerators: Vec<AcceleratorLoad>,
     /// Names of the analyses that were used, separated by semicolons.
     pub method: String,
     /// Assumptions on which the bounds depend, a sentence each.
@@ -105,4 +107,28 @@ pub struct CoreLoad {
     pub utilization: f64,
     /// Names of the executors on the core.
     pub executors: Vec<String>,
+}
+
+/// Load of an accelerator, and the callbacks that use it.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct AcceleratorLoad {
+    /// Name of the accelerator.
+    pub name: String,
+    /// Share of the time of all its lanes that is asked for.
+    pub utilization: f64,
+    /// Callbacks that use it, in the scenario's order.
+    pub uses: Vec<AcceleratorUse>,
+}
+
+/// Use of an accelerator by a callback.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct AcceleratorUse {
+    /// Name of the callback.
+    pub callback: String,
+    /// Longest time that the requests of an activation take there without waiting for others.
+    pub own: Duration,
+    /// Longest time that they take with all waiting; `None` if no bound was found.
+    pub bound: Option<Duration>,
 }

@@ -10,7 +10,7 @@
 use crate::budget::{Budget, Stop};
 use crate::known::{Found, GATHERING, Known, Solution};
 use crate::system::{Policy, System};
-use crate::{migrating, parallel, suspension, uniprocessor};
+use crate::{accelerators, migrating, parallel, suspension, uniprocessor};
 
 /// The number of exact rounds. After them, or with little of the budget left, bounds grow in strides: they reach a solution that
 /// need not be the least one.
@@ -54,7 +54,11 @@ pub(crate) struct Manner<'a> {
 
 /// Returns bounds for all callbacks.
 pub(crate) fn solve(system: &System, budget: &Budget) -> Solution {
-    seek(system, budget, Manner::default()).unwrap_or_else(|| Solution { found: Vec::new(), arrivals: Vec::new() })
+    seek(system, budget, Manner::default()).unwrap_or_else(|| Solution {
+        found: Vec::new(),
+        arrivals: Vec::new(),
+        waits: Vec::new(),
+    })
 }
 
 /// Returns bounds for all callbacks, sought in some manner; `None` only if the manner ends the search early.
@@ -70,6 +74,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         arrivals: vec![None; count],
         responses: (0..count).map(first).collect(),
         receiving: vec![Some(0); system.cores.len()],
+        waits: system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
         thresholds: Vec::new(),
     };
     let links = Links::of(system);
@@ -80,6 +85,12 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     let mut strides = 0;
     for round in 0.. {
         links.open(known.propagate(), &mut open);
+        if !system.devices.is_empty() {
+            let waits = accelerators::waits(&known, portion);
+            let grown = (0..count).filter(|callback| waits[*callback] != known.waits[*callback]).collect();
+            known.waits = waits;
+            links.open(grown, &mut open);
+        }
         for core in (0..open.len()).filter(|core| open[*core]) {
             known.receiving[core] = known.receiving_on(core);
         }
@@ -136,14 +147,14 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     for (found, response) in found.iter_mut().zip(&known.responses) {
         found.bound = *response;
     }
-    Some(Solution { found, arrivals: known.arrivals })
+    Some(Solution { found, arrivals: known.arrivals, waits: known.waits })
 }
 
 /// Dependencies between bounds, by core.
 struct Links {
     /// Core of each callback.
     cores: Vec<usize>,
-    /// For each callback, the cores of those that it publishes to.
+    /// For each callback, the cores of those that it publishes to, and of those with which it shares an accelerator.
     receivers: Vec<Vec<usize>>,
     /// For each core, true if bounds there depend on response times there, and not only on arrivals.
     entangled: Vec<bool>,
@@ -159,6 +170,11 @@ impl Links {
                     receivers[*publisher].push(cores[receiver]);
                 }
             }
+        }
+        for device in 0..system.devices.len() {
+            let users: Vec<usize> = accelerators::users(system, device).map(|(user, _)| user).collect();
+            let shared: Vec<usize> = users.iter().map(|user| cores[*user]).collect();
+            users.into_iter().for_each(|user| receivers[user].extend(&shared));
         }
         let mut entangled = vec![false; system.cores.len()];
         for (plan, core) in system.callbacks.iter().zip(&cores) {

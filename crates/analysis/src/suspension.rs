@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use crate::interference::{Relation, Work};
 use crate::known::{Found, Known};
-use crate::system::{Callback, Policy, System};
+use crate::system::{Policy, System};
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
 
@@ -111,11 +111,13 @@ fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
 }
 
 impl Delays {
-    /// Returns the longest time for which a callback of the same group holds the group while this one waits for it. It leaves
-    /// out the callbacks that come before this one. The holder is at least as urgent as this callback meanwhile, so others
+    /// Returns the longest time for which a callback of the same group holds the group while this one waits for it; `None` if its
+    /// awaits have no bound yet. It leaves out the callbacks that come before this one. The holder is at least as urgent as this callback meanwhile, so others
     /// start only while the holder is suspended.
-    fn hold(&self, mate: &Callback) -> u64 {
-        mate.cost() + mate.waits + (mate.segments.len() as u64 - 1) * (self.mate + self.inherited)
+    fn hold(&self, known: &Known<'_>, mate: usize) -> Option<u64> {
+        let plan = &known.system.callbacks[mate];
+        let resumed = plan.segments.len() as u64 - 1;
+        Some(plan.cost() + known.waits[mate]? + resumed * (self.mate + self.inherited))
     }
 }
 
@@ -144,20 +146,23 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         let mate = &system.callbacks[other];
         let holds = plan.mates.contains(&other) && mate.holds_group();
         if relation.is_before() {
-            let (cost, then) = if holds { (delays.hold(mate), delays.inherited) } else { (mate.cost(), 0) };
+            let (cost, then) = if holds { (delays.hold(known, other)?, delays.inherited) } else { (mate.cost(), 0) };
             works.push((Work::of(known, other, cost)?.limited(relation), then));
         }
         // A callback that comes after this one can hold the group already.
         if relation.after && holds {
-            holding = holding.max(delays.hold(mate));
+            holding = holding.max(delays.hold(known, other)?);
         }
     }
     let resumed = plan.segments.len() as u64 - 1;
     // If the callback keeps its group while it waits, it needs the group once. If it releases the group, another callback can
     // hold the group each time that a segment becomes ready.
     let later = if plan.releases_group { delays.later.max(holding) } else { delays.later };
-    let each =
-        plan.cost() + plan.waits + delays.first.max(holding) + resumed * later + (resumed + 1) * delays.inherited;
+    let each = plan.cost()
+        + known.waits[callback]?
+        + delays.first.max(holding)
+        + resumed * later
+        + (resumed + 1) * delays.inherited;
     let fixed = (1 + before) * each + known.delay(callback)?;
     for other in system.elsewhere(callback) {
         works.push((Work::of(known, other, system.callbacks[other].cost())?, 0));

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rospin_core::EntityKind;
 
+use crate::accelerators;
+use crate::accelerators::{Device, Request};
 use crate::arrivals::Arrivals;
 use crate::error::AnalysisError;
 use crate::overheads::Reservation;
@@ -46,8 +48,10 @@ pub(crate) struct Callback {
     pub(crate) due: Option<u64>,
     /// Longest execution times of the segments, including overheads.
     pub(crate) segments: Vec<u64>,
-    /// Longest time that the callback awaits something, in total.
+    /// Longest time that the callback awaits something in total, without waiting for others that use the same accelerators.
     pub(crate) waits: u64,
+    /// Requests to accelerators, in their order. Their device time is part of `waits`.
+    pub(crate) requests: Vec<Request>,
     /// Shortest time from start to end.
     pub(crate) shortest: u64,
     /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks were picked
@@ -158,6 +162,8 @@ pub(crate) struct System {
     /// Callbacks in an order in which publishers come before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
+    /// Accelerators, in the scenario's order.
+    pub(crate) devices: Vec<Device>,
     /// For each core, true if executors on it share a lock.
     pub(crate) shares_locks: Vec<bool>,
     /// Processor time of the middleware's receive thread for a message.
@@ -205,7 +211,7 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    /// Returns the loads of all cores, then of all reservations: the time that is asked for as a share of the time that there is.
+    /// Returns the loads of all cores, then of all reservations, then of all accelerators: the time that is asked for as a share of the time that there is.
     pub(crate) fn loads(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
@@ -215,10 +221,10 @@ impl System {
             Some(executor.callbacks.iter().map(load).sum::<f64>() / share)
         });
         let reserved: Vec<f64> = reserved.collect();
-        self.utilizations().into_iter().chain(reserved).collect()
+        self.utilizations().into_iter().chain(reserved).chain(self.device_loads()).collect()
     }
 
-    /// Checks that no core and no reservation is asked for more than it has.
+    /// Checks that no core, no reservation and no accelerator is asked for more than it has.
     pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
             if utilization > 1.0 + 1e-9 {
@@ -236,6 +242,13 @@ impl System {
             if utilization > 1.0 + 1e-9 {
                 let core = self.cores[executor.core].numbers.first().copied().unwrap_or_default();
                 return Err(AnalysisError::Overloaded { core, utilization, executors: vec![executor.name.clone()] });
+            }
+        }
+        for (device, utilization) in self.device_loads().into_iter().enumerate() {
+            if utilization > 1.0 + 1e-9 {
+                let accelerator = self.devices[device].name.clone();
+                let callbacks = accelerators::users(self, device).map(|(_, plan)| plan.name.clone()).collect();
+                return Err(AnalysisError::AcceleratorOverloaded { accelerator, utilization, callbacks });
             }
         }
         Ok(())

@@ -240,6 +240,7 @@ impl<'a> Trial<'a> {
             arrivals: self.system.callbacks.iter().map(|plan| Some(plan.source.clone())).collect(),
             responses: vec![Some(0); self.system.callbacks.len()],
             receiving: vec![Some(0); self.system.cores.len()],
+            waits: self.system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
             thresholds,
         };
         self.budget.begin(self.budget.whole() / 64);

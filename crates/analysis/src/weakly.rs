@@ -63,6 +63,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
             arrivals: known.arrivals.clone(),
             responses: known.responses.clone(),
             receiving: known.receiving.clone(),
+            waits: known.waits.clone(),
             thresholds: Vec::new(),
         };
         uniprocessor::bound(&without, callback).bound.is_some_and(|bound| bound <= due)

@@ -209,7 +209,7 @@ impl<'a> Learner<'a> {
             let mut executions = executions.into_iter();
             added.execution = executions.next().unwrap_or_default();
             added.awaits =
-                seen.waits.iter().zip(executions).map(|(wait, run)| Await { wait: wait.as_wait(), run }).collect();
+                seen.waits.iter().zip(executions).map(|(wait, run)| Await::new(wait.as_wait(), run)).collect();
             added.releases_group_at_await = added.is_async() && self.lends_group(callback);
             if kind == EntityKind::Timer {
                 added.period = of.period_ns.filter(|period| *period > 0).map(Duration::from_nanos);

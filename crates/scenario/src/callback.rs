@@ -217,13 +217,49 @@ pub struct Section {
     pub hold: Duration,
 }
 
-/// An await of an asynchronous callback, and the execution after it.
+/// An await of an asynchronous callback, and the execution after it. It takes a time of its own, or it is a request to an
+/// accelerator.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an await")]
+#[non_exhaustive]
 pub struct Await {
-    /// Duration of the await. The thread is free meanwhile.
+    /// Duration of the await. The thread is free meanwhile. Zero, or an empty list, for a request to an accelerator.
+    #[serde(default = "missing", skip_serializing_if = "is_missing")]
     pub wait: ExecutionTime,
+    /// Name of the accelerator that the callback sends a request to; `None` if it awaits something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<String>,
+    /// Times that the segments of the request take on the accelerator, with their copies, without waiting for others.
+    #[serde(default, deserialize_with = "lists::segments", skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<ExecutionTime>,
+    /// Priority of the request; a larger number is more urgent. `None`: that of the callback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
     /// Execution time after the await.
     #[serde(default)]
     pub run: ExecutionTime,
+}
+
+/// Returns the wait of an await whose text has none: an empty list, which no wait may be.
+const fn missing() -> ExecutionTime {
+    ExecutionTime::List(Vec::new())
+}
+
+/// Returns true for the wait of an await whose text has none.
+pub(crate) fn is_missing(wait: &ExecutionTime) -> bool {
+    *wait == missing()
+}
+
+impl Await {
+    /// Returns an await that takes the time `wait`, and the execution `run` after it.
+    #[must_use]
+    pub const fn new(wait: ExecutionTime, run: ExecutionTime) -> Self {
+        Self { wait, accelerator: None, segments: Vec::new(), priority: None, run }
+    }
+
+    /// Returns a request of these segments to an accelerator, with the priority of the callback, and the execution `run` after it.
+    #[must_use]
+    pub fn request(accelerator: impl Into<String>, segments: Vec<ExecutionTime>, run: ExecutionTime) -> Self {
+        Self { wait: missing(), accelerator: Some(accelerator.into()), segments, priority: None, run }
+    }
 }

@@ -45,6 +45,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accelerator;
 mod bounds;
 mod callback;
 mod check;
@@ -63,6 +64,7 @@ mod printable;
 mod text;
 mod traffic;
 
+pub use accelerator::Accelerator;
 pub use bounds::{Bounds, CallbackLimit, ChainLimit};
 pub use callback::{Await, Bin, Callback, ExecutionTime, Section, Tolerance};
 pub use deployment::Deployment;

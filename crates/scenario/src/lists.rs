@@ -59,6 +59,8 @@ lists! {
     cores: "`cores = [1]`, or `cores = [0, 1]` for several",
     joins: "`joins = [\"left\", \"right\"]`",
     sections: "`locks = [{ lock = \"map\", hold = \"200 us\" }]`",
+    segments: "`segments = [\"2 ms\", \"1 ms\"]`",
+    accelerators: "`[[accelerator]]` above each accelerator",
     links: "`[[link]]` above each link",
     names: "`callbacks = [\"first\", \"second\"]`",
     executors: "`[[executor]]` above each executor",

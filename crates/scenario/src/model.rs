@@ -8,6 +8,7 @@ use std::time::Duration;
 use rospin_core::GroupKind;
 use serde::{Deserialize, Serialize};
 
+use crate::accelerator::Accelerator;
 use crate::callback::Callback;
 use crate::lists;
 use crate::text;
@@ -47,6 +48,14 @@ pub struct Scenario {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub executors: Vec<Executor>,
+    /// Accelerators.
+    #[serde(
+        default,
+        rename = "accelerator",
+        deserialize_with = "lists::accelerators",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub accelerators: Vec<Accelerator>,
     /// Callback groups.
     #[serde(default, rename = "group", deserialize_with = "lists::groups", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,

@@ -17,6 +17,8 @@ pub(crate) enum Happening {
     /// An await of an activation ends: the time at which the await started, in nanoseconds, the callback, and the activation's
     /// sequence number.
     Awaited(u64, usize, u64),
+    /// A segment of an accelerator ends, by the accelerator's number and the lane's.
+    SegmentEnded(usize, usize),
     /// A message of the release with this number arrives.
     Message(usize),
     /// A delayed message arrives, by the number that it was sent with.

@@ -10,9 +10,10 @@ use rospin_scenario::{Fault, Jump, Scenario};
 use crate::agenda::{Agenda, Happening};
 use crate::clocks::Clocks;
 use crate::cpu::{Change, Cpu};
+use crate::devices::{self, Device, Ports};
 use crate::error::SimulationError;
 use crate::event::{Event, Observer, What};
-use crate::outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
+use crate::outcome::{AcceleratorOutcome, CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
 use crate::statistics::Statistics;
 use crate::system::{self, Address, Callback, Executor, Lock, Origin, Phase, Progress, Spin, Thread, Work};
 
@@ -34,6 +35,10 @@ pub(crate) struct Driver<'a> {
     pub(crate) callbacks: Vec<Callback>,
     /// The locks, in the scenario's order.
     pub(crate) locks: Vec<Lock>,
+    /// The accelerators, in the scenario's order.
+    pub(crate) devices: Vec<Device>,
+    /// For each callback, the ports of those awaits that are requests to accelerators.
+    pub(crate) ports: Ports,
     /// The arrivals and receivers of each release.
     arrivals: Vec<(Arrivals, Vec<Address>)>,
     /// Delayed messages, by the number that they were sent with.
@@ -73,6 +78,7 @@ impl<'a> Driver<'a> {
     ) -> Result<Self, SimulationError> {
         let mut executors = system::executors(scenario, policies, traces || !observers.is_empty())?;
         let callbacks = system::callbacks(scenario, &mut executors, seed)?;
+        let (devices, ports) = devices::devices(scenario, &system::priorities(scenario), seed)?;
         let arrivals = scenario.releases.iter().enumerate().map(|(number, release)| {
             let to = release.to.iter().flat_map(|name| system::addresses(scenario, name));
             (Arrivals::new(release, seed, number), to.collect())
@@ -100,6 +106,8 @@ impl<'a> Driver<'a> {
             instances: vec![Vec::new(); scenario.chains.len()],
             executors,
             callbacks,
+            devices,
+            ports,
         };
         driver.plan();
         Ok(driver)
@@ -207,6 +215,7 @@ impl<'a> Driver<'a> {
             }
             Happening::ClockJump(fault) => self.jump(fault),
             Happening::Awaited(_, callback, sequence) => self.awaited(callback, sequence),
+            Happening::SegmentEnded(device, lane) => self.segment_ended(device, lane),
             Happening::Message(release) => {
                 for place in 0..self.arrivals[release].1.len() {
                     self.deliver(self.arrivals[release].1[place], Vec::new());
@@ -364,12 +373,17 @@ impl<'a> Driver<'a> {
             }
         });
         let chains = chains.collect();
+        let accelerators = self.scenario.accelerators.iter().zip(&self.devices);
+        let accelerators =
+            accelerators.map(|(plan, device)| AcceleratorOutcome { name: plan.name.clone(), busy: device.busy });
+        let accelerators = accelerators.collect();
         let end = self.runs.iter().map(|run| run.end).max().unwrap_or(Instant::ZERO).max(self.end);
         Outcome {
             seed: self.seed,
             end,
             callbacks,
             chains,
+            accelerators,
             runs: self.runs,
             polling_points: self.polling_points,
             trace: self.trace,

@@ -59,6 +59,12 @@ pub enum What {
     Locked(usize, usize),
     /// The thread (first number) released the lock (second number).
     Unlocked(usize, usize),
+    /// An activation of the callback (first number) sent a request to the accelerator (second number).
+    Requested(usize, usize),
+    /// A segment of the callback (first number) started on the accelerator (second number), on the lane (third number).
+    SegmentStarted(usize, usize, usize),
+    /// The segment of the callback (first number) on the accelerator (second number) ended, on the lane (third number).
+    SegmentEnded(usize, usize, usize),
     /// No executor has anything left to do at this instant.
     Settled,
 }
@@ -90,6 +96,8 @@ pub fn render(scenario: &Scenario, events: &[Event]) -> String {
 fn line(scenario: &Scenario, what: &What) -> String {
     let name = |callback: usize| scenario.callbacks.get(callback).map_or("?", |callback| callback.name.as_str());
     let named = |lock: usize| scenario.locks.get(lock).map_or("?", String::as_str);
+    let accelerator =
+        |device: usize| scenario.accelerators.get(device).map_or("?", |accelerator| accelerator.name.as_str());
     match *what {
         What::SpinStarted => "spins".to_owned(),
         What::Halted => "is halted".to_owned(),
@@ -108,6 +116,13 @@ fn line(scenario: &Scenario, what: &What) -> String {
         What::Blocked(thread, lock) => format!("thread {thread} waits for {}", named(lock)),
         What::Locked(thread, lock) => format!("thread {thread} takes {}", named(lock)),
         What::Unlocked(thread, lock) => format!("thread {thread} gives back {}", named(lock)),
+        What::Requested(callback, device) => format!("{} asks {}", name(callback), accelerator(device)),
+        What::SegmentStarted(callback, device, lane) => {
+            format!("{} runs on lane {lane} of {}", name(callback), accelerator(device))
+        }
+        What::SegmentEnded(callback, device, lane) => {
+            format!("{} leaves lane {lane} of {}", name(callback), accelerator(device))
+        }
         What::Settled => "-".to_owned(),
     }
 }

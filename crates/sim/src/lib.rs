@@ -40,7 +40,7 @@
 //! At one instant, things happen in this order, as in the engine's loop:
 //! 1. Runs whose execution time is over end, by thread, and publish.
 //! 2. Events from outside happen, in the order of the scenario: messages are queued, the executors of their receivers
-//!    are notified, awaits end.
+//!    are notified, awaits end, segments of accelerators end.
 //! 3. Each thread whose run ended drains its executor's inbox and completes its activation, which frees the group. If
 //!    messages are left that were there when it took its own, the entity is released with the arrival of the oldest.
 //! 4. Parked threads that were notified, or whose timer is due, become runnable.
@@ -62,6 +62,11 @@
 //! cores of its executor. It moves to another core whenever that lets a more urgent thread, or one more thread, run.
 //! Switching takes no time.
 //!
+//! # Actions of an accelerator
+//! The scheduling core picks its segments as it picks those of a `rospin-accelerator`: when a request comes, and when a segment
+//! ends, before anything else happens. Requests that come at the same instant come by the numbers of their threads.
+//!
+//! # Locks
 //! A thread that waits for a lock leaves its core, and lends its priority to the thread that holds the lock. On
 //! release, the most urgent waiting thread gets the lock (`PTHREAD_PRIO_INHERIT`).
 
@@ -70,6 +75,7 @@
 mod agenda;
 mod clocks;
 mod cpu;
+mod devices;
 mod driver;
 mod error;
 mod event;
@@ -85,6 +91,6 @@ mod unfinished;
 
 pub use error::SimulationError;
 pub use event::{Event, Observer, What, render};
-pub use outcome::{CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
+pub use outcome::{AcceleratorOutcome, CallbackOutcome, ChainOutcome, Outcome, PollingPoint, Run};
 pub use simulation::Simulation;
 pub use statistics::Statistics;

@@ -102,6 +102,16 @@ pub struct ChainOutcome {
     pub instances: Vec<(Instant, Duration)>,
 }
 
+/// Results of an accelerator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct AcceleratorOutcome {
+    /// Name of the accelerator.
+    pub name: String,
+    /// Time of all segments that started, summed up over the lanes.
+    pub busy: Duration,
+}
+
 /// Results of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -114,6 +124,8 @@ pub struct Outcome {
     pub callbacks: Vec<CallbackOutcome>,
     /// Results of the chains, in the scenario's order.
     pub chains: Vec<ChainOutcome>,
+    /// Results of the accelerators, in the scenario's order.
+    pub accelerators: Vec<AcceleratorOutcome>,
     /// Activations that ended, in the order of their ends.
     pub runs: Vec<Run>,
     /// Polling points, in the order of time. Policies other than wait sets have none.

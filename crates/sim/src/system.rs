@@ -285,13 +285,8 @@ pub(crate) fn threads(executors: &[Executor]) -> Vec<Thread> {
     executors.iter().enumerate().flat_map(of).collect()
 }
 
-/// Registers the callbacks in their order with the schedulers of their executors. The error is a refusal of a scheduler.
-pub(crate) fn callbacks(
-    scenario: &Scenario,
-    executors: &mut [Executor],
-    seed: u64,
-) -> Result<Vec<Callback>, SimulationError> {
-    let groups = groups(scenario, executors);
+/// Returns the priorities of the callbacks: those that are given, or else those that follow from the chains.
+pub(crate) fn priorities(scenario: &Scenario) -> Vec<Priority> {
     let derived = match scenario.priorities {
         Priorities::Picas => {
             let chains: Vec<_> = scenario.chains.iter().map(Chain::to_core).collect();
@@ -299,6 +294,18 @@ pub(crate) fn callbacks(
         }
         _ => PriorityMap::default(),
     };
+    let of = |plan: &rospin_scenario::Callback| plan.priority.map(Priority).or_else(|| derived.get(&plan.name));
+    scenario.callbacks.iter().map(|plan| of(plan).unwrap_or_default()).collect()
+}
+
+/// Registers the callbacks in their order with the schedulers of their executors. The error is a refusal of a scheduler.
+pub(crate) fn callbacks(
+    scenario: &Scenario,
+    executors: &mut [Executor],
+    seed: u64,
+) -> Result<Vec<Callback>, SimulationError> {
+    let groups = groups(scenario, executors);
+    let priorities = priorities(scenario);
     let mut callbacks = Vec::new();
     for (number, plan) in scenario.callbacks.iter().enumerate() {
         let Some((_, kind, executor, group)) = groups.iter().find(|(name, ..)| *name == plan.group) else {
@@ -307,9 +314,8 @@ pub(crate) fn callbacks(
         let threads = scenario.executors[*executor].threads;
         let in_flight = plan.in_flight(*kind, threads);
         let excludes = *kind == GroupKind::MutuallyExclusive;
-        let given = plan.priority.map(Priority);
         let mut spec = EntitySpec::new(&plan.name, plan.kind, *group)
-            .priority(given.or_else(|| derived.get(&plan.name)).unwrap_or_default())
+            .priority(priorities[number])
             .max_in_flight(in_flight)
             .releases_group_at_await(excludes && plan.releases_group_at_await);
         spec.deadline = plan.deadline;

@@ -40,10 +40,15 @@ impl Driver<'_> {
         if last {
             self.count_run(callback, executor, &item);
         } else {
-            let wait = self.callbacks[callback].awaits[activation.segment as usize].0.draw();
-            let awaited = Happening::Awaited(self.now.as_nanos(), callback, activation.sequence);
-            self.agenda.push(self.now + wait, awaited);
+            let place = activation.segment as usize;
             self.callbacks[callback].suspended.push((activation.sequence, item));
+            if let Some(port) = self.ports[callback].get(place).copied().flatten() {
+                self.request(port, callback, activation.sequence);
+            } else {
+                let wait = self.callbacks[callback].awaits[place].0.draw();
+                let awaited = Happening::Awaited(self.now.as_nanos(), callback, activation.sequence);
+                self.agenda.push(self.now + wait, awaited);
+            }
         }
     }
 

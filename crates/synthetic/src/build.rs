@@ -102,7 +102,7 @@ pub(super) fn build(
     Ok(System { executors, world, records, runs, _entities: entities })
 }
 
-/// Refuses joins, locks, links, and faults other than overruns, which the engine does not have.
+/// Refuses joins, locks, links, requests to accelerators, and faults other than overruns, which the engine does not have.
 fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), SyntheticError> {
     let refused = scenario.faults.iter().find_map(|fault| match fault {
         Fault::Overrun { .. } => None,
@@ -111,8 +111,11 @@ fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), Syntheti
         _ => Some("set the machine's clock"),
     });
     let joins = scenario.callbacks.iter().any(|callback| !callback.joins.is_empty());
+    let mut awaits = scenario.callbacks.iter().flat_map(|plan| &plan.awaits);
+    let requests = awaits.any(|pause| pause.accelerator.is_some());
     let refused = refused
         .or(joins.then_some("join topics"))
+        .or(requests.then_some("send requests to a device that is made of exact times"))
         .or((!scenario.locks.is_empty()).then_some("take locks on purpose"))
         .or((!scenario.links.is_empty()).then_some("delay messages on purpose"));
     refused.map_or(Ok(()), |what| Err(SyntheticError::Unsupported(what)))

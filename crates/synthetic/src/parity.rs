@@ -202,7 +202,7 @@ impl Generator {
             for _ in 0..self.between(1, 2) {
                 let wait = ExecutionTime::Fixed(if self.chance(10) { Duration::ZERO } else { self.steps(1, 60) });
                 let run = self.execution();
-                callback.awaits.push(Await { wait, run });
+                callback.awaits.push(Await::new(wait, run));
             }
             callback.releases_group_at_await = self.chance(50);
         }

@@ -99,7 +99,7 @@ fn callback(
         let ExecutionTime::Fixed(time) = callback.execution else { return };
         callback.execution = ExecutionTime::Fixed(time / 2);
         let wait = ExecutionTime::Fixed(period / 20);
-        callback.awaits.push(Await { wait, run: ExecutionTime::Fixed(time - time / 2) });
+        callback.awaits.push(Await::new(wait, ExecutionTime::Fixed(time - time / 2)));
     }
     if is_timer {
         callback.period = Some(period);

@@ -1,6 +1,7 @@
 //! Bounds against simulations, published figures and searches through all schedules: one program, because linking one takes longer than
 //! compiling most of these files.
 
+mod accelerators;
 mod always;
 mod anything;
 mod assignments;

@@ -205,7 +205,7 @@ fn a_late_start_and_faults() {
 #[test]
 fn an_asynchronous_callback_that_cannot_keep_up() {
     let mut slow = timer("slow", "g", 10, 1);
-    slow.awaits = vec![Await { wait: ExecutionTime::Fixed(ms(50)), run: ExecutionTime::Fixed(ms(1)) }];
+    slow.awaits = vec![Await::new(ExecutionTime::Fixed(ms(50)), ExecutionTime::Fixed(ms(1)))];
     let report = Analysis::new(&scenario([slow])).run().unwrap();
     assert_eq!(report.callbacks[0].bound, None);
     assert!(!report.callbacks[0].holds && !report.holds());

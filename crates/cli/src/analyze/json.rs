@@ -19,6 +19,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
         "callbacks": callbacks(analyzed),
         "chains": chains(analyzed),
         "cores": cores(analyzed),
+        "accelerators": accelerators(analyzed),
         "critical_instants": critical_instants(analyzed),
         "causes": analyzed.causes(),
         "advice": analyzed.advice(),
@@ -49,7 +50,8 @@ fn units() -> Value {
         "not_proven": "why there is no bound; null if there is one",
         "critical_instants": "the longest response found in simulations that begin with a critical instant; what ran, in \
             milliseconds from there",
-        "utilization": "share of the core's time that is asked for",
+        "utilization": "share of the time of a core, or of an accelerator's lanes, that is asked for",
+        "own_ms": "milliseconds that an activation's requests take on an accelerator; `bound_ms` there is with all waiting",
     })
 }
 
@@ -133,6 +135,18 @@ fn cores(analyzed: &Analyzed) -> Vec<Value> {
     cores
         .map(|core| json!({ "core": core.core, "utilization": core.utilization, "executors": core.executors }))
         .collect()
+}
+
+fn accelerators(analyzed: &Analyzed) -> Vec<Value> {
+    let of = |accelerator: &rospin_analysis::AcceleratorLoad| {
+        let uses = accelerator
+            .uses
+            .iter()
+            .map(|one| json!({ "callback": one.callback, "own_ms": ms(Some(one.own)), "bound_ms": ms(one.bound) }));
+        let uses: Vec<_> = uses.collect();
+        json!({ "name": accelerator.name, "utilization": accelerator.utilization, "uses": uses })
+    };
+    analyzed.report.accelerators.iter().map(of).collect()
 }
 
 fn critical_instants(analyzed: &Analyzed) -> Vec<Value> {

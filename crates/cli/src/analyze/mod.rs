@@ -228,6 +228,9 @@ fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "\n{}", tables::chains(analyzed).text())?;
     }
     write!(out, "\n{}", tables::cores(analyzed).text())?;
+    if let Some(accelerators) = tables::accelerators(analyzed) {
+        write!(out, "\n{}", accelerators.text())?;
+    }
     writeln!(out, "{}\n", tables::legend(analyzed))?;
     write!(out, "{}", plot::text(analyzed))?;
     writeln!(out, "{}", analyzed.verdict())?;

@@ -36,6 +36,10 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     }
     writeln!(page, "<h2>Cores</h2>")?;
     table(&mut page, &tables::cores(analyzed))?;
+    if let Some(accelerators) = tables::accelerators(analyzed) {
+        writeln!(page, "<h2>Accelerators</h2>")?;
+        table(&mut page, &accelerators)?;
+    }
     writeln!(page, "<p class=\"soft\">{}</p>", escape(&tables::legend(analyzed)))?;
     if let Some(margins) = tables::margins(analyzed) {
         writeln!(page, "<h2>How far each callback can change</h2>")?;

@@ -113,6 +113,21 @@ pub(super) fn cores(analyzed: &Analyzed) -> Figures {
     }
 }
 
+/// Returns a table with a row for each use of an accelerator by a callback; `None` if there are no accelerators.
+pub(super) fn accelerators(analyzed: &Analyzed) -> Option<Figures> {
+    let all = &analyzed.report.accelerators;
+    let rows = all.iter().flat_map(|accelerator| {
+        let load = format!("{:.1} %", accelerator.utilization * 100.0);
+        accelerator.uses.iter().map(move |one| {
+            let (own, bound) = (ms(Some(one.own)), ms(one.bound));
+            vec![accelerator.name.clone(), load.clone(), one.callback.clone(), own, bound]
+        })
+    });
+    let titles = [("accelerator", Side::Left), ("utilization", Side::Right), ("callback", Side::Left)];
+    let header = titles.into_iter().chain([("alone", Side::Right), ("bound", Side::Right)]).collect();
+    (!all.is_empty()).then(|| Figures { header, rows: rows.collect() })
+}
+
 /// Returns the columns of times. That of simulations is there if something was simulated.
 fn titles(analyzed: &Analyzed) -> Vec<(&'static str, Side)> {
     let seen = analyzed.seen.as_ref().map(|_| "simulated");

@@ -25,6 +25,7 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Er
         "activations": "in the order of their starts: all that ran to their end, or those that the timeline shows",
         "release_s, start_s, end_s": "seconds of virtual time since the beginning",
         "release_s": "arrival of the message, due time of the timer",
+        "busy": "share of the time of an accelerator's lanes",
         "p99": "percentile by nearest rank",
     });
     let document = Document {
@@ -36,6 +37,7 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, serde_json::Er
         violations: simulated.violations.as_deref(),
         callbacks: callbacks(simulated),
         chains: chains(simulated),
+        accelerators: accelerators(simulated),
         activations: Activations(simulated),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
@@ -52,6 +54,7 @@ struct Document<'a> {
     violations: Option<&'a str>,
     callbacks: Vec<Value>,
     chains: Vec<Value>,
+    accelerators: Vec<Value>,
     activations: Activations<'a>,
 }
 
@@ -99,6 +102,11 @@ fn chains(simulated: &Simulated<'_>) -> Vec<Value> {
         })
     };
     simulated.outcome.chains.iter().zip(&simulated.scenario.chains).map(figures).collect()
+}
+
+fn accelerators(simulated: &Simulated<'_>) -> Vec<Value> {
+    let all = super::tables::accelerators(simulated.scenario, &simulated.outcome);
+    all.into_iter().map(|(name, busy)| json!({ "name": name, "busy": busy })).collect()
 }
 
 /// The activations as a list that is written one by one. A long simulation has millions, too many for a [`Value`] of each.

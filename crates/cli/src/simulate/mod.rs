@@ -134,6 +134,9 @@ fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !simulated.outcome.chains.is_empty() {
         write!(out, "\n{}", tables::chains(simulated.scenario, &simulated.outcome).text())?;
     }
+    for (name, share) in tables::accelerators(simulated.scenario, &simulated.outcome) {
+        writeln!(out, "accelerator {name}: busy for {:.1} % of the time", share * 100.0)?;
+    }
     writeln!(out, "{}\n", tables::LEGEND)?;
     for timeline in simulated.beginning() {
         writeln!(out, "{}", timeline::render(&timeline, terminal_width()))?;

@@ -60,6 +60,15 @@ pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
 }
 
 /// Returns columns: the `first` for names, and the `others` for numbers.
+/// Returns the accelerators' names, and the share of the simulated time for which their lanes are busy in the mean.
+pub(super) fn accelerators<'a>(scenario: &'a Scenario, outcome: &Outcome) -> Vec<(&'a str, f64)> {
+    let whole = outcome.end.as_nanos().max(1) as f64;
+    let share = |(plan, seen): (&'a rospin_scenario::Accelerator, &rospin_sim::AcceleratorOutcome)| {
+        (plan.name.as_str(), seen.busy.as_nanos() as f64 / f64::from(plan.lanes.max(1)) / whole)
+    };
+    scenario.accelerators.iter().zip(&outcome.accelerators).map(share).collect()
+}
+
 fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Side)> {
     let others = others.iter().map(|title| (*title, Side::Right));
     std::iter::once((first, Side::Left)).chain(others).collect()

@@ -45,8 +45,7 @@ impl Scenario {
             table.require("max_in_flight", in_flight, || "from 1 to 1000 activations may be under way".into())?;
             check_execution(table, "execution", &callback.execution)?;
             for pause in &callback.awaits {
-                check_execution(table, "awaits", &pause.wait)?;
-                check_execution(table, "awaits", &pause.run)?;
+                self.check_await(table, pause)?;
             }
             if let Some(topic) = &callback.subscribes {
                 known(table, "subscribes", "topic", topic, self.topics.iter().map(String::as_str))?;

@@ -1,5 +1,6 @@
 //! Checks of a scenario: all names exist, and nothing is impossible.
 
+mod accelerators;
 mod callbacks;
 mod traffic;
 
@@ -56,6 +57,7 @@ impl Scenario {
         top("cores", self.cores.is_none_or(|cores| (1..=CORES_MAX).contains(&cores)), cores)?;
         top("executor", !self.executors.is_empty(), "nothing runs callbacks; add an [[executor]] with a `name`")?;
         self.check_executors()?;
+        self.check_accelerators()?;
         self.check_groups()?;
         self.check_callbacks()?;
         self.check_chains()?;
@@ -178,8 +180,9 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
         table.require("name", !name.contains(is_control), || {
             format!("`{name}` has control characters in it; leave them out")
         })?;
+        let article = if section == "accelerator" { "an" } else { "a" };
         table.require("name", seen.insert(name), || {
-            format!("there is a {section} `{name}` already; rename one of them")
+            format!("there is {article} {section} `{name}` already; rename one of them")
         })?;
     }
     Ok(())

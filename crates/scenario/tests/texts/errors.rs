@@ -271,6 +271,32 @@ fn traffic_that_cannot_be() {
         let said = locked(locks).expect_err(locks);
         assert!(said.contains(expected), "{locks}: {said}");
     }
+    let awaiting = |rest: &str| {
+        let execution = "execution = { uniform = [\"1 ms\", \"5 ms\"] }";
+        let text = RIGHT.replace(execution, &format!("{execution}\nawaits = [{{ {rest} }}]"));
+        let gpu = "[[accelerator]]\nname = \"gpu\"\nlanes = 2\n[[group]]";
+        Scenario::parse(&text.replace("[[group]]", gpu)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    awaiting("accelerator = \"gpu\", segments = [\"0 s\", \"1 ms\"], priority = 3, run = \"1 ms\"").unwrap();
+    for (rest, expected) in [
+        ("accelerator = \"tpu\", segments = [\"1 ms\"]", "`awaits`: there is no accelerator `tpu`; known are gpu"),
+        ("accelerator = \"gpu\"", "no segments; write `segments = [\"2 ms\"]`"),
+        ("accelerator = \"gpu\", segments = [\"1 ms\"], wait = \"1 ms\"", "leave one of them out"),
+        ("accelerator = \"gpu\", segments = \"1 ms\"", "write `segments = [\"2 ms\", \"1 ms\"]`"),
+        ("segments = [\"1 ms\"]", "name its `accelerator`"),
+        ("run = \"1 ms\"", "missing field `wait`"),
+    ] {
+        let said = awaiting(rest).expect_err(rest);
+        assert!(said.contains(expected), "{rest}: {said}");
+    }
+    for (keys, expected) in [
+        ("name = \"gpu\"\npolicy = \"wait-set-e1\"", "known are fixed-priority, edf, fifo"),
+        ("name = \"gpu\"\nlanes = 0", "an accelerator has 1 to 64 lanes"),
+        ("name = \"gpu\"\n[[accelerator]]\nname = \"gpu\"", "there is an accelerator `gpu` already"),
+    ] {
+        let said = Scenario::parse(&format!("{RIGHT}\n[[accelerator]]\n{keys}\n")).unwrap_err().to_string();
+        assert!(said.contains(expected), "{keys}: {said}");
+    }
     for (link, expected) in [
         ("to = [\"/scan\"]", "missing field `delay`"),
         ("to = []\ndelay = \"1 ms\"", "column 6, `to`: it leads to nobody; name a topic or a callback"),

@@ -35,6 +35,7 @@ fn the_examples_and_the_book_have_every_key() {
     let places = [
         "duration = \"1 s\"\nnone = 1",
         "duration = \"1 s\"\n[[executor]]\nnone = 1",
+        "duration = \"1 s\"\n[[accelerator]]\nnone = 1",
         "duration = \"1 s\"\n[[group]]\nnone = 1",
         "duration = \"1 s\"\n[[callback]]\nnone = 1",
         "duration = \"1 s\"\n[[callback]]\nlocks = [{ none = 1 }]",

@@ -266,7 +266,7 @@ fn wait(rng: &mut Stream, callback: &mut Callback, cost: Duration, period: Durat
     callback.execution = ExecutionTime::Fixed(cost / parts);
     for _ in 1..parts {
         let wait = ExecutionTime::Fixed(period.mul_f64(rng.below(10) as f64 / 100.0));
-        callback.awaits.push(Await { wait, run: ExecutionTime::Fixed(cost / parts) });
+        callback.awaits.push(Await::new(wait, ExecutionTime::Fixed(cost / parts)));
     }
     callback.releases_group_at_await = percent(rng, 50);
 }

@@ -90,7 +90,7 @@ impl Repeated {
             plan.execution = list(callback.first_runs());
             for number in 0..callback.awaits() {
                 let (waits, runs) = callback.await_times(number);
-                plan.awaits.push(Await { wait: list(waits), run: list(runs) });
+                plan.awaits.push(Await::new(list(waits), list(runs)));
             }
             plan.releases_group_at_await = entity.frees_group && plan.is_async();
             let is_shared = !entity.excludes || plan.is_async() && entity.frees_group;

@@ -111,7 +111,7 @@ fn callback(rng: &mut Stream, number: u64, scenario: &Scenario) -> Callback {
     callback.max_in_flight = percent(rng, 40).then(|| 1 + rng.below(3) as u32);
     callback.releases_group_at_await = percent(rng, 50);
     for _ in 0..if percent(rng, 25) { 1 + rng.below(2) } else { 0 } {
-        callback.awaits.push(Await { wait: execution(rng), run: execution(rng) });
+        callback.awaits.push(Await::new(execution(rng), execution(rng)));
     }
     if callback.kind == EntityKind::Subscription {
         callback.subscribes = percent(rng, 80).then(|| pick(rng, &scenario.topics));
