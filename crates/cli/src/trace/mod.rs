@@ -35,6 +35,7 @@ Examples:
   rospin trace report trace-1
   rospin trace report trace-1 --html report.html
   rospin trace model trace-1 -o system.toml      for rospin analyze and rospin simulate
+  rospin trace model lttng-session -o system.toml   nodes of rclcpp that ros2_tracing recorded
   rospin trace convert trace-1 --to perfetto     for https://ui.perfetto.dev")]
 struct Options {
     #[command(subcommand)]
