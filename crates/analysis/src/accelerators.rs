@@ -177,6 +177,10 @@ impl<'a> Queue<'a> {
             let copies = usize::try_from(lanes.min(u64::from(mate.in_flight))).unwrap_or(1);
             first.extend(is_first.into_iter().flat_map(|segment| std::iter::repeat_n(segment, copies)));
             again.extend(is_again.into_iter().flat_map(|segment| std::iter::repeat_n(segment, copies)));
+            // Of requests that are all less urgent, only the longest segments matter, and not the responses.
+            if cost == 0 && is_fixed {
+                continue;
+            }
             let (arrivals, response) = (known.arrivals[other].clone()?, known.responses[other]?);
             let single = matches!(&arrivals, Arrivals::Repeated { gap, burst: 1, .. } if whole <= *gap);
             // What is carried into an interval as a whole was released by its cost earlier than the longest response before it.
