@@ -33,7 +33,7 @@
 //!
 //! A thread of an executor that is an ordinary one has short time slices while it spins, from the first time that it waits for work.
 //! Since Linux 6.12, such a thread runs as soon as it is woken while threads with longer slices work, other programs' among them. No
-//! rights are needed, and the share of a core that each thread gets stays the same.
+//! rights are needed, and the share of a core that each thread gets stays the same. Threads that callbacks start inherit the slices.
 //!
 //! rospin cannot promise the following; each point has advice:
 //!
