@@ -177,7 +177,7 @@ impl<'a> Queue<'a> {
             let copies = usize::try_from(lanes.min(u64::from(mate.in_flight))).unwrap_or(1);
             first.extend(is_first.into_iter().flat_map(|segment| std::iter::repeat_n(segment, copies)));
             again.extend(is_again.into_iter().flat_map(|segment| std::iter::repeat_n(segment, copies)));
-            // Of requests that are all less urgent, only the longest segments matter, and not the responses.
+            // A less urgent request delays by one segment at most, however long its callback's response is.
             if cost == 0 && is_fixed {
                 continue;
             }

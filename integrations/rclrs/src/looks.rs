@@ -1,4 +1,4 @@
-//! What the cells of an executor share for looks into their wait sets.
+//! State that all cells of an executor share: the guard condition of looks, and the count of changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -220,7 +220,7 @@ mod tests {
             );
         assert_eq!(filled.text, expected);
         assert_eq!((filled.groups, filled.rest), (2, vec!["/c@Timer(5)".to_owned()]));
-        // What is filled in can be filled in again.
+        // A file that was filled in is a template, too.
         let again = Template::parse(&filled.text, Path::new("t.yaml")).unwrap();
         assert_eq!(fill(&again, &system(), &plan).unwrap().text, filled.text);
         let nice = deployment("scheduling = { nice = -5 }", "cores = [0]");

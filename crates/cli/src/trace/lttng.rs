@@ -93,7 +93,7 @@ fn convert(path: &Path) -> Result<Vec<Recording>, Failure> {
         guard(&child, PATIENCE, Arc::clone(&reads), is_read);
         ros2::read(BufReader::with_capacity(1 << 16, Counted { text, reads }), path)
     });
-    // What has not been read is not wanted: the end of the pipe is closed by now, so the program ends.
+    // Nobody reads the rest of its output: the pipe is closed by now, so the program ends.
     let status = child.wait().map_err(|reason| Failure::input(TraceFailure::Io { path: path.to_owned(), reason }))?;
     let said = said.join().unwrap_or_default();
     let is_whole = status.success();

@@ -1,4 +1,4 @@
-//! What threads did: which callbacks they ran from when to when, what these took, and what was published.
+//! The runs of callbacks on each thread, with their times, the messages that they took, and those that they published.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ struct Take {
     input: Input,
 }
 
-/// What released a run.
+/// The message, request or due time that released a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Input {
     Nothing,
