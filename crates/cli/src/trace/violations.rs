@@ -39,33 +39,28 @@ pub(super) fn of_model(model: &Model) -> Vec<Found> {
 }
 
 /// Compares the recordings, of a process each, with the system file and its bounds. Returns the violations, and the differences
-/// between the programs and the file.
+/// between all the programs together and the file.
 pub(super) fn against(
     system: &Path,
     bounds: Option<&Path>,
     recordings: &[Recording],
 ) -> Result<(Vec<Found>, Vec<String>), Failure> {
     let all = Arc::new(Mutex::new(Vec::new()));
-    let mut remarks = Vec::new();
-    for recording in recordings {
-        let monitor = Monitor::load(system, bounds).map_err(Failure::input)?;
-        let into = Arc::clone(&all);
-        monitor.on_violation(move |of: &Violation| {
-            into.lock().unwrap_or_else(PoisonError::into_inner).push(Found {
-                subject: of.subject().to_owned(),
-                kind: of.kind,
-                cause: of.cause,
-                culprit: of.culprit.clone(),
-                measured: of.measured,
-                limit: of.limit,
-            });
+    let monitor = Monitor::load(system, bounds).map_err(Failure::input)?;
+    let into = Arc::clone(&all);
+    monitor.on_violation(move |of: &Violation| {
+        into.lock().unwrap_or_else(PoisonError::into_inner).push(Found {
+            subject: of.subject().to_owned(),
+            kind: of.kind,
+            cause: of.cause,
+            culprit: of.culprit.clone(),
+            measured: of.measured,
+            limit: of.limit,
         });
-        monitor.judge_recording(recording);
-        let more = monitor.remarks().into_iter().filter(|remark| !remarks.contains(remark)).collect::<Vec<_>>();
-        remarks.extend(more);
-    }
+    });
+    monitor.judge_recordings(recordings);
     let found = std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok((found, remarks))
+    Ok((found, monitor.remarks()))
 }
 
 /// Returns the table of the violations by callback or chain, and kind; `None` if there are none.
