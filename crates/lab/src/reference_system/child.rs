@@ -1,5 +1,8 @@
 //! Runs the graph under each executor in a child process, or distributed over several child processes.
 
+use std::env;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -8,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::children;
 
 use super::kpi::Recording;
+use super::recorded;
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 
 /// Time that processes get to start and to find each other before the run begins, and the time that each process adds to that.
@@ -54,7 +58,13 @@ pub(crate) struct Part {
 pub(crate) struct ChildProcess;
 
 impl Runner for ChildProcess {
-    fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
+    fn run(
+        &self,
+        variant: Variant,
+        settings: &Settings,
+        folder: Option<&Path>,
+        progress: &dyn Fn(f64),
+    ) -> Result<RunResult, RunError> {
         let processes = settings.processes;
         let discovers = settings.transport.is_some_and(|transport| transport.discovers());
         let lead = if discovers { DISCOVERY[0] + DISCOVERY[1] * processes.into() } else { Duration::ZERO };
@@ -69,8 +79,18 @@ impl Runner for ChildProcess {
         // All processes of a run begin at the same time.
         let first = order(0);
         let orders: Vec<_> = (0..processes).map(|process| Order { process, ..first.clone() }).collect();
-        let parts = children::run("reference-system", &orders, settings.duration + lead, progress);
-        let parts = parts.map_err(|reason| RunError::Child { executor: variant.name(), reason })?;
+        let failed = |reason| RunError::Child { executor: variant.name(), reason };
+        let program = env::current_exe().map_err(|reason| failed(reason.into()))?;
+        let begin = |_| {
+            let mut command = Command::new(&program);
+            if let Some(folder) = folder {
+                let (variable, value) = recorded::environment(folder, variant);
+                command.env(variable, value);
+            }
+            command
+        };
+        let duration = settings.duration + lead;
+        let parts = children::run_commands(&begin, "reference-system", &orders, duration, progress).map_err(failed)?;
         Ok(gather(variant, parts))
     }
 }

@@ -10,6 +10,7 @@ use crate::middleware::Middleware;
 use super::comparison::Comparison;
 use super::figures::Figures;
 use super::kpi::{TAIL, WARM_UP};
+use super::recorded;
 use super::runner::{RunResult, Settings};
 
 /// Content of the JSON file.
@@ -21,6 +22,7 @@ struct Document<'a> {
     settings: Value,
     units: Value,
     executors: Vec<Value>,
+    recorded: Vec<Value>,
 }
 
 /// Returns the whole JSON file as text, ending in a line break.
@@ -32,6 +34,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
         settings: settings(&comparison.settings, &comparison.results),
         units: units(),
         executors: comparison.results.iter().map(executor).collect(),
+        recorded: recorded::json(comparison),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -62,6 +65,7 @@ fn units() -> Value {
             ObjectCollisionEstimator, out of samples.front_lidar",
         "cpu_percent": "processor time of the executor's processes, percent of one core",
         "memory_mib": "resident memory of the executor's processes at the end of their run, MiB",
+        "cpu_ratio": "processor time of the recorded run, as a multiple of that without recording",
         "sd": "standard deviation of the sample (count - 1)",
         "p50, p99": "percentiles by nearest rank",
         "null": "no sample; as transport: the engine's own topics",

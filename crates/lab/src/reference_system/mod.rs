@@ -1,8 +1,8 @@
 //! `rospin lab reference-system`: the Autoware reference system under every executor.
 //!
 //! `graph` is the system as data, and `node` the behaviour of its nodes. `wiring` creates them on executors, `transport` connects
-//! them, and `child` gives each executor a process of its own. `kpi` measures, and `table`, `verdict`, `json` and `report` show
-//! the results.
+//! them, and `child` gives each executor a process of its own. `kpi` measures, and `table`, `verdict`, `recorded`, `json` and
+//! `report` show the results.
 
 mod child;
 mod comparison;
@@ -16,6 +16,7 @@ mod message;
 mod node;
 mod options;
 mod plots;
+mod recorded;
 mod report;
 mod runner;
 mod system;
@@ -27,6 +28,7 @@ mod verdict;
 mod wiring;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
@@ -92,8 +94,10 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
         transport: options.transport,
         processes: options.processes,
     };
-    let results = run_all(&options.variants(), &settings, options.outputs.quiet, runner).map_err(Failure::run)?;
-    let comparison = Comparison { machine: Machine::read(), settings, results };
+    let folder = options.create_folder().map_err(Failure::input)?;
+    let (results, recorded) = run_all(&options.variants(), &settings, folder.as_deref(), options.outputs.quiet, runner)
+        .map_err(Failure::run)?;
+    let comparison = Comparison { machine: Machine::read(), settings, results, recorded, folder };
 
     write!(out, "{}", table::render(&comparison, table::Layout::of_stdout()))?;
     for result in &comparison.results {
@@ -102,24 +106,35 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
         }
     }
     writeln!(out, "\n{}", verdict::sentence(&comparison))?;
+    write!(out, "{}", recorded::render(&comparison))?;
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
-/// Runs the variants one after the other. The first one that fails ends the whole run.
+/// Runs the variants one after the other; if there is a folder for recordings, each a second time at once after the first. Returns
+/// the results without and with recording. The first run that fails ends all.
 fn run_all(
     variants: &[Variant],
     settings: &Settings,
+    folder: Option<&Path>,
     quiet: bool,
     runner: &dyn Runner,
-) -> Result<Vec<RunResult>, RunError> {
-    let progress = Progress::new(variants.len(), settings.duration, quiet);
-    let mut results = Vec::new();
-    for variant in variants {
-        progress.begin(variant.name());
-        results.push(runner.run(*variant, settings, &|share| progress.at(share))?);
+) -> Result<(Vec<RunResult>, Vec<RunResult>), RunError> {
+    let runs = if folder.is_some() { 2 } else { 1 };
+    let progress = Progress::new(variants.len() * runs, settings.duration, quiet);
+    let run = |name: &str, variant, folder| {
+        progress.begin(name);
+        let result = runner.run(variant, settings, folder, &|share| progress.at(share));
         progress.end();
+        result
+    };
+    let (mut results, mut recorded) = (Vec::new(), Vec::new());
+    for variant in variants {
+        results.push(run(variant.name(), *variant, None)?);
+        if folder.is_some() {
+            recorded.push(run(&format!("{}, recorded,", variant.name()), *variant, folder)?);
+        }
     }
-    Ok(results)
+    Ok((results, recorded))
 }
 
 #[cfg(test)]
@@ -138,8 +153,15 @@ mod tests {
     }
 
     impl Runner for Fake {
-        fn run(&self, variant: Variant, _: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError> {
+        fn run(
+            &self,
+            variant: Variant,
+            _: &Settings,
+            folder: Option<&Path>,
+            progress: &dyn Fn(f64),
+        ) -> Result<RunResult, RunError> {
             self.asked.borrow_mut().push(variant);
+            assert!(folder.is_none_or(Path::is_dir));
             progress(0.5);
             if self.fail {
                 let reason = ChildError::Process(io::Error::other("no core 7"));
@@ -182,6 +204,25 @@ mod tests {
         assert!(fs::read_to_string(&report).unwrap().contains("</html>"));
         assert!(fs::read_to_string(&json).unwrap().contains("priority-single"));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn recorded_runs_follow_those_without_and_need_a_folder_that_is_not_there() {
+        let folder = std::env::temp_dir().join(format!("rospin-lab-{}-record", std::process::id()));
+        let report = std::env::temp_dir().join(format!("rospin-lab-{}-record.html", std::process::id()));
+        let arguments = ["--quiet", "--executors=priority-single,fifo-single", "--record", folder.to_str().unwrap()];
+        let arguments = [&arguments[..], &["--report", report.to_str().unwrap()]].concat();
+        let (result, text, asked) = run(&arguments, false);
+        result.unwrap();
+        use Variant::{FifoSingle, PrioritySingle};
+        assert_eq!(asked, [PrioritySingle, PrioritySingle, FifoSingle, FifoSingle]);
+        assert!(text.contains("1.000x") && text.contains(folder.to_str().unwrap()), "{text}");
+        assert!(fs::read_to_string(&report).unwrap().contains("What recording costs"));
+        let (again, _, asked) = run(&arguments, false);
+        let Err(Failure::Input(error)) = again else { panic!("not refused") };
+        assert!(error.to_string().contains("name a folder that is not there") && asked.is_empty(), "{error}");
+        fs::remove_dir(&folder).unwrap();
+        fs::remove_file(&report).unwrap();
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The options of `rospin lab reference-system`.
 
+use std::path::PathBuf;
 use std::time::Duration;
+use std::{fs, io};
 
 use clap::Args;
 use rospin_report::choice;
@@ -25,6 +27,7 @@ Examples:
   rospin lab reference-system
   rospin lab reference-system --crunch 5 --duration 30
   rospin lab reference-system --executors wait-set-single,priority-single --json result.json
+  rospin lab reference-system --duration 60 --crunch 5 --record recordings
   rospin lab reference-system --transport dds --processes 2")]
 pub(crate) struct Options {
     /// Seconds that each executor runs; the first one is warm-up and does not count
@@ -50,6 +53,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=24))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) processes: u16,
+
+    /// Runs each executor once more, recorded into this folder, which must not be there, and shows what recording costs
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) record: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
@@ -79,6 +86,17 @@ impl Options {
         Ok(())
     }
 
+    /// Creates the folder for recordings, if there is to be one, and returns its whole path.
+    ///
+    /// # Errors
+    /// If it is there already, or cannot be created.
+    pub(crate) fn create_folder(&self) -> Result<Option<PathBuf>, Conflict> {
+        let Some(folder) = &self.record else { return Ok(None) };
+        let created = fs::create_dir(folder).and_then(|()| folder.canonicalize());
+        let named = |reason: io::Error| Conflict::Folder { folder: folder.clone(), reason: reason.to_string() };
+        created.map(Some).map_err(named)
+    }
+
     /// Returns the executors to run, each once, in the order in which they were given. If none were given: all, or for several
     /// processes the one that can.
     pub(crate) fn variants(&self) -> Vec<Variant> {
@@ -105,6 +123,14 @@ pub(crate) enum Conflict {
     Unreachable {
         /// Number of processes.
         processes: u16,
+    },
+    /// The folder for recordings cannot be created.
+    #[error("--record {}: {reason}; name a folder that is not there", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The kernel's reason.
+        reason: String,
     },
     /// The executor is not for several processes.
     #[error("--executors {executor}: it runs in one process only; leave it out, or give --processes 1")]

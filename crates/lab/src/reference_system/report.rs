@@ -9,6 +9,7 @@ use super::comparison::Comparison;
 use super::figures::{COLUMNS, Column, Figures};
 use super::kpi::WARM_UP;
 use super::plots;
+use super::recorded;
 use super::runner::{Settings, Variant};
 use super::verdict;
 
@@ -19,6 +20,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     table(&mut page, comparison)?;
     latency(&mut page, comparison)?;
     planner(&mut page, comparison)?;
+    recording(&mut page, comparison)?;
     executors(&mut page, comparison)?;
     measured(&mut page, comparison)?;
     Ok(page::frame("Autoware reference system", &page))
@@ -114,6 +116,18 @@ fn planner(page: &mut String, comparison: &Comparison) -> Result<(), ReportError
         writeln!(page, "<figure class=\"scroll\"><figcaption>{caption}</figcaption>{plot}</figure>")?;
     }
     Ok(())
+}
+
+fn recording(page: &mut String, comparison: &Comparison) -> fmt::Result {
+    let Some(folder) = &comparison.folder else { return Ok(()) };
+    writeln!(page, "<h2>What recording costs</h2>")?;
+    writeln!(
+        page,
+        "<p>The hot path's latency in each executor's second run, which was recorded, beside that of the first. CPU is the \
+         processor time of the recorded run as a multiple of that without. The recordings are in {}.</p>",
+        escape(&folder.display().to_string()),
+    )?;
+    page::table(page, &recorded::HEADER, &recorded::cells(comparison))
 }
 
 fn executors(page: &mut String, comparison: &Comparison) -> fmt::Result {

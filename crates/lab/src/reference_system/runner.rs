@@ -1,5 +1,6 @@
 //! Executors to compare, and the interface behind which one of them runs the graph.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -129,8 +130,15 @@ pub(crate) struct RunResult {
 
 /// Runner of the graph under one executor at a time.
 pub(crate) trait Runner {
-    /// Runs the graph under `variant` for the whole duration; `progress` is told the share that is done, 0 to 1.
-    fn run(&self, variant: Variant, settings: &Settings, progress: &dyn Fn(f64)) -> Result<RunResult, RunError>;
+    /// Runs the graph under `variant` for the whole duration, recorded if there is a folder for that; `progress` is told the share
+    /// that is done, 0 to 1.
+    fn run(
+        &self,
+        variant: Variant,
+        settings: &Settings,
+        folder: Option<&Path>,
+        progress: &dyn Fn(f64),
+    ) -> Result<RunResult, RunError>;
 }
 
 /// Reasons for which an executor gave no result.

@@ -58,5 +58,11 @@ pub(crate) fn results() -> Vec<RunResult> {
 
 /// Returns a whole comparison.
 pub(crate) fn comparison() -> Comparison {
-    Comparison { machine: Machine::made_up(), settings: settings(), results: results() }
+    Comparison {
+        machine: Machine::made_up(),
+        settings: settings(),
+        results: results(),
+        recorded: Vec::new(),
+        folder: None,
+    }
 }
