@@ -96,6 +96,94 @@ fn the_smaller_of_request_driven_and_job_driven_holds() {
     assert_eq!(bounds(&Analysis::new(&scenario).run().unwrap())[1], Some(4 + 3 + 3));
 }
 
+/// The published bound, in its model: a device with one lane, and callbacks with a period, each with a core for itself and
+/// requests of one segment. `callbacks` are in order of urgency: period, time on the processor, and segments, in microseconds.
+///
+/// Kim et al. 2018: a request waits for the longest less urgent segment, and for as many requests of each more urgent callback as
+/// its period fits into the wait, and one more that is carried in. The waits of a callback's requests are added up (request-driven);
+/// or one such segment for each request, and the more urgent requests of the whole response (job-driven). The smaller one holds.
+/// Returns the response of each callback, and `None` from the first one on that exceeds its period.
+fn published(callbacks: &[(u64, u64, Vec<u64>)]) -> Vec<Option<u64>> {
+    let mut responses = Vec::new();
+    for (number, (period, processor, segments)) in callbacks.iter().enumerate() {
+        let (own, requests) = (segments.iter().sum::<u64>(), segments.len() as u64);
+        let blocking = callbacks[number + 1..].iter().flat_map(|(_, _, segments)| segments).max().copied().unwrap_or(0);
+        let urgent = |length: u64| -> u64 {
+            let of = |(period, _, segments): &(u64, u64, Vec<u64>)| {
+                (length.div_ceil(*period) + 1) * segments.iter().sum::<u64>()
+            };
+            callbacks[..number].iter().map(of).sum()
+        };
+        let fixed_point = |of: &dyn Fn(u64) -> u64| {
+            let mut at = 0;
+            while at <= *period && of(at) > at {
+                at = of(at);
+            }
+            at
+        };
+        let request_driven = requests * fixed_point(&|wait| blocking + urgent(wait));
+        let alone = processor + own;
+        let job_driven = fixed_point(&|response| alone + requests * blocking + urgent(response)) - alone;
+        let response = alone + request_driven.min(job_driven);
+        if response > *period {
+            break;
+        }
+        responses.push(Some(response));
+    }
+    responses.resize(callbacks.len(), None);
+    responses
+}
+
+/// Where the published bound holds, ours does, too, and is at most as large.
+#[test]
+#[expect(clippy::print_stderr, reason = "the figures are asked for")]
+fn no_bound_exceeds_the_published_one() {
+    let (mut compared, mut smaller) = (0, 0);
+    for seed in seeds::chosen(SYSTEMS) {
+        let rng = &mut Stream::new(seed, "published");
+        let count = 2 + rng.below(4);
+        let mut callbacks: Vec<_> = (0..count)
+            .map(|_| {
+                let period = [2_000, 3_000, 4_000, 6_000, 12_000][rng.below(5) as usize];
+                let segments = (0..1 + rng.below(3)).map(|_| 1 + rng.below(period / (4 * count))).collect::<Vec<_>>();
+                (period, 10 * (1 + segments.len() as u64), segments)
+            })
+            .collect();
+        callbacks.sort();
+        let mut scenario = Scenario::default();
+        scenario.duration = us(24_000);
+        scenario.accelerators.push(Accelerator::new("gpu"));
+        scenario.cores = Some(count as u16);
+        for (number, (period, _, segments)) in callbacks.iter().enumerate() {
+            let name = format!("c{number}");
+            let mut executor = Executor::new(name.clone());
+            executor.cores = vec![number as u16];
+            scenario.executors.push(executor);
+            scenario.groups.push(Group::new(name.clone(), name.clone()));
+            let mut callback = Callback::new(name.clone(), EntityKind::Timer, name);
+            callback.period = Some(us(*period));
+            callback.priority = Some(count as u32 - number as u32);
+            callback.execution = fixed(10);
+            callback.awaits = segments.iter().map(|it| Await::request("gpu", vec![fixed(*it)], fixed(10))).collect();
+            scenario.callbacks.push(callback);
+        }
+        let published = published(&callbacks);
+        let Ok(report) = Analysis::new(&scenario).run() else {
+            assert!(published.contains(&None), "{seed}: {callbacks:?} {published:?}");
+            continue;
+        };
+        for (ours, theirs) in report.callbacks.iter().zip(published) {
+            let Some(theirs) = theirs.map(us) else { break };
+            let ours = ours.bound.unwrap_or(Duration::MAX);
+            assert!(ours <= theirs, "{seed}: {ours:?} instead of {theirs:?}: {callbacks:?}");
+            compared += 1;
+            smaller += u64::from(ours < theirs);
+        }
+    }
+    eprintln!("{compared} bounds, {smaller} of them smaller than the published ones");
+    assert!(smaller > compared / 4 && compared > 100, "{smaller} of {compared}");
+}
+
 #[test]
 fn an_overloaded_accelerator_is_named_with_its_load() {
     let mut scenario = three("fixed-priority", 1, [20, 50, 100]);
