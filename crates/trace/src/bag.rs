@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use mcap::records::Record;
 use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
+use crate::lengths;
+
 /// The largest record that is read, in bytes.
 const RECORD_LIMIT: usize = 1 << 30;
 
@@ -132,7 +134,10 @@ impl Bag {
                     rest = later;
                     continue;
                 }
-                Ok(LinearReadEvent::Record { data, opcode }) => mcap::parse_record(opcode, data),
+                Ok(LinearReadEvent::Record { data, opcode }) if lengths::are_within(opcode, data) => {
+                    mcap::parse_record(opcode, data)
+                }
+                Ok(LinearReadEvent::Record { .. }) => Err(mcap::McapError::UnexpectedEof),
                 Err(error) => Err(error),
             };
             match record {

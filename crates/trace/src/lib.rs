@@ -24,6 +24,8 @@ pub mod convert;
 pub mod figures;
 mod file;
 mod handover;
+#[cfg(any(feature = "read", feature = "bag"))]
+mod lengths;
 #[cfg(feature = "read")]
 pub mod live;
 #[cfg(feature = "model")]

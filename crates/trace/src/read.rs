@@ -10,6 +10,7 @@ use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOp
 use rospin_core::recording::Words;
 
 use crate::file::{EVENT_BYTES, VERSION};
+use crate::lengths;
 use crate::recording::{Fault, Order, Recording};
 
 /// The largest record that is read, in bytes. A chunk of a recording has about a MiB.
@@ -230,6 +231,11 @@ impl Scan {
             self.is_summary = true;
         }
         if self.is_summary {
+            return Ok(());
+        }
+        if !lengths::are_within(opcode, data) {
+            let missing = if opcode == op::CHUNK { "the events of this chunk are missing" } else { "it is left out" };
+            self.fault(offset, format!("a record cannot be parsed; {missing}"));
             return Ok(());
         }
         match mcap::parse_record(opcode, data) {
