@@ -36,6 +36,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs", "rospin-dynamic"])
         }
         "rospin-accelerator" => Some(&["rospin-core", "rospin-engine"]),
+        "rospin-wgpu" => Some(&["rospin-engine", "rospin-accelerator"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),
@@ -85,7 +86,7 @@ fn arrows_point_down() {
 /// The adapters in workspaces of their own are not in this workspace's metadata.
 #[test]
 fn the_adapters_outside_the_workspace_point_down_too() {
-    for adapter in ["crates/zenoh", "crates/dds", "integrations/rclrs", "integrations/r2r"] {
+    for adapter in ["crates/zenoh", "crates/dds", "crates/wgpu", "integrations/rclrs", "integrations/r2r"] {
         points_down(adapter);
     }
 }

@@ -1,0 +1,194 @@
+//! The back end: segments are submitted to the queue by the thread that launches them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use rospin_accelerator::{Backend, Instant, Launch, Listener, SegmentFailure};
+use rospin_engine::Mutex;
+use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
+
+use crate::open::{OpenError, WgpuOptions, open};
+use crate::thread::{Reporter, run};
+use crate::work::WgpuWork;
+
+/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is opened.
+///
+/// Dropping it waits until the segments on the device have ended.
+pub struct WgpuDevice {
+    inner: Arc<Inner>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// State that the device shares with its thread.
+pub(crate) struct Inner {
+    pub(crate) device: wgpu::Device,
+    queue: wgpu::Queue,
+    info: AdapterInfo,
+    lanes: usize,
+    epoch: std::time::Instant,
+    pub(crate) state: Mutex<State>,
+    /// Wakes the device's thread.
+    pub(crate) reporter: Reporter,
+}
+
+/// Segments on the device, and news for its thread.
+#[derive(Default)]
+pub(crate) struct State {
+    /// The segments in the queue, in its order.
+    pub(crate) running: VecDeque<Running>,
+    pub(crate) alarm: Option<Instant>,
+    pub(crate) listener: Option<Weak<dyn Listener>>,
+    /// The reason for which the device is lost.
+    pub(crate) lost: Option<String>,
+    pub(crate) is_loss_told: bool,
+    pub(crate) is_stopped: bool,
+}
+
+/// A segment in the device's queue.
+pub(crate) struct Running {
+    pub(crate) lane: usize,
+    pub(crate) ticket: u64,
+    pub(crate) submission: SubmissionIndex,
+    pub(crate) submitted: Instant,
+    pub(crate) effect: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl WgpuDevice {
+    /// Opens a device and starts its thread.
+    ///
+    /// # Errors
+    /// If there is no Vulkan driver, no adapter has the name that is asked for, or the driver refuses.
+    pub fn open(options: WgpuOptions) -> Result<Self, OpenError> {
+        let (adapter, device, queue) = open(&options)?;
+        let inner = Arc::new(Inner {
+            device,
+            queue,
+            info: adapter.get_info(),
+            lanes: options.lanes,
+            epoch: std::time::Instant::now(),
+            state: Mutex::new(State::default()),
+            reporter: Reporter::default(),
+        });
+        let weak = Arc::downgrade(&inner);
+        inner.device.set_device_lost_callback(move |_, reason| {
+            // The callback may come on any thread, also within `submit`. The device's thread tells the listener.
+            if let Some(inner) = weak.upgrade() {
+                inner.lose(&reason);
+            }
+        });
+        let for_thread = Arc::clone(&inner);
+        let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
+            // A setting that the kernel refuses leaves the thread as it was.
+            options.thread.apply();
+            run(&for_thread);
+        })?;
+        Ok(Self { inner, thread: Some(thread) })
+    }
+
+    /// Returns wgpu's device, which creates kernels, buffers and bind groups.
+    #[must_use]
+    pub fn device(&self) -> &wgpu::Device {
+        &self.inner.device
+    }
+
+    /// Returns wgpu's queue. What is submitted to it directly passes by the accelerator, and delays its segments.
+    #[must_use]
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.inner.queue
+    }
+
+    /// Returns the name of the adapter, with that of its driver.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let AdapterInfo { name, driver, driver_info, .. } = &self.inner.info;
+        format!("{name} ({driver} {driver_info})")
+    }
+
+    /// Returns true if the processor does the device's work: with a software driver.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.inner.info.device_type == DeviceType::Cpu
+    }
+}
+
+impl Inner {
+    pub(crate) fn now(&self) -> Instant {
+        Instant::ZERO + self.epoch.elapsed()
+    }
+
+    /// Takes note that the device is lost, for its thread.
+    pub(crate) fn lose(&self, reason: &str) {
+        let reason = if reason.is_empty() { "the driver gave it up" } else { reason };
+        self.state.lock().lost.get_or_insert_with(|| reason.to_owned());
+        self.reporter.wake();
+    }
+}
+
+impl Backend for WgpuDevice {
+    type Work = WgpuWork;
+
+    fn lanes(&self) -> usize {
+        self.inner.lanes
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn connect(&self, listener: Weak<dyn Listener>) {
+        self.inner.state.lock().listener = Some(listener);
+    }
+
+    fn submit(&self, launch: Launch<WgpuWork>) -> Result<(), SegmentFailure> {
+        let Launch { lane, ticket, work, .. } = launch;
+        let Inner { device, queue, state, reporter, .. } = &*self.inner;
+        // The order of the queue is that of `running`, so both change under one lock.
+        let mut state = state.lock();
+        match &state.lost {
+            Some(reason) if state.is_loss_told => return Err(SegmentFailure(reason.clone())),
+            // The listener is about to be told, which ends this request, too, and with the better error.
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        let submitted = self.inner.now();
+        let scopes = [ErrorFilter::Validation, ErrorFilter::OutOfMemory].map(|filter| device.push_error_scope(filter));
+        let mut encoder = device.create_command_encoder(&Default::default());
+        let rest = work.encode(&mut encoder, queue);
+        let submission = queue.submit([encoder.finish()]);
+        rest.targets.iter().for_each(crate::work::Target::ask);
+        // The innermost scope comes first. The futures are ready at once.
+        let errors = scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop()));
+        if let Some(error) = errors.reduce(|first, _| first) {
+            return Err(SegmentFailure(error.to_string()));
+        }
+        state.running.push_back(Running { lane, ticket, submission, submitted, effect: rest.effect });
+        drop(state);
+        reporter.wake();
+        Ok(())
+    }
+
+    fn set_alarm(&self, at: Instant) {
+        self.inner.state.lock().alarm = Some(at);
+        self.inner.reporter.wake();
+    }
+}
+
+impl Drop for WgpuDevice {
+    fn drop(&mut self) {
+        self.inner.state.lock().is_stopped = true;
+        self.inner.reporter.wake();
+        // The device's own thread drops the device if it was the last to use the accelerator.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            // A panic of the thread was printed; nobody is left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for WgpuDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WgpuDevice").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,125 @@
+//! The device's thread: it waits for the device, and reports.
+
+use std::sync::{Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rospin_accelerator::{Ended, Instant, Listener};
+use wgpu::{PollError, PollType};
+
+use crate::device::{Inner, Running, State};
+
+/// The longest wait for the device in one call. Alarms that are set meanwhile come that much late at most.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Waker of the device's thread while it does not wait for the device.
+#[derive(Default)]
+pub(crate) struct Reporter {
+    is_news: Mutex<bool>,
+    news: Condvar,
+}
+
+impl Reporter {
+    /// Has the thread look at the state.
+    pub(crate) fn wake(&self) {
+        *self.is_news.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.news.notify_one();
+    }
+
+    /// Waits until somebody wakes the thread, or for `at_most`.
+    fn wait(&self, at_most: Option<Duration>) {
+        let mut is_news = self.is_news.lock().unwrap_or_else(PoisonError::into_inner);
+        match at_most {
+            Some(at_most) => {
+                let waited = self.news.wait_timeout_while(is_news, at_most, |is_news| !*is_news);
+                is_news = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            None => {
+                let waited = self.news.wait_while(is_news, |is_news| !*is_news);
+                is_news = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        *is_news = false;
+    }
+}
+
+/// The next thing that the thread does.
+enum Next {
+    /// Waits for the device until this time, or for [`PATIENCE`].
+    WaitForDevice(wgpu::SubmissionIndex, Option<Instant>),
+    Sleep(Option<Duration>),
+    Alarm,
+    Lost(String),
+    Stop,
+}
+
+/// Reports ends, alarms and the loss of the device, until the device is dropped.
+pub(crate) fn run(inner: &Inner) {
+    // The time at which the device ended the segment before.
+    let mut last_end = Instant::ZERO;
+    loop {
+        let (next, listener) = {
+            let mut state = inner.state.lock();
+            (next(inner, &mut state), state.listener.clone())
+        };
+        let listener = || listener.as_ref().and_then(Weak::upgrade);
+        match next {
+            Next::Stop => return,
+            Next::Sleep(at_most) => inner.reporter.wait(at_most),
+            Next::Alarm => {
+                if let Some(listener) = listener() {
+                    listener.alarm(inner.now());
+                }
+            }
+            Next::Lost(reason) => {
+                if let Some(listener) = listener() {
+                    listener.lost(&reason);
+                }
+            }
+            Next::WaitForDevice(submission, alarm) => {
+                let ahead = alarm.map_or(PATIENCE, |at| at.saturating_since(inner.now())).min(PATIENCE);
+                let wait = PollType::Wait { submission_index: Some(submission), timeout: Some(ahead) };
+                match inner.device.poll(wait) {
+                    Ok(_) => end(inner, &mut last_end, listener),
+                    Err(PollError::Timeout) => {}
+                    Err(error) => inner.lose(&error.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// Returns what the thread must do next.
+fn next(inner: &Inner, state: &mut State) -> Next {
+    if state.lost.is_some() && !state.is_loss_told {
+        state.is_loss_told = true;
+        state.running.clear();
+        state.alarm = None;
+        return Next::Lost(state.lost.clone().unwrap_or_default());
+    }
+    if state.alarm.take_if(|at| *at <= inner.now()).is_some() {
+        return Next::Alarm;
+    }
+    if let Some(first) = state.running.front() {
+        return Next::WaitForDevice(first.submission.clone(), state.alarm);
+    }
+    // Segments on the device use memory of the program, so they end before the device is closed.
+    if state.is_stopped {
+        return Next::Stop;
+    }
+    Next::Sleep(state.alarm.map(|at| at.saturating_since(inner.now())))
+}
+
+/// Reports the end of the first segment in the queue.
+fn end(inner: &Inner, last_end: &mut Instant, listener: impl Fn() -> Option<std::sync::Arc<dyn Listener>>) {
+    let at = inner.now();
+    let Some(Running { lane, ticket, submitted, effect, .. }) = inner.state.lock().running.pop_front() else { return };
+    // The queue runs one segment after the other.
+    let busy = at.saturating_since(submitted.max(*last_end));
+    *last_end = at;
+    if let Some(effect) = effect {
+        effect();
+    }
+    if let Some(listener) = listener() {
+        listener.ended(Ended { lane, ticket, at, busy, result: Ok(()) });
+    }
+}
