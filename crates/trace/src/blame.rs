@@ -38,7 +38,7 @@ impl<'a> Blame<'a> {
         let mut longest = Vec::new();
         for segments in &mut segments {
             segments.sort_unstable();
-            longest.push(segments.iter().map(|(start, end, _)| end - start).max().unwrap_or(0));
+            longest.push(segments.iter().map(|(start, end, _)| end.saturating_sub(*start)).max().unwrap_or(0));
         }
         Self { model, segments, longest }
     }
@@ -70,7 +70,8 @@ impl<'a> Blame<'a> {
                 let by = model.activations[other].callback;
                 Beside {
                     callback: by,
-                    ns: end.min(to) - start.max(from),
+                    // A damaged recording may have a release after its start.
+                    ns: end.min(to).saturating_sub(start.max(from)),
                     excludes: excludes(callback, &model.callbacks[by]),
                     reason: reason(&executor.policy, model.callbacks[by].priority > callback.priority, start >= from),
                 }

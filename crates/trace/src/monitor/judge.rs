@@ -20,6 +20,9 @@ const LOOK: u64 = 10_000_000;
 /// The nanoseconds beyond its limit after which a callback that still runs is told of. Others are judged at their end, when more is
 /// known of the cause.
 const HANGS: u64 = 1_000_000_000;
+/// The nanoseconds for which a thread may not run within a callback, although it should. Interrupts take that, and the system calls
+/// that read its processor time.
+const STALL: u64 = 100_000;
 /// The nanoseconds after the first event during which callbacks may run whose beginning was not seen.
 const BEGINNING: u64 = 1_000_000_000;
 /// The largest number of messages of a queue that are remembered for the sake of chains.
@@ -309,12 +312,13 @@ impl Judge {
         let place = open.callback;
         let limit = self.callbacks[place].limit.clone();
         let limit = limit.as_deref();
-        if let Some(most) =
-            limit.and_then(|limit| limit.execution_ns).filter(|most| open.execution > *most && !open.is_long_told)
-        {
-            let stalled = open.cpu.is_some_and(|cpu| cpu <= most);
-            let cause = if stalled { Cause::NotScheduled } else { Cause::Itself };
-            self.violate(place, at, ViolationKind::Execution, (open.execution, most), (cause, None), 0);
+        let most = limit.and_then(|limit| limit.execution_ns).filter(|most| open.execution > *most);
+        if let Some(most) = most.filter(|_| !open.is_long_told) {
+            let stall = open.cpu.filter(|cpu| *cpu <= most).map(|cpu| open.execution - cpu);
+            let cause = if stall.is_some() { Cause::NotScheduled } else { Cause::Itself };
+            if stall.is_none_or(|stall| stall > STALL) {
+                self.violate(place, at, ViolationKind::Execution, (open.execution, most), (cause, None), 0);
+            }
         }
         let response = at.saturating_sub(open.release);
         let of_program = (deadline < u64::MAX).then(|| deadline.saturating_sub(open.release));

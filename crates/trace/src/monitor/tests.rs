@@ -141,6 +141,15 @@ fn an_inversion_by_a_foreign_thread_is_not_blamed_on_a_callback() {
     );
 }
 
+/// A file that was learnt with processor times has those alone, and an interrupt takes longer than a short callback.
+#[test]
+fn a_thread_that_had_its_core_but_for_an_interrupt_was_not_too_long() {
+    let mut run = Run::new(SYSTEM, None);
+    run.runs(1, 1, (0.0, 0.0, 2.09), 2.0, &[]);
+    run.runs(1, 2, (10.0, 10.0, 12.05), 2.01, &[]);
+    assert_eq!(run.told(), ["1x callback `lidar` ran too long: 2.05ms instead of at most 2ms, by its own execution"]);
+}
+
 #[test]
 fn a_callback_that_was_too_long_is_blamed_also_by_those_behind_the_next_one() {
     let mut run = Run::new(SYSTEM, None);
