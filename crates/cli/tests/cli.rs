@@ -74,6 +74,26 @@ fn the_reference_system_runs_as_nodes() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn the_pipelines_run_on_the_gpu_that_is_there() {
+    let report = std::env::temp_dir().join(format!("rospin-cli-{}-gpu.html", std::process::id()));
+    let short = ["lab", "accelerator", "--quiet", "--duration", "0.5", "--device", "wgpu"];
+    let output = rospin(&[&short[..], &["--report", report.to_str().expect("a name in UTF-8")]].concat());
+    let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+    if !cfg!(feature = "wgpu") {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(complaint.contains("build with --features wgpu"), "{complaint}");
+    } else if complaint.contains("there is no Vulkan driver") {
+        assert_eq!(output.status.code(), Some(1));
+        eprintln!("SKIPPED: {complaint}");
+    } else {
+        assert_eq!(output.status.code(), Some(0), "{complaint}");
+        assert!(said.contains("one stream") && said.contains("rospin") && !said.contains("0/0"), "{said}");
+        std::fs::remove_file(report).expect("there is a report");
+    }
+}
+
+#[test]
 fn bad_input_to_latency_is_code_2() {
     for bad in [
         &["--variants", "rclcpp-rt"][..],

@@ -41,4 +41,5 @@ mod work;
 
 pub use device::WgpuDevice;
 pub use open::{OpenError, WgpuOptions};
+pub use wgpu;
 pub use work::{Readback, WgpuWork};

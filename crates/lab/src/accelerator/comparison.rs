@@ -5,6 +5,7 @@ use std::time::Duration;
 use rospin_measure::machine::Machine;
 
 use super::contender::Contender;
+use super::device::Device;
 use super::figures::Row;
 use super::workload::Pipeline;
 
@@ -32,6 +33,10 @@ impl Time {
 /// All results and settings of a run.
 pub(crate) struct Comparison {
     pub(crate) machine: Machine,
+    /// Kind of device.
+    pub(crate) device: Device,
+    /// Description of the device.
+    pub(crate) device_name: String,
     /// Share of the device's time that the pipelines ask for.
     pub(crate) load: f64,
     /// Length of each contender's run, by kind of time.

@@ -2,7 +2,8 @@
 
 use rospin_accelerator::Priority;
 
-use super::workload::Pipeline;
+use super::device::Device;
+use super::workload::{Criticality, Pipeline};
 
 /// A way in which pipelines reach the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,18 +14,31 @@ pub(crate) enum Contender {
     OneStream,
     /// Each pipeline launches all kernels of a frame at once, on a stream with the priority of its criticality.
     Priorities,
+    /// A server launches the kernels on a stream for each criticality, with its priority, first come first served within one: the
+    /// buckets of PAAM (Enright et al. 2024). The server takes no time here.
+    Buckets,
     /// All pipelines send their frames as requests to rospin's accelerator.
     Rospin,
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 4] = [Self::EachForItself, Self::OneStream, Self::Priorities, Self::Rospin];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::EachForItself, Self::OneStream, Self::Priorities, Self::Buckets, Self::Rospin];
+
+    /// Returns the contenders on a device. wgpu has one queue for all, and no priorities.
+    pub(crate) const fn on(device: Device) -> &'static [Self] {
+        match device {
+            Device::Model => &Self::ALL,
+            Device::Wgpu => &[Self::OneStream, Self::Rospin],
+        }
+    }
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::EachForItself => "each for itself",
             Self::OneStream => "one stream",
             Self::Priorities => "streams with priorities",
+            Self::Buckets => "PAAM's buckets",
             Self::Rospin => "rospin",
         }
     }
@@ -33,14 +47,16 @@ impl Contender {
     pub(crate) const fn lanes(self, pipelines: usize) -> usize {
         match self {
             Self::EachForItself | Self::Priorities => pipelines,
+            Self::Buckets => Criticality::ALL.len(),
             Self::OneStream | Self::Rospin => 1,
         }
     }
 
-    /// Returns the lane on which the pipeline with this number launches.
-    pub(crate) const fn lane(self, pipeline: usize) -> usize {
+    /// Returns the lane on which a pipeline launches; `number` is its index.
+    pub(crate) const fn lane(self, number: usize, pipeline: &Pipeline) -> usize {
         match self {
-            Self::EachForItself | Self::Priorities => pipeline,
+            Self::EachForItself | Self::Priorities => number,
+            Self::Buckets => pipeline.criticality as usize,
             Self::OneStream | Self::Rospin => 0,
         }
     }
@@ -49,7 +65,7 @@ impl Contender {
     pub(crate) const fn priority(self, pipeline: &Pipeline) -> Priority {
         match self {
             Self::EachForItself | Self::OneStream => Priority(0),
-            Self::Priorities | Self::Rospin => pipeline.criticality.priority(),
+            Self::Priorities | Self::Buckets | Self::Rospin => pipeline.criticality.priority(),
         }
     }
 }

@@ -7,13 +7,14 @@ use super::{verdict, workload};
 
 /// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let Comparison { machine, load, durations, shortfalls, pipelines, rows } = comparison;
+    let Comparison { machine, device, device_name, load, durations, shortfalls, pipelines, rows } = comparison;
     let document = json!({
         "experiment": "accelerator",
         "rospin_version": env!("CARGO_PKG_VERSION"),
         "machine": machine,
         "settings": {
-            "device": "model",
+            "device": device.name(),
+            "device_name": device_name,
             "load": load,
             "durations_s": durations.iter().map(|(time, duration)| (time.name(), duration.as_secs_f64())).collect::<std::collections::BTreeMap<_, _>>(),
             "shortfalls": shortfalls,
@@ -24,6 +25,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
                 "deadline_us": one.deadline.as_secs_f64() * 1e6,
                 "segments": one.segments,
                 "segment_us": one.segment().as_secs_f64() * 1e6,
+                "longest_segment_us": one.lengths.longest.as_secs_f64() * 1e6,
             })).collect::<Vec<_>>(),
         },
         "units": { "_us": "microseconds, from the frame to its end", "utilisation": "share of the device's time" },

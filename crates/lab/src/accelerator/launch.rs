@@ -5,20 +5,22 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
-use rospin_accelerator::model::ModelWork;
 use rospin_accelerator::{
     Accelerator, AcceleratorOptions, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener,
+    Segment,
 };
 
 use super::contender::Contender;
+use super::device::Maker;
 use super::workload::Pipeline;
 
 /// Way of a contender's pipelines to the device.
-pub(crate) struct Launcher<B: Backend<Work = ModelWork>> {
+pub(crate) struct Launcher<'a, M: Maker> {
     contender: Contender,
-    device: Arc<B>,
+    device: Arc<M::Device>,
+    maker: &'a M,
     /// The clients by pipeline; empty for contenders that launch directly.
-    clients: Vec<Client<B>>,
+    clients: Vec<Client<M::Device>>,
     /// Listener of contenders that launch directly. It is kept here, because the device has only a weak reference to it.
     _listener: Option<Arc<dyn Listener>>,
 }
@@ -33,9 +35,9 @@ impl Listener for Nobody {
     fn lost(&self, _: &str) {}
 }
 
-impl<B: Backend<Work = ModelWork>> Launcher<B> {
+impl<'a, M: Maker> Launcher<'a, M> {
     /// Connects the pipelines to the device in the contender's way.
-    pub(crate) fn new(contender: Contender, device: Arc<B>, pipelines: &[Pipeline]) -> Self {
+    pub(crate) fn new(contender: Contender, device: Arc<M::Device>, maker: &'a M, pipelines: &[Pipeline]) -> Self {
         let (mut clients, mut kept) = (Vec::new(), None);
         if contender == Contender::Rospin {
             let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
@@ -49,14 +51,16 @@ impl<B: Backend<Work = ModelWork>> Launcher<B> {
             device.connect(weak);
             kept = Some(listener);
         }
-        Self { contender, device, clients, _listener: kept }
+        Self { contender, device, maker, clients, _listener: kept }
     }
 
     /// Launches a frame of the pipeline, which has the index `number` among all pipelines. The future's result is the time of the
     /// frame's end on the device's clock; `None` if the frame failed.
-    pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<B> {
+    pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<M::Device> {
         if let Some(client) = self.clients.get(number) {
-            return client.request(pipeline.request().collect()).map_or(Frame::Failed, Frame::Request);
+            let segments = (0..pipeline.segments)
+                .map(|nth| Segment::new(self.maker.work(pipeline, number, nth)).bound(pipeline.lengths.longest));
+            return client.request(segments.collect()).map_or(Frame::Failed, Frame::Request);
         }
         let (send, receive) = oneshot::channel();
         let device = Arc::downgrade(&self.device);
@@ -64,12 +68,13 @@ impl<B: Backend<Work = ModelWork>> Launcher<B> {
             // The receiver is gone if the run is over.
             let _ = device.upgrade().map(|device| send.send(device.now()));
         });
-        for (nth, work) in pipeline.works().enumerate() {
+        for nth in 0..pipeline.segments {
+            let work = self.maker.work(pipeline, number, nth);
             let work = match at_end.take_if(|_| nth + 1 == pipeline.segments) {
-                Some(at_end) => work.then(at_end),
+                Some(at_end) => M::then(work, at_end),
                 None => work,
             };
-            let (lane, priority) = (self.contender.lane(number), self.contender.priority(pipeline));
+            let (lane, priority) = (self.contender.lane(number, pipeline), self.contender.priority(pipeline));
             if self.device.submit(Launch { lane, ticket: 0, priority, work }).is_err() {
                 return Frame::Failed;
             }

@@ -1,12 +1,15 @@
 //! `rospin lab accelerator`: camera pipelines of three criticalities share one device.
 //!
-//! The device is the model device of rospin's accelerator, in virtual or in real time. `workload` is the pipelines, `contender`
-//! the ways in which they reach the device, `launch` their common interface, and `virtual_time` and `real_time` run them. `table`,
-//! `verdict`, `json` and `report` show the results.
+//! The device is the model device of rospin's accelerator, in virtual or in real time, or a GPU. `workload` is the pipelines,
+//! `contender` the ways in which they reach the device, `device` their work on it, `launch` their common interface, and `virtual_time`
+//! and `real_time` run them. `gpu` has the kernels of real devices. `table`, `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contender;
+mod device;
 mod figures;
+#[cfg(feature = "wgpu")]
+mod gpu;
 mod json;
 mod launch;
 mod options;
@@ -29,7 +32,9 @@ use crate::experiment::Experiment;
 
 use self::comparison::{Comparison, Time};
 use self::contender::Contender;
+use self::device::Device;
 use self::options::{DEFAULT_REPORT, Options};
+use self::workload::Lengths;
 
 /// The experiment `accelerator`.
 pub(crate) struct AcceleratorExperiment;
@@ -49,8 +54,15 @@ impl Experiment for AcceleratorExperiment {
 
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
         let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+        options.check().map_err(Failure::input)?;
         let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
-        let comparison = run_all(&options).map_err(Failure::run)?;
+        let comparison = match options.device {
+            Device::Model => run_all(&options).map_err(Failure::run)?,
+            #[cfg(feature = "wgpu")]
+            Device::Wgpu => gpu::run_all(&options)?,
+            #[cfg(not(feature = "wgpu"))]
+            Device::Wgpu => unreachable!("the options were checked"),
+        };
         writeln!(out, "{}", table::render(&comparison))?;
         for said in verdict::sentences(&comparison) {
             writeln!(out, "{said}")?;
@@ -60,19 +72,20 @@ impl Experiment for AcceleratorExperiment {
     }
 }
 
-/// Runs all contenders in virtual time, and then in real time unless the options leave that out.
+/// Runs all contenders on the model device: in virtual time, and then in real time unless the options leave that out.
 fn run_all(options: &Options) -> std::io::Result<Comparison> {
-    let pipelines = workload::pipelines(options.load);
+    let pipelines = workload::pipelines(options.load, [Lengths::SHORT, Lengths::LAYER, Lengths::LAYER]);
     let mut rows = Vec::new();
-    for contender in Contender::ALL {
-        rows.push(virtual_time::run(contender, &pipelines, options.virtual_duration));
+    let contenders = Contender::on(Device::Model);
+    for contender in contenders {
+        rows.push(virtual_time::run(*contender, &pipelines, options.virtual_duration));
     }
     let mut shortfalls = Vec::new();
     if !options.virtual_only {
-        let progress = Progress::new(Contender::ALL.len(), options.duration, options.outputs.quiet);
-        for contender in Contender::ALL {
+        let progress = Progress::new(contenders.len(), options.duration, options.outputs.quiet);
+        for contender in contenders {
             progress.begin(contender.name());
-            let (row, missing) = real_time::run(contender, &pipelines, options.duration, &progress)?;
+            let (row, missing) = real_time::run(*contender, &pipelines, options.duration, &progress)?;
             rows.push(row);
             shortfalls = missing;
             progress.end();
@@ -80,6 +93,8 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
     }
     Ok(Comparison {
         machine: Machine::read(),
+        device: Device::Model,
+        device_name: "a model: one compute engine, one copy engine, kernels that are not preempted".to_owned(),
         load: options.load,
         durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
         shortfalls,

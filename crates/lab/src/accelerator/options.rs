@@ -6,20 +6,32 @@ use clap::Args;
 use rospin_report::number;
 use rospin_report::output_options::OutputOptions;
 
+use super::device::Device;
+
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-accelerator.html";
 
 /// Runs pipelines of three criticalities on one device: how long the critical one waits, and which deadlines are missed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-The device is a model: kernels have exact lengths and are not preempted, and an engine takes the most urgent lane first. No GPU \
-is needed, and none is used.
+The model device needs no GPU: kernels have exact lengths and are not preempted, and an engine takes the most urgent lane first. On \
+a real device, the segments are real kernels: normalisation, convolutions and matrix products. They are measured first, and so many \
+of them make a segment that it takes as long as on the model.
 
 Examples:
   rospin lab accelerator
   rospin lab accelerator --load 0.8 --virtual-only
-  rospin lab accelerator --duration 60 --json accelerator.json")]
+  rospin lab accelerator --duration 60 --json accelerator.json
+  rospin lab accelerator --device wgpu --adapter llvmpipe")]
 pub(crate) struct Options {
+    /// The device that the pipelines share
+    #[arg(long, value_name = "DEVICE", default_value = "model")]
+    pub(crate) device: Device,
+
+    /// The adapter whose name contains this, in any case, such as llvmpipe; with --device wgpu
+    #[arg(long, value_name = "NAME")]
+    pub(crate) adapter: Option<String>,
+
     /// How long each contender runs in real time, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     #[arg(allow_negative_numbers = true)]
@@ -35,12 +47,54 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) load: f64,
 
-    /// Only in virtual time
+    /// Only in virtual time, which only the model device has
     #[arg(long)]
     pub(crate) virtual_only: bool,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
+}
+
+impl Options {
+    /// Checks that this program can do everything that the options ask for together.
+    ///
+    /// # Errors
+    /// If it cannot. The error names the obstacle and the fix.
+    pub(crate) fn check(&self) -> Result<(), Conflict> {
+        let device = self.device;
+        if !device.is_built() {
+            return Err(Conflict::NotBuilt { name: device.name() });
+        }
+        if device != Device::Model && self.virtual_only {
+            return Err(Conflict::NotVirtual { name: device.name() });
+        }
+        if device == Device::Model && self.adapter.is_some() {
+            return Err(Conflict::NoAdapter);
+        }
+        Ok(())
+    }
+}
+
+/// Options that contradict each other, or that this program cannot fulfil.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Conflict {
+    /// The device was left out when the program was built.
+    #[error(
+        "--device {name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab accelerator --device {name}`"
+    )]
+    NotBuilt {
+        /// Name of the device, which is also that of the feature.
+        name: &'static str,
+    },
+    /// Virtual time is asked for on a real device.
+    #[error("--virtual-only: the device {name} runs in real time only; leave it out, or give --device model")]
+    NotVirtual {
+        /// Name of the device.
+        name: &'static str,
+    },
+    /// An adapter is named for the model device.
+    #[error("--adapter: the model device has no adapters; add --device wgpu")]
+    NoAdapter,
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -64,5 +118,15 @@ mod tests {
             assert!(error.to_string().contains(option), "{error}");
         }
         assert_eq!(Options::from_arguments(&[]).unwrap().load, 0.9);
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_and_what_it_does_not_have_are_refused() {
+        let checked = |arguments: &[&str]| Options::from_arguments(arguments).unwrap().check();
+        assert_eq!(checked(&["--virtual-only"]), Ok(()));
+        assert_eq!(checked(&["--adapter", "llvmpipe"]), Err(Conflict::NoAdapter));
+        let refused = checked(&["--device", "wgpu", "--virtual-only"]).unwrap_err().to_string();
+        let reason = if cfg!(feature = "wgpu") { "real time only" } else { "build with --features wgpu" };
+        assert!(refused.contains(reason), "{refused}");
     }
 }

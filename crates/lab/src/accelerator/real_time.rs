@@ -12,6 +12,7 @@ use rospin_report::progress::Progress;
 
 use super::comparison::Time;
 use super::contender::Contender;
+use super::device::{Maker, Model};
 use super::figures::{Figures, Row};
 use super::launch::Launcher;
 use super::workload::Pipeline;
@@ -26,8 +27,10 @@ fn options(priority: u8) -> ThreadOptions {
     ThreadOptions::new().scheduling(OsScheduling::Fifo { priority }).timer_slack(Duration::from_nanos(1))
 }
 
-/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a pipeline's thread
-/// could not have. Frames that fail are left out.
+/// Runs the pipelines on a model device for `duration`, as [`run_on`] does.
+///
+/// # Errors
+/// If the device's thread cannot be started.
 pub(crate) fn run(
     contender: Contender,
     pipelines: &[Pipeline],
@@ -35,8 +38,26 @@ pub(crate) fn run(
     progress: &Progress,
 ) -> io::Result<(Row, Vec<String>)> {
     let model = ModelOptions::new().lanes(contender.lanes(pipelines.len()));
-    let device = Arc::new(RealTimeDevice::start(RealTimeOptions::new(model).thread(options(DEVICE_PRIORITY)))?);
-    let launcher = Launcher::new(contender, Arc::clone(&device), pipelines);
+    let device = RealTimeDevice::start(RealTimeOptions::new(model).thread(of_device()))?;
+    Ok(run_on(Arc::new(device), &Model::new(), contender, pipelines, duration, progress))
+}
+
+/// Returns the options of the device's thread.
+pub(crate) fn of_device() -> ThreadOptions {
+    options(DEVICE_PRIORITY)
+}
+
+/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a pipeline's thread
+/// could not have. Frames that fail are left out.
+pub(crate) fn run_on<M: Maker>(
+    device: Arc<M::Device>,
+    maker: &M,
+    contender: Contender,
+    pipelines: &[Pipeline],
+    duration: Duration,
+    progress: &Progress,
+) -> (Row, Vec<String>) {
+    let launcher = Launcher::new(contender, Arc::clone(&device), maker, pipelines);
     let start = device.now() + LEAD;
     let (launcher, device) = (&launcher, &*device);
     let results: Vec<(Vec<f64>, Vec<String>)> = thread::scope(|scope| {
@@ -73,5 +94,5 @@ pub(crate) fn run(
     let shortfalls = results.first().map(|(_, shortfalls)| shortfalls.clone()).unwrap_or_default();
     let all =
         pipelines.iter().zip(results).map(|(pipeline, (latencies, _))| Figures::new(pipeline, latencies)).collect();
-    Ok((Row::new(Time::Real, contender, pipelines, all, elapsed), shortfalls))
+    (Row::new(Time::Real, contender, pipelines, all, elapsed), shortfalls)
 }

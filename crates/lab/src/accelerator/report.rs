@@ -36,8 +36,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
             (one.name.as_str(), text)
         })
         .collect();
-    settings
-        .push(("Device", "a model: one compute engine, one copy engine, kernels that are not preempted".to_owned()));
+    settings.push(("Device", comparison.device_name.clone()));
     settings.push(("Load", format!("{:.0} % of the device's time", comparison.load * 100.0)));
     page::how_it_was_run(&mut body, &comparison.machine, &settings)?;
     Ok(page::frame("accelerator", &body))

@@ -3,6 +3,7 @@
 use rospin_report::text_table::{self, Side};
 
 use super::comparison::Comparison;
+use super::device::Device;
 use super::workload::{self, Criticality};
 
 pub(crate) const HEADER: [(&str, Side); 10] = [
@@ -24,15 +25,20 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     let critical = &comparison.pipelines[0];
     let bound = workload::critical_bound(&comparison.pipelines);
     format!(
-        "{table}Critical: a frame every {:?}, {:?} on the device in {} segments, due after {:?}; proven bound behind rospin: {}.\n\
-         Others: segments of {:?}. The pipelines ask for {:.0} % of the model device.\n",
+        "{table}Critical: a frame every {:?}, {:?} on the device in {} segments, due after {:?}; {} behind rospin: {}.\n\
+         Others: segments of {:?}. The pipelines ask for {:.0} % of the device: {}.\n",
         critical.period,
         critical.work(),
         critical.segments,
         critical.deadline,
+        match comparison.device {
+            Device::Model => "proven bound",
+            Device::Wgpu => "bound by the longest segments that were measured",
+        },
         bound.map_or_else(|| "none".to_owned(), |bound| format!("{bound:?}")),
         comparison.pipelines[1].segment(),
         comparison.load * 100.0,
+        comparison.device_name,
     )
 }
 

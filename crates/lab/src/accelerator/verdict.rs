@@ -29,13 +29,16 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
 /// Returns a sentence with the share of critical frames that miss their deadline, by contender; `None` if nothing ran in this kind
 /// of time.
 fn who_misses(comparison: &Comparison, time: Time) -> Option<String> {
-    let parts = Contender::ALL.map(|contender| {
-        let critical = comparison.row(time, contender)?.of(Criticality::High);
-        let share = critical.misses as f64 / critical.frames.max(1) as f64 * 100.0;
-        Some(format!("{share:.1} % {}", contender.name()))
-    });
-    let parts: Option<Vec<_>> = parts.into_iter().collect();
-    Some(format!("In {} time the critical pipeline misses: {}.", time.name(), parts?.join(", ")))
+    let rows = comparison.rows.iter().filter(|row| row.time == time);
+    let parts: Vec<_> = rows
+        .map(|row| {
+            let critical = row.of(Criticality::High);
+            let share = critical.misses as f64 / critical.frames.max(1) as f64 * 100.0;
+            format!("{share:.1} % {}", row.contender.name())
+        })
+        .collect();
+    let said = format!("In {} time the critical pipeline misses: {}.", time.name(), parts.join(", "));
+    (!parts.is_empty()).then_some(said)
 }
 
 /// Returns the promises that the run has figures for. There are none if the critical pipeline has no bound.

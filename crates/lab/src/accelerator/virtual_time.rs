@@ -9,6 +9,7 @@ use rospin_accelerator::model::{ModelOptions, VirtualDevice};
 
 use super::comparison::Time;
 use super::contender::Contender;
+use super::device::Model;
 use super::figures::{Figures, Row};
 use super::launch::{Frame, Launcher};
 use super::workload::Pipeline;
@@ -17,7 +18,8 @@ use super::workload::Pipeline;
 pub(crate) fn run(contender: Contender, pipelines: &[Pipeline], duration: Duration) -> Row {
     let lanes = contender.lanes(pipelines.len());
     let device = Arc::new(VirtualDevice::new(ModelOptions::new().lanes(lanes)));
-    let launcher = Launcher::new(contender, Arc::clone(&device), pipelines);
+    let maker = Model::new();
+    let launcher = Launcher::new(contender, Arc::clone(&device), &maker, pipelines);
     let mut dues: Vec<(Instant, usize)> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
         let frames = (0..pipeline.frames(duration)).map(|n| {

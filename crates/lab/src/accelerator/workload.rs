@@ -2,18 +2,32 @@
 
 use std::time::Duration;
 
-use rospin_accelerator::model::ModelWork;
-use rospin_accelerator::{Priority, Segment};
+use rospin_accelerator::Priority;
 use rospin_analysis::{DeviceClient, device_bounds};
 
-/// Kernel of a segment that is not critical: a layer of a net.
-const LAYER: Duration = Duration::from_micros(2_300);
-/// Copy before and after such a segment.
-const LAYER_COPY: Duration = Duration::from_micros(100);
-/// Kernel of a critical segment.
-const SHORT: Duration = Duration::from_micros(800);
-/// Copy before and after a critical segment.
-const SHORT_COPY: Duration = Duration::from_micros(100);
+/// Lengths of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lengths {
+    /// Length of the kernel.
+    pub(crate) kernel: Duration,
+    /// Length of the copy before the kernel, and of the one after it.
+    pub(crate) copy: Duration,
+    /// The longest time that the whole segment takes.
+    pub(crate) longest: Duration,
+}
+
+impl Lengths {
+    const fn exact(kernel: Duration) -> Self {
+        let copy = Duration::from_micros(100);
+        let longest = Duration::from_micros(kernel.as_micros() as u64 + 200);
+        Self { kernel, copy, longest }
+    }
+
+    /// Segments of the critical pipeline on the model device.
+    pub(crate) const SHORT: Self = Self::exact(Duration::from_micros(800));
+    /// Other segments on the model device: layers of a net.
+    pub(crate) const LAYER: Self = Self::exact(Duration::from_micros(2_300));
+}
 
 /// The criticality of a pipeline, most critical first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -57,27 +71,14 @@ pub(crate) struct Pipeline {
     pub(crate) deadline: Duration,
     /// Number of segments of a frame.
     pub(crate) segments: usize,
-    /// Length of the kernel of each segment.
-    kernel: Duration,
-    /// Length of the copy before each kernel, and of the one after it.
-    copy: Duration,
+    /// Lengths of each segment.
+    pub(crate) lengths: Lengths,
 }
 
 impl Pipeline {
-    /// Returns the work of a frame on the device: a kernel for each segment, with a copy before and after it.
-    pub(crate) fn works(&self) -> impl Iterator<Item = ModelWork> {
-        (0..self.segments).map(|_| ModelWork::kernel(self.kernel).copies(self.copy, self.copy))
-    }
-
-    /// Returns the segments of a frame, each with its bound.
-    pub(crate) fn request(&self) -> impl Iterator<Item = Segment<ModelWork>> {
-        let bound = self.segment();
-        self.works().map(move |work| Segment::new(work).bound(bound))
-    }
-
-    /// Returns the device time of a segment.
+    /// Returns the device time of a segment, which is the usual one where it varies.
     pub(crate) fn segment(&self) -> Duration {
-        self.copy + self.kernel + self.copy
+        self.lengths.copy + self.lengths.kernel + self.lengths.copy
     }
 
     /// Returns the device time of a frame.
@@ -91,9 +92,9 @@ impl Pipeline {
     }
 }
 
-/// Returns the pipelines that together ask for the share `load` of the device's time: one of high criticality, two of medium and
-/// four of low criticality. The periods of the last four are chosen so that the sum is `load`.
-pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
+/// Returns the pipelines that together ask for the share `load` of the device's time: one of high criticality with segments of these
+/// lengths, two of medium criticality and four of low criticality. The periods of the last four are chosen so that the sum is `load`.
+pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pipeline> {
     let ms = Duration::from_millis;
     let mut all = vec![Pipeline {
         name: "brake".to_owned(),
@@ -102,10 +103,9 @@ pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
         phase: Duration::ZERO,
         deadline: ms(6),
         segments: 2,
-        kernel: SHORT,
-        copy: SHORT_COPY,
+        lengths: high,
     }];
-    let heavy = |name: String, criticality, period: Duration, segments, number: u32| Pipeline {
+    let heavy = |name: String, criticality, lengths, period: Duration, segments, number: u32| Pipeline {
         name,
         criticality,
         period,
@@ -113,14 +113,15 @@ pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
         phase: period * number / 7,
         deadline: period,
         segments,
-        kernel: LAYER,
-        copy: LAYER_COPY,
+        lengths,
     };
-    all.extend((0..2).map(|n| heavy(format!("detect{n}"), Criticality::Medium, ms(33 + 4 * u64::from(n)), 2, n + 1)));
+    all.extend(
+        (0..2).map(|n| heavy(format!("detect{n}"), Criticality::Medium, medium, ms(33 + 4 * u64::from(n)), 2, n + 1)),
+    );
     let share = |pipeline: &Pipeline| pipeline.work().as_secs_f64() / pipeline.period.as_secs_f64();
     let each = (load - all.iter().map(share).sum::<f64>()) / 4.0;
     all.extend((0..4).map(|n| {
-        let mut map = heavy(format!("map{n}"), Criticality::Low, ms(1), 8, n + 3);
+        let mut map = heavy(format!("map{n}"), Criticality::Low, low, ms(1), 8, n + 3);
         map.period = map.work().div_f64(each);
         map.deadline = map.period;
         map.phase = map.period * n / 7;
@@ -130,13 +131,14 @@ pub(crate) fn pipelines(load: f64) -> Vec<Pipeline> {
 }
 
 /// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from a frame to
-/// its end. That is one segment of another pipeline and the frame's own work. `None` if there is no bound.
+/// its end. That is one segment of another pipeline and the frame's own work. It is as good as the longest lengths. `None` if there is
+/// no bound.
 pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),
         period: pipeline.period,
         jitter: Duration::ZERO,
-        segments: vec![pipeline.segment(); pipeline.segments],
+        segments: vec![pipeline.lengths.longest; pipeline.segments],
         budget: None,
     };
     let clients: Vec<_> = pipelines.iter().map(client).collect();
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn the_pipelines_ask_for_what_they_should_and_the_critical_bound_is_one_segment_and_its_own() {
         for load in [0.5, 0.9] {
-            let all = pipelines(load);
+            let all = pipelines(load, [Lengths::SHORT, Lengths::LAYER, Lengths::LAYER]);
             let sum: f64 = all.iter().map(|one| one.work().as_secs_f64() / one.period.as_secs_f64()).sum();
             assert!((sum - load).abs() < 1e-6, "{sum}");
             assert!(all[1..].iter().all(|one| one.deadline == one.period));

@@ -1,0 +1,98 @@
+//! The pipelines on a GPU by Vulkan: real kernels, so many of them that a segment takes as long as on the model.
+
+mod kernels;
+mod measure;
+
+use std::sync::Arc;
+
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+use rospin_report::progress::Progress;
+use rospin_wgpu::{OpenError, WgpuDevice, WgpuOptions, WgpuWork};
+
+use self::kernels::{Kernels, Part};
+use super::comparison::{Comparison, Time};
+use super::contender::Contender;
+use super::device::{Device, Maker};
+use super::options::Options;
+use super::real_time;
+use super::workload::{self, Lengths, Pipeline};
+
+/// Runs the contenders one after the other, each on the device anew.
+///
+/// # Errors
+/// If the device cannot be opened.
+pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
+    let device = open(options)?;
+    let device_name = format!("{}{}", device.name(), if device.is_software() { ", a software driver" } else { "" });
+    let sizes = measure::sizes(device);
+    let lengths = sizes.map(|size| size.lengths);
+    let pipelines = workload::pipelines(options.load, lengths);
+    let contenders = Contender::on(Device::Wgpu);
+    let progress = Progress::new(contenders.len(), options.duration, options.outputs.quiet);
+    let (mut rows, mut shortfalls) = (Vec::new(), Vec::new());
+    for contender in contenders {
+        progress.begin(contender.name());
+        let device = open(options)?;
+        let maker = Gpu::new(&device, &pipelines, sizes.map(|size| size.rounds));
+        let (row, missing) = real_time::run_on(device, &maker, *contender, &pipelines, options.duration, &progress);
+        rows.push(row);
+        shortfalls = missing;
+        progress.end();
+    }
+    Ok(Comparison {
+        machine: Machine::read(),
+        device: Device::Wgpu,
+        device_name,
+        load: options.load,
+        durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
+        shortfalls,
+        pipelines,
+        rows,
+    })
+}
+
+fn open(options: &Options) -> Result<Arc<WgpuDevice>, Failure> {
+    let mut chosen = WgpuOptions::new().thread(real_time::of_device());
+    if let Some(name) = &options.adapter {
+        chosen = chosen.adapter(name);
+    }
+    WgpuDevice::open(chosen).map(Arc::new).map_err(|error| match error {
+        OpenError::NoSuchAdapter { .. } => Failure::input(error),
+        _ => Failure::run(error),
+    })
+}
+
+/// What a pipeline of a criticality does in a segment, and how often, so that the segment takes as long as it should.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// Number of kernels in a segment.
+    pub(crate) rounds: u32,
+    /// Lengths that were measured.
+    pub(crate) lengths: Lengths,
+}
+
+/// The kernels of each pipeline with their buffers on a device.
+pub(crate) struct Gpu {
+    kernels: Vec<Kernels>,
+    rounds: [u32; 3],
+}
+
+impl Gpu {
+    fn new(device: &WgpuDevice, pipelines: &[Pipeline], rounds: [u32; 3]) -> Self {
+        Self { kernels: pipelines.iter().map(|_| Kernels::new(device)).collect(), rounds }
+    }
+}
+
+impl Maker for Gpu {
+    type Device = WgpuDevice;
+
+    fn work(&self, pipeline: &Pipeline, number: usize, nth: usize) -> WgpuWork {
+        let part = Part::of(nth, pipeline.segments);
+        self.kernels[number].segment(pipeline.criticality, self.rounds[pipeline.criticality as usize], part)
+    }
+
+    fn then(work: WgpuWork, effect: impl FnOnce() + Send + 'static) -> WgpuWork {
+        work.then(effect)
+    }
+}
