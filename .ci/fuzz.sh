@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 seconds="${1:-20}"
 targets=("${@:2}")
 if [ ${#targets[@]} = 0 ]; then
-    targets=(recording ros2_tracing scenario deployment components values names parameter_file parameter_services interfaces)
+    targets=(recording ros2_tracing scenario deployment components values names parameter_file parameter_services interfaces accelerator_messages)
 fi
 
 if ! cargo +nightly --version >/dev/null 2>&1; then

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. As long as nothing is on the
 # registry, cargo is told where the others are.
 elsewhere=()
-for crate in core engine macros node scenario wire codegen msgs dynamic container accelerator dds zenoh wgpu; do
+for crate in core engine macros node scenario wire codegen msgs dynamic container accelerator remote dds zenoh wgpu; do
     elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
 done
 # Cargo notes in the lock files where they were. They are changed while it packages, so that it must be told not to mind; instead, nothing else may
@@ -43,6 +43,6 @@ cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-t
 cat <<'ORDER'
 
 Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
-  core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator node tracetools container dds zenoh wgpu tf2 rospin
+  core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator remote node tracetools container dds zenoh wgpu tf2 rospin
   measure report synthetic lab cli
 ORDER

@@ -33,7 +33,8 @@
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
 //!   that name, keeps coordinate frames over time.
 //! - `diagnostics`, behind the feature `diagnostic_msgs`, reports on `/diagnostics`.
-//! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities.
+//! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities, and
+//!   `remote_accelerator` between processes.
 //! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Their bytes, such as those of an image, are a
 //!   [`Blob`], which is made of a `Vec<u8>` by `into()`.
 //!
@@ -91,6 +92,9 @@ pub use rospin_accelerator as accelerator;
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
 pub use rospin_dds as dds;
+/// An accelerator of several processes: its server, and its clients.
+#[cfg(feature = "accelerator")]
+pub use rospin_remote as remote_accelerator;
 #[cfg(feature = "tf2")]
 pub use rospin_tf2 as tf2;
 /// Nodes over Zenoh: options beyond those of [`init`].

@@ -68,6 +68,7 @@ lists! {
     callbacks: "`[[callback]]` above each callback",
     chains: "`[[chain]]` above each chain",
     threads: "`[[thread]]` above each thread",
+    clients: "`[[client]]` above each client",
     releases: "`[[release]]` above each release",
     faults: "`[[fault]]` above each fault",
 }

@@ -36,6 +36,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             Some(&["rospin-core", "rospin-engine", "rospin-macros", "rospin-wire", "rospin-msgs", "rospin-dynamic"])
         }
         "rospin-accelerator" => Some(&["rospin-core", "rospin-engine"]),
+        "rospin-remote" => Some(&["rospin-engine", "rospin-accelerator", "rospin-scenario"]),
         "rospin-wgpu" => Some(&["rospin-engine", "rospin-accelerator"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
@@ -54,6 +55,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-container",
             "rospin-msgs",
             "rospin-accelerator",
+            "rospin-remote",
             "rospin-tf2",
             "rospin-trace",
             "rospin-tracetools",

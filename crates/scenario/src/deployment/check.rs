@@ -12,6 +12,10 @@ use crate::error::CheckError;
 const THREADS_MAX: u16 = 256;
 /// Maximum depth of a queue.
 const DEPTH_MAX: u32 = 1_000_000;
+/// Longest name of a client of an accelerator, in bytes.
+const CLIENT_NAME_MAX: usize = 128;
+/// Largest memory that a client of an accelerator shares, in MiB.
+const MEMORY_MIB_MAX: u32 = 1 << 20;
 
 impl Deployment {
     /// Checks the deployment. [`parse`](Deployment::parse) does so itself.
@@ -23,7 +27,8 @@ impl Deployment {
         self.check_groups()?;
         self.check_callbacks()?;
         self.check_chains()?;
-        self.check_threads()
+        self.check_threads()?;
+        self.check_clients()
     }
 
     fn check_executors(&self) -> Check {
@@ -77,5 +82,24 @@ impl Deployment {
 
     fn check_threads(&self) -> Check {
         unique("thread", self.threads.iter().map(|thread| &thread.name))
+    }
+
+    fn check_clients(&self) -> Check {
+        let mut seen = BTreeSet::new();
+        for (number, client) in self.clients.iter().enumerate() {
+            let table = Table("client", number);
+            let is_named = (1..=CLIENT_NAME_MAX).contains(&client.name.len());
+            table.require("name", is_named, || format!("a client's name has 1 to {CLIENT_NAME_MAX} bytes"))?;
+            table.require("name", seen.insert((&client.accelerator, &client.name)), || {
+                format!("`{}` of `{}` is there already; leave one out", client.name, client.accelerator)
+            })?;
+            let depth = client.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&depth));
+            table.require("depth", depth, || format!("a depth is from 1 to {DEPTH_MAX}"))?;
+            let budget = client.budget.is_none_or(|budget| !budget.capacity.is_zero() && !budget.period.is_zero());
+            table.require("budget", budget, || "capacity and period of a budget are longer than 0".into())?;
+            let memory = client.memory_mib.is_none_or(|mib| (1..=MEMORY_MIB_MAX).contains(&mib));
+            table.require("memory_mib", memory, || format!("the memory has 1 to {MEMORY_MIB_MAX} MiB"))?;
+        }
+        Ok(())
     }
 }

@@ -28,5 +28,5 @@ mod read;
 mod scheduling;
 
 pub use lookup::Ambiguous;
-pub use model::{CallbackPlan, Deployment, ExecutorPlan, GroupPlan, Reaction, ThreadPlan};
+pub use model::{BudgetPlan, CallbackPlan, ClientPlan, Deployment, ExecutorPlan, GroupPlan, Reaction, ThreadPlan};
 pub use read::DeploymentError;

@@ -54,6 +54,9 @@ pub struct Deployment {
     /// Threads that do not belong to executors, such as a middleware's.
     #[serde(default, rename = "thread", deserialize_with = "lists::threads", skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadPlan>,
+    /// Clients of accelerators' servers, in other processes.
+    #[serde(default, rename = "client", deserialize_with = "lists::clients", skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientPlan>,
 }
 
 const fn fail() -> Reaction {
@@ -204,4 +207,66 @@ impl ThreadPlan {
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), scheduling: None, cores: Vec::new() }
     }
+}
+
+/// A client of an accelerator's server: a process that may use the device, and how much of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a client")]
+#[non_exhaustive]
+pub struct ClientPlan {
+    /// Name of the client, which it tells the server.
+    pub name: String,
+    /// Name of the accelerator.
+    pub accelerator: String,
+    /// Priority of its requests: that of its chain. A larger number is more urgent.
+    #[serde(default, skip_serializing_if = "text::is_default")]
+    pub priority: u32,
+    /// Relative deadline of its requests, for an accelerator that serves the earliest deadline first.
+    #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// Number of requests that it may have at a time; 8 if the file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Longest bound that a segment may have. Requests with longer segments, or with segments without a bound, are refused.
+    #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
+    pub longest_segment: Option<Duration>,
+    /// Device time that it may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetPlan>,
+    /// Number of the user whose processes may be the client. If the file does not say, it is the server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
+    /// Size in MiB up to which the server shares memory with the client; 256 if the file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+}
+
+impl ClientPlan {
+    /// Returns an entry for a client of priority 0 without limits but the usual ones.
+    #[must_use]
+    pub fn new(name: impl Into<String>, accelerator: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            accelerator: accelerator.into(),
+            priority: 0,
+            deadline: None,
+            depth: None,
+            longest_segment: None,
+            budget: None,
+            user: None,
+            memory_mib: None,
+        }
+    }
+}
+
+/// Device time that a client may use in each period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a budget; write `budget = { capacity = \"2 ms\", period = \"10 ms\" }`")]
+pub struct BudgetPlan {
+    /// The device time.
+    #[serde(with = "text::duration")]
+    pub capacity: Duration,
+    /// The period.
+    #[serde(with = "text::duration")]
+    pub period: Duration,
 }

@@ -98,6 +98,7 @@ fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deploy
         merged.callbacks.extend(deployment.callbacks);
         merged.chains.extend(deployment.chains);
         merged.threads.extend(deployment.threads);
+        merged.clients.extend(deployment.clients);
     }
     Ok(merged)
 }
@@ -110,6 +111,8 @@ impl Deployment {
         let callbacks = self.callbacks.iter().map(|plan| format!("callback `{}`", plan.name));
         let chains = self.chains.iter().map(|chain| format!("chain `{}`", chain.name));
         let threads = self.threads.iter().map(|plan| format!("thread `{}`", plan.name));
-        executors.chain(groups).chain(callbacks).chain(chains).chain(threads)
+        let clients =
+            self.clients.iter().map(|plan| format!("client `{}` of accelerator `{}`", plan.name, plan.accelerator));
+        executors.chain(groups).chain(callbacks).chain(chains).chain(threads).chain(clients)
     }
 }

@@ -61,6 +61,7 @@ fn callbacks_are_found_by_name_or_pattern() {
     assert_eq!(robot.callback("control_loop/tick").unwrap().priority, Some(9));
     assert_eq!(robot.callback("front/scan").unwrap().depth, Some(1));
     assert_eq!(robot.callback("front/image"), None);
+    assert_eq!(robot.clients[0].budget.unwrap().period.as_millis(), 20);
     let priorities = robot.chain_priorities().unwrap();
     assert!(priorities.get("brake/obstacles") > priorities.get("detect/scan"));
 }
@@ -89,6 +90,20 @@ fn mistakes_name_place_and_fix() {
         ("[[callback]]\nname = \"c\"\ndepth = 0", "line 3", "1 to 1000000"),
         ("[[callback]]\nname = \"c\"\ndeadline = \"2\"", "line 3", "write one of ns, us, ms"),
         ("[[chain]]\nname = \"c\"\ncallbacks = [\"a\", \"b\", \"a\"]", "line 3", "c"),
+        ("[[client]]\nname = \"\"\naccelerator = \"g\"", "line 2", "1 to 128 bytes"),
+        ("[[client]]\nname = \"c\"\naccelerator = \"g\"\ndepth = 0", "line 4", "1 to 1000000"),
+        ("[[client]]\nname = \"c\"\naccelerator = \"g\"\nmemory_mib = 0", "line 4", "1 to 1048576"),
+        ("[[client]]\nname = \"c\"\naccelerator = \"g\"\nbudget = \"2 ms\"", "line 4", "{ capacity = \"2 ms\""),
+        (
+            "[[client]]\nname = \"c\"\naccelerator = \"g\"\nbudget = { capacity = \"0 ms\", period = \"2 ms\" }",
+            "line 4",
+            "longer than 0",
+        ),
+        (
+            "[[client]]\nname = \"c\"\naccelerator = \"g\"\n[[client]]\nname = \"c\"\naccelerator = \"g\"",
+            "line 5",
+            "leave one out",
+        ),
         ("on_shortfall = \"stop\"", "line 1", "`warn` or `fail`"),
         ("[[executor]\n", "line 1", ""),
     ] {
@@ -116,7 +131,7 @@ fn cores_that_are_no_list_are_shown_how_to_write_one() {
 
 #[test]
 fn single_brackets_are_shown_the_double_ones() {
-    for section in ["executor", "group", "callback", "chain", "thread"] {
+    for section in ["executor", "group", "callback", "chain", "thread", "client"] {
         let fix = format!("expected a list; write `[[{section}]]` above each {section}");
         let error = Deployment::parse(&format!("lock_memory = true\n[{section}]\nname = \"a\"")).unwrap_err();
         assert_eq!(error.to_string(), format!("line 2, column 1: invalid type: map, {fix}"));

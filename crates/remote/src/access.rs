@@ -1,0 +1,92 @@
+//! The clients that a server accepts.
+
+use std::collections::BTreeMap;
+
+use rospin_accelerator::{ClientOptions, OnOverrun, Priority};
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::ClientPlan;
+
+/// Size of a client's memory in MiB, if the deployment file does not say.
+const MEMORY_MIB: u32 = 256;
+
+/// The clients that may use an accelerator, as a deployment file names them.
+#[derive(Clone, Debug)]
+pub struct Access {
+    accelerator: String,
+    clients: BTreeMap<String, ClientPlan>,
+}
+
+/// Errors of clients in a deployment file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccessError {
+    /// The file names no client of the accelerator.
+    #[error(
+        "the deployment names no client of the accelerator `{accelerator}`; add `[[client]]` with `name` and `accelerator`"
+    )]
+    NoClients {
+        /// The accelerator.
+        accelerator: String,
+    },
+}
+
+impl Access {
+    /// Takes the clients of that accelerator from the deployment.
+    ///
+    /// # Errors
+    /// If it names none.
+    pub fn new(deployment: &Deployment, accelerator: &str) -> Result<Self, AccessError> {
+        let of_this = deployment.clients.iter().filter(|client| client.accelerator == accelerator);
+        let clients: BTreeMap<_, _> = of_this.map(|client| (client.name.clone(), client.clone())).collect();
+        let accelerator = accelerator.to_owned();
+        if clients.is_empty() { Err(AccessError::NoClients { accelerator }) } else { Ok(Self { accelerator, clients }) }
+    }
+
+    /// Returns the number of clients.
+    pub(crate) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Returns the entry of the client, if a process of that user may be it. The error is a sentence for the client.
+    pub(crate) fn admit(&self, name: &str, user: u32, own_user: u32) -> Result<&ClientPlan, String> {
+        let Some(plan) = self.clients.get(name) else {
+            let known: Vec<_> = self.clients.keys().map(|name| format!("`{name}`")).collect();
+            return Err(format!(
+                "the deployment file of the accelerator `{}` names no client `{name}`; it has {}",
+                self.accelerator,
+                known.join(", ")
+            ));
+        };
+        let wanted = plan.user.unwrap_or(own_user);
+        if wanted != user {
+            return Err(format!(
+                "client `{name}` is for processes of the user {wanted}, and this one is of the user {user}; set `user` in the \
+                 deployment file"
+            ));
+        }
+        Ok(plan)
+    }
+}
+
+/// Returns the options of the client on the accelerator. A client that runs longer than it says only pays for it.
+pub(crate) fn options(plan: &ClientPlan) -> ClientOptions {
+    let mut options = ClientOptions::new(&plan.name).priority(Priority(plan.priority)).on_overrun(OnOverrun::Count);
+    if let Some(deadline) = plan.deadline {
+        options = options.deadline(deadline);
+    }
+    if let Some(depth) = plan.depth {
+        options = options.depth(depth as usize);
+    }
+    if let Some(longest) = plan.longest_segment {
+        options = options.longest_segment(longest);
+    }
+    if let Some(budget) = plan.budget {
+        options = options.budget(budget.capacity, budget.period);
+    }
+    options
+}
+
+/// Returns the number of bytes that the client may share.
+pub(crate) fn memory(plan: &ClientPlan) -> u64 {
+    u64::from(plan.memory_mib.unwrap_or(MEMORY_MIB)) << 20
+}

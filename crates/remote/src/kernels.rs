@@ -1,0 +1,37 @@
+//! What a server can run for its clients.
+
+use rospin_accelerator::Backend;
+
+use crate::memory::Region;
+
+/// The kernels of a server, on its device. Clients name them, and give them arguments and memory.
+pub trait Kernels: Send + Sync + 'static {
+    /// The device that runs them.
+    type Device: Backend;
+
+    /// Returns the names of the kernels, at most 64. They stay the same.
+    fn names(&self) -> Vec<String>;
+
+    /// Returns the work of a segment.
+    ///
+    /// The arguments come from another process, and are any bytes. The regions are within the client's memory, and their lengths
+    /// are what the client says. The work may keep them: the memory stays mapped as long.
+    ///
+    /// # Errors
+    /// If the arguments or the lengths are not what the kernel needs: a sentence that says what it needs, which the client gets.
+    fn work(&self, call: Call) -> Result<<Self::Device as Backend>::Work, String>;
+}
+
+/// A segment that a client asks for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Call {
+    /// The place of the kernel in [`Kernels::names`].
+    pub kernel: usize,
+    /// The kernel's arguments.
+    pub arguments: Vec<u8>,
+    /// What the kernel reads.
+    pub input: Region,
+    /// What the kernel writes.
+    pub output: Region,
+}
