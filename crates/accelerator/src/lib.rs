@@ -47,6 +47,7 @@ mod completion;
 pub mod model;
 mod options;
 mod request;
+mod signal;
 mod state;
 mod statistics;
 
@@ -57,6 +58,7 @@ pub use client::Client;
 pub use completion::Completion;
 pub use options::{AcceleratorOptions, ClientError, ClientOptions, Discipline, OnOverrun};
 pub use request::{Outcome, Request, RequestError, Segment, SubmitError};
+pub use signal::Signal;
 pub use statistics::Statistics;
 
 pub use rospin_core::{Instant, Priority};

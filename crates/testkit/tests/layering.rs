@@ -37,7 +37,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         }
         "rospin-accelerator" => Some(&["rospin-core", "rospin-engine"]),
         "rospin-remote" => Some(&["rospin-engine", "rospin-accelerator", "rospin-scenario"]),
-        "rospin-wgpu" => Some(&["rospin-engine", "rospin-accelerator"]),
+        "rospin-wgpu" | "rospin-cuda" => Some(&["rospin-engine", "rospin-accelerator"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
         "rospin-macros" => Some(&[]),

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use rospin_accelerator::{Backend, Instant, Launch, Listener, SegmentFailure};
+use rospin_accelerator::{Backend, Instant, Launch, Listener, SegmentFailure, Signal};
 use rospin_engine::Mutex;
 use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
 
 use crate::open::{OpenError, WgpuOptions, open};
-use crate::thread::{Reporter, run};
+use crate::thread::run;
 use crate::work::WgpuWork;
 
 /// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is opened.
@@ -30,7 +30,7 @@ pub(crate) struct Inner {
     epoch: std::time::Instant,
     pub(crate) state: Mutex<State>,
     /// Wakes the device's thread.
-    pub(crate) reporter: Reporter,
+    pub(crate) signal: Signal,
 }
 
 /// Segments on the device, and news for its thread.
@@ -69,7 +69,7 @@ impl WgpuDevice {
             lanes: options.lanes,
             epoch: std::time::Instant::now(),
             state: Mutex::new(State::default()),
-            reporter: Reporter::default(),
+            signal: Signal::new(),
         });
         let weak = Arc::downgrade(&inner);
         inner.device.set_device_lost_callback(move |_, reason| {
@@ -122,7 +122,7 @@ impl Inner {
     pub(crate) fn lose(&self, reason: &str) {
         let reason = if reason.is_empty() { "the driver gave it up" } else { reason };
         self.state.lock().lost.get_or_insert_with(|| reason.to_owned());
-        self.reporter.wake();
+        self.signal.wake();
     }
 }
 
@@ -143,7 +143,7 @@ impl Backend for WgpuDevice {
 
     fn submit(&self, launch: Launch<WgpuWork>) -> Result<(), SegmentFailure> {
         let Launch { lane, ticket, work, .. } = launch;
-        let Inner { device, queue, state, reporter, .. } = &*self.inner;
+        let Inner { device, queue, state, signal, .. } = &*self.inner;
         // The order of the queue is that of `running`, so both change under one lock.
         let mut state = state.lock();
         match &state.lost {
@@ -165,20 +165,20 @@ impl Backend for WgpuDevice {
         }
         state.running.push_back(Running { lane, ticket, submission, submitted, effect: rest.effect });
         drop(state);
-        reporter.wake();
+        signal.wake();
         Ok(())
     }
 
     fn set_alarm(&self, at: Instant) {
         self.inner.state.lock().alarm = Some(at);
-        self.inner.reporter.wake();
+        self.inner.signal.wake();
     }
 }
 
 impl Drop for WgpuDevice {
     fn drop(&mut self) {
         self.inner.state.lock().is_stopped = true;
-        self.inner.reporter.wake();
+        self.inner.signal.wake();
         // The device's own thread drops the device if it was the last to use the accelerator.
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
             // A panic of the thread was printed; nobody is left to tell.

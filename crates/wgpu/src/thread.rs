@@ -1,6 +1,6 @@
 //! The device's thread: it waits for the device, and reports.
 
-use std::sync::{Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rospin_accelerator::{Ended, Instant, Listener};
@@ -10,37 +10,6 @@ use crate::device::{Inner, Running, State};
 
 /// The longest wait for the device in one call. Alarms that are set meanwhile come that much late at most.
 const PATIENCE: Duration = Duration::from_millis(2);
-
-/// Waker of the device's thread while it does not wait for the device.
-#[derive(Default)]
-pub(crate) struct Reporter {
-    is_news: Mutex<bool>,
-    news: Condvar,
-}
-
-impl Reporter {
-    /// Has the thread look at the state.
-    pub(crate) fn wake(&self) {
-        *self.is_news.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.news.notify_one();
-    }
-
-    /// Waits until somebody wakes the thread, or for `at_most`.
-    fn wait(&self, at_most: Option<Duration>) {
-        let mut is_news = self.is_news.lock().unwrap_or_else(PoisonError::into_inner);
-        match at_most {
-            Some(at_most) => {
-                let waited = self.news.wait_timeout_while(is_news, at_most, |is_news| !*is_news);
-                is_news = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            None => {
-                let waited = self.news.wait_while(is_news, |is_news| !*is_news);
-                is_news = waited.unwrap_or_else(PoisonError::into_inner);
-            }
-        }
-        *is_news = false;
-    }
-}
 
 /// The next thing that the thread does.
 enum Next {
@@ -64,7 +33,7 @@ pub(crate) fn run(inner: &Inner) {
         let listener = || listener.as_ref().and_then(Weak::upgrade);
         match next {
             Next::Stop => return,
-            Next::Sleep(at_most) => inner.reporter.wait(at_most),
+            Next::Sleep(at_most) => inner.signal.wait(at_most),
             Next::Alarm => {
                 if let Some(listener) = listener() {
                     listener.alarm(inner.now());
@@ -110,7 +79,7 @@ fn next(inner: &Inner, state: &mut State) -> Next {
 }
 
 /// Reports the end of the first segment in the queue.
-fn end(inner: &Inner, last_end: &mut Instant, listener: impl Fn() -> Option<std::sync::Arc<dyn Listener>>) {
+fn end(inner: &Inner, last_end: &mut Instant, listener: impl Fn() -> Option<Arc<dyn Listener>>) {
     let at = inner.now();
     let Some(Running { lane, ticket, submitted, effect, .. }) = inner.state.lock().running.pop_front() else { return };
     // The queue runs one segment after the other.

@@ -1,0 +1,53 @@
+//! GPUs as devices of [rospin's accelerator](rospin_accelerator), through CUDA. Its driver is loaded at run time: nothing of CUDA is
+//! needed to compile a program, and where there is no driver, [`CudaDevice::open`] says so.
+//!
+//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream. A thread of its own reports the
+//!   ends.
+//! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and to pinned memory,
+//!   with kernels from PTX, or a graph that was captured before.
+//!
+//! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a request waits for at
+//! most one foreign segment. More lanes let copies of one segment overlap with kernels of another, and each lets a request wait for
+//! one more; [`CudaOptions::priorities`] gives the streams priorities, which the device obeys between thread blocks.
+//!
+//! **This back end has not run on hardware yet.** It compiles, and it is tested where there is no driver.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use cudarc::nvrtc::compile_ptx;
+//! use cudarc::driver::{LaunchConfig, PushKernelArg};
+//! use rospin_accelerator::{Accelerator, AcceleratorOptions, ClientOptions, Priority, Request, Segment};
+//! use rospin_cuda::{CudaDevice, CudaOptions, CudaWork};
+//!
+//! let device = Arc::new(CudaDevice::open(CudaOptions::new())?);
+//! let module = device.context().load_module(compile_ptx(
+//!     "extern \"C\" __global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }",
+//! )?)?;
+//! let twice = module.load_function("twice")?;
+//! let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
+//! let brake = gpu.create_client(ClientOptions::new("brake").priority(Priority(9)))?;
+//!
+//! let (send, result) = std::sync::mpsc::channel();
+//! let work = CudaWork::new(move |stream| {
+//!     let mut numbers = stream.clone_htod(&[1.0_f32; 1024])?;
+//!     let mut launch = stream.launch_builder(&twice);
+//!     launch.arg(&mut numbers).arg(&1024_i32);
+//!     // SAFETY: the arguments are those of the kernel, which stays within its array.
+//!     unsafe { launch.launch(LaunchConfig::for_num_elems(1024)) }?;
+//!     send.send(stream.clone_dtoh(&numbers)?).expect("somebody listens");
+//!     Ok(())
+//! });
+//! futures::executor::block_on(brake.request(Request::new([Segment::new(work)]))?)?;
+//! assert_eq!(result.recv()?[0], 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod device;
+mod open;
+mod thread;
+mod work;
+
+pub use cudarc;
+pub use device::CudaDevice;
+pub use open::{CudaOptions, OpenError};
+pub use work::CudaWork;

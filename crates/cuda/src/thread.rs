@@ -1,0 +1,72 @@
+//! The device's thread: the driver wakes it at the end of each segment, and it reports.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use rospin_accelerator::{Ended, Instant};
+
+use crate::device::{Inner, Running, State};
+
+/// The time after which the thread looks at segments by itself. A segment that made the device fail wakes nobody.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The next thing that the thread does.
+enum Next {
+    Report(Running),
+    Sleep(Option<Duration>),
+    Alarm,
+    Lost(String),
+    Stop,
+}
+
+/// Reports ends, alarms and the loss of the device, until the device is dropped.
+pub(crate) fn run(inner: &Inner) {
+    loop {
+        let (next, listener) = {
+            let mut state = inner.state.lock();
+            (next(inner, &mut state), state.listener.clone())
+        };
+        let listener = listener.as_ref().and_then(Weak::upgrade);
+        match (next, listener) {
+            (Next::Stop, _) => return,
+            (Next::Sleep(at_most), _) => inner.signal.wait(at_most),
+            (Next::Alarm, Some(listener)) => listener.alarm(inner.now()),
+            (Next::Lost(reason), Some(listener)) => listener.lost(&reason),
+            (Next::Report(Running { lane, ticket, start, end }), Some(listener)) => {
+                // Both events are over. Without their times, the time is not known, and counts as none.
+                let ms = start.elapsed_ms(&end).unwrap_or(0.0).max(0.0);
+                let busy = Duration::try_from_secs_f32(ms / 1e3).unwrap_or_default();
+                listener.ended(Ended { lane, ticket, at: inner.now(), busy, result: Ok(()) });
+            }
+            (_, None) => {}
+        }
+    }
+}
+
+/// Returns what the thread must do next.
+fn next(inner: &Inner, state: &mut State) -> Next {
+    for place in 0..state.running.len() {
+        match state.running[place].end.try_is_complete() {
+            Ok(true) => return Next::Report(state.running.remove(place)),
+            Ok(false) => {}
+            // An error of a kernel is an error of the whole context, which stays.
+            Err(error) => _ = state.lost.get_or_insert_with(|| error.to_string()),
+        }
+    }
+    if let Some(reason) = state.lost.clone().filter(|_| !state.is_loss_told) {
+        state.is_loss_told = true;
+        state.running.clear();
+        state.alarm = None;
+        return Next::Lost(reason);
+    }
+    let now = inner.now();
+    if state.alarm.take_if(|at| *at <= now).is_some() {
+        return Next::Alarm;
+    }
+    let alarm = state.alarm.map(|at: Instant| at.saturating_since(now));
+    if !state.running.is_empty() {
+        return Next::Sleep(Some(alarm.map_or(LOOK, |alarm| alarm.min(LOOK))));
+    }
+    // Segments on the device use memory of the program, so they end before the device is closed.
+    if state.is_stopped { Next::Stop } else { Next::Sleep(alarm) }
+}

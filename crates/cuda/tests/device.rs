@@ -1,0 +1,120 @@
+//! The back end where there is a CUDA device; elsewhere, what its absence looks like.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use cudarc::driver::{CudaFunction, CudaSlice, LaunchConfig, PushKernelArg};
+use cudarc::nvrtc::compile_ptx;
+use futures::executor::block_on;
+use rospin_accelerator::{Accelerator, AcceleratorOptions, ClientOptions, Priority, Request, RequestError, Segment};
+use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, OpenError};
+
+/// Adds one to each number, so many times. The other one writes where it must not.
+const SOURCE: &str = r#"
+extern "C" __global__ void add(float *x, int n, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) for (int r = 0; r < rounds; r++) x[i] += 1.0f;
+}
+extern "C" __global__ void wild(float *x) { *(float *)0 = *x; }
+"#;
+const NUMBERS: usize = 1024;
+
+/// Returns a device of its own for a test; `None` if the machine has none.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn device(options: CudaOptions) -> Option<Arc<CudaDevice>> {
+    match CudaDevice::open(options) {
+        Ok(device) => Some(Arc::new(device)),
+        Err(reason) => {
+            eprintln!("SKIPPED: {reason}");
+            None
+        }
+    }
+}
+
+fn kernel(device: &CudaDevice, name: &str) -> CudaFunction {
+    device.context().load_module(compile_ptx(SOURCE).unwrap()).unwrap().load_function(name).unwrap()
+}
+
+/// Returns the work that adds to the numbers, which are taken from `from`, and calls `then` with them once it is on the stream.
+fn adding(
+    add: &CudaFunction,
+    rounds: i32,
+    then: impl FnOnce(CudaSlice<f32>, &Arc<cudarc::driver::CudaStream>) + Send + 'static,
+) -> CudaWork {
+    let add = add.clone();
+    CudaWork::new(move |stream| {
+        let mut numbers = stream.clone_htod(&[1.0_f32; NUMBERS])?;
+        let count = NUMBERS as i32;
+        let mut launch = stream.launch_builder(&add);
+        launch.arg(&mut numbers).arg(&count).arg(&rounds);
+        // SAFETY: the arguments are those of the kernel, which stays within its array.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(NUMBERS as u32)) }?;
+        then(numbers, stream);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_machine_without_cuda_or_without_that_device_says_so() {
+    let error = CudaDevice::open(CudaOptions::new().ordinal(1000)).unwrap_err();
+    match &error {
+        OpenError::NoDriver => assert!(error.to_string().contains("libcuda.so.1")),
+        OpenError::NoDevice { ordinal: 1000, .. } | OpenError::Refused { .. } => {}
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_segment_computes_and_its_time_is_known() {
+    let Some(device) = device(CudaOptions::new()) else { return };
+    let add = kernel(&device, "add");
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
+    let (send, result) = channel();
+    let work = adding(&add, 5, move |numbers, stream| send.send(stream.clone_dtoh(&numbers).unwrap()).unwrap());
+    let outcome = block_on(client.request(Request::new([Segment::new(work)])).unwrap()).unwrap();
+    assert_eq!(result.recv().unwrap(), vec![6.0; NUMBERS]);
+    assert!(!outcome.busy.is_zero() && outcome.busy <= outcome.response());
+}
+
+#[test]
+fn an_urgent_request_waits_for_one_segment() {
+    let Some(device) = device(CudaOptions::new()) else { return };
+    let add = kernel(&device, "add");
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let map = gpu.create_client(ClientOptions::new("map").priority(Priority(1))).unwrap();
+    let brake = gpu.create_client(ClientOptions::new("brake").priority(Priority(9))).unwrap();
+    let (send, order) = channel();
+    // The first segment takes long enough for the other request to come.
+    let work = |name: &'static str, rounds| {
+        let send = send.clone();
+        Segment::new(adding(&add, rounds, move |_, _| send.send(name).unwrap()))
+    };
+    let long = map.request((0..3).map(|_| work("map", 20_000_000)).collect()).unwrap();
+    let urgent = brake.request(Request::new([work("brake", 1)])).unwrap();
+    block_on(urgent).unwrap();
+    block_on(long).unwrap();
+    assert_eq!(order.try_iter().collect::<Vec<_>>(), ["map", "brake", "map", "map"]);
+}
+
+#[test]
+fn a_kernel_that_fails_loses_the_device_and_nobody_hangs() {
+    let Some(device) = device(CudaOptions::new()) else { return };
+    let wild = kernel(&device, "wild");
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
+    let work = move || {
+        let wild = wild.clone();
+        CudaWork::new(move |stream| {
+            let number = stream.clone_htod(&[1.0_f32])?;
+            let mut launch = stream.launch_builder(&wild);
+            launch.arg(&number);
+            // SAFETY: it writes to no memory of the program; the device refuses the access, which is what is tested.
+            unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.map(drop)
+        })
+    };
+    let ends = [work(), work()].map(|work| client.request(Request::new([Segment::new(work)])).unwrap()).map(block_on);
+    let is_lost =
+        |end: &Result<_, _>| matches!(end, Err(RequestError::DeviceLost { .. } | RequestError::Failed { .. }));
+    assert!(ends.iter().all(is_lost), "{ends:?}");
+}
