@@ -42,11 +42,6 @@ impl Access {
         if clients.is_empty() { Err(AccessError::NoClients { accelerator }) } else { Ok(Self { accelerator, clients }) }
     }
 
-    /// Returns the number of clients.
-    pub(crate) fn len(&self) -> usize {
-        self.clients.len()
-    }
-
     /// Returns the entry of the client, if a process of that user may be it. The error is a sentence for the client.
     pub(crate) fn admit(&self, name: &str, user: u32, own_user: u32) -> Result<&ClientPlan, String> {
         let Some(plan) = self.clients.get(name) else {

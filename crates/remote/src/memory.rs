@@ -6,9 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+/// The number by which the kernel names the file system of ordinary memory: `TMPFS_MAGIC`.
+const ORDINARY: u64 = 0x0102_1994;
 /// The seals that the memory must have: it stays as long as it is.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
@@ -34,6 +36,9 @@ pub enum MemoryError {
     /// It could become shorter while the server uses it.
     #[error("the memory is not sealed against shrinking and growing")]
     Unsealed,
+    /// It is not ordinary memory, such as huge pages, which the kernel may not have when they are touched.
+    #[error("the memory is not an ordinary memfd")]
+    Unusual,
     /// It is larger than the deployment file allows.
     #[error("the memory has {bytes} bytes; the deployment file allows {most}")]
     TooLarge {
@@ -87,6 +92,9 @@ impl SharedMemory {
         let seals = fcntl_get_seals(&file).map_err(|_| MemoryError::Unsealed)?;
         if !seals.contains(SEALS) {
             return Err(MemoryError::Unsealed);
+        }
+        if fstatfs(&file)?.f_type as u64 != ORDINARY {
+            return Err(MemoryError::Unusual);
         }
         let bytes = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
         match usize::try_from(bytes) {
@@ -250,6 +258,11 @@ mod tests {
         assert!(matches!(SharedMemory::of(unsealed, 1 << 20), Err(MemoryError::Unsealed)));
         let no_memory = std::fs::File::open("/proc/self/exe").unwrap();
         assert!(matches!(SharedMemory::of(no_memory.into(), 1 << 20), Err(MemoryError::Unsealed)));
+        // Where the kernel has huge pages at all.
+        if let Ok(huge) = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB) {
+            fcntl_add_seals(&huge, SEALS).unwrap();
+            assert!(matches!(SharedMemory::of(huge, 1 << 30), Err(MemoryError::Unusual)));
+        }
         let large = SharedMemory::create(4097).unwrap().file().try_clone_to_owned().unwrap();
         let refused = SharedMemory::of(large, 4096).unwrap_err();
         assert_eq!(refused.to_string(), "the memory has 4097 bytes; the deployment file allows 4096");

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rospin_accelerator::Accelerator;
 use rospin_engine::Mutex;
@@ -18,10 +19,12 @@ use crate::access::Access;
 use crate::kernels::Kernels;
 use crate::session;
 use crate::socket::Socket;
-use crate::wire::{KERNELS_MAX, NAME_MAX, ToClient};
+use crate::wire::{KERNELS_MAX, NAME_MAX};
 
-/// Number of connections, beyond one for each client, that may be there without being a client yet.
+/// Number of connections that may be there without being a client yet. One more ends the one that has been there for longest.
 const STRANGERS: usize = 8;
+/// The time before the next attempt to accept a connection if one has failed: there may be no file descriptors.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// Options of a [`Server`].
 #[derive(Clone, Debug)]
@@ -96,9 +99,17 @@ pub(crate) struct Shared<K: Kernels> {
     options: ServerOptions,
     listener: Socket,
     is_stopped: AtomicBool,
-    /// Handles to the connections, by which a stop ends them. Those of sessions that have ended are removed.
-    connections: Mutex<Vec<(usize, Socket)>>,
+    /// The connections, in the order in which they came. Those of sessions that have ended are removed.
+    connections: Mutex<Vec<Connection>>,
     next_connection: AtomicUsize,
+}
+
+/// A connection, as others than its own thread see it.
+struct Connection {
+    number: usize,
+    /// A handle, by which others end it.
+    socket: Socket,
+    is_client: bool,
 }
 
 /// The end of a server, whatever its kernels.
@@ -111,7 +122,7 @@ impl<K: Kernels> Stop for Shared<K> {
     fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
         self.listener.close();
-        self.connections.lock().iter().for_each(|(_, socket)| socket.close());
+        self.connections.lock().iter().for_each(|connection| connection.socket.close());
     }
 
     fn sessions(&self) -> usize {
@@ -163,13 +174,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Before the end, after which another server may listen there. It may be gone already.
+        let _ = fs::remove_file(&self.path);
         self.shared.stop();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed.
             let _ = thread.join();
         }
-        // Another server may have replaced it, which does no harm: clients that come later name the path.
-        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -199,17 +210,12 @@ impl<K: Kernels> Shared<K> {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         while !self.is_stopped.load(Ordering::SeqCst) {
             let Ok(socket) = self.listener.accept() else {
-                // The listener is closed, or there are no more file descriptors, which others may give back.
-                thread::yield_now();
+                if !self.is_stopped.load(Ordering::SeqCst) {
+                    thread::sleep(RETRY);
+                }
                 continue;
             };
             threads.retain(|thread| !thread.is_finished());
-            if threads.len() >= self.access.len() + STRANGERS {
-                let reason = ToClient::Rejected("the server has too many connections".to_owned());
-                // Whoever floods the server need not read it.
-                let _ = socket.send(&reason.encode(), None);
-                continue;
-            }
             threads.extend(self.attend(socket));
         }
         for thread in threads {
@@ -220,7 +226,16 @@ impl<K: Kernels> Shared<K> {
     /// Starts the thread of a connection; `None` if it cannot be, which closes the connection.
     fn attend(self: &Arc<Self>, socket: Socket) -> Option<JoinHandle<()>> {
         let number = self.next_connection.fetch_add(1, Ordering::Relaxed);
-        self.connections.lock().push((number, socket.try_clone().ok()?));
+        let connection = Connection { number, socket: socket.try_clone().ok()?, is_client: false };
+        {
+            let mut connections = self.connections.lock();
+            if connections.iter().filter(|connection| !connection.is_client).count() >= STRANGERS
+                && let Some(oldest) = connections.iter().position(|connection| !connection.is_client)
+            {
+                connections.remove(oldest).socket.close();
+            }
+            connections.push(connection);
+        }
         // A stop that came before the connection was in the list did not close it.
         if self.is_stopped.load(Ordering::SeqCst) {
             socket.close();
@@ -229,14 +244,39 @@ impl<K: Kernels> Shared<K> {
         let attend = move || {
             // A setting that the kernel refuses leaves the thread as it was.
             shared.options.thread.apply();
-            session::run(&shared, Arc::new(socket));
-            let gone = {
-                let mut connections = shared.connections.lock();
-                let place = connections.iter().position(|(other, _)| *other == number);
-                place.map(|place| connections.swap_remove(place))
-            };
-            drop(gone);
+            // Removes the connection also if a kernel of the user panics.
+            let _gone = Gone { shared: &*shared, number };
+            session::run(&shared, Arc::new(socket), number);
         };
         thread::Builder::new().name("accelerator".to_owned()).spawn(attend).ok()
+    }
+}
+
+/// Removes a connection when it is dropped.
+struct Gone<'a, K: Kernels> {
+    shared: &'a Shared<K>,
+    number: usize,
+}
+
+impl<K: Kernels> Drop for Gone<'_, K> {
+    fn drop(&mut self) {
+        let mut connections = self.shared.connections.lock();
+        let place = connections.iter().position(|connection| connection.number == self.number);
+        let gone = place.map(|place| connections.remove(place));
+        drop(connections);
+        drop(gone);
+    }
+}
+
+impl<K: Kernels> Shared<K> {
+    /// Takes the name for the connection with that number. Returns false if another one has it.
+    pub(crate) fn enter(&self, name: &str, number: usize) -> bool {
+        if !self.present.lock().insert(name.to_owned()) {
+            return false;
+        }
+        if let Some(connection) = self.connections.lock().iter_mut().find(|connection| connection.number == number) {
+            connection.is_client = true;
+        }
+        true
     }
 }

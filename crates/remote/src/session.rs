@@ -1,6 +1,7 @@
 //! A client that is connected: its thread takes requests, and whoever sees the end of one answers it.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -28,9 +29,9 @@ struct Open<K: Kernels> {
 }
 
 /// Attends to a connection until the client closes it, says what cannot be understood, or does not read its answers.
-pub(crate) fn run<K: Kernels>(shared: &Arc<Shared<K>>, socket: Arc<Socket>) {
+pub(crate) fn run<K: Kernels>(shared: &Arc<Shared<K>>, socket: Arc<Socket>, number: usize) {
     let mut buffer = Vec::new();
-    let greeted = match greet(shared, &socket, &mut buffer) {
+    let greeted = match greet(shared, &socket, number, &mut buffer) {
         Ok(Some(greeted)) => greeted,
         Ok(None) => return,
         Err(reason) => {
@@ -41,19 +42,30 @@ pub(crate) fn run<K: Kernels>(shared: &Arc<Shared<K>>, socket: Arc<Socket>) {
         }
     };
     serve(shared, &socket, &greeted, &mut buffer);
-    shared.present.lock().remove(&greeted.name);
 }
 
 /// A client that may use the accelerator.
-struct Greeted {
-    /// Its name, which is taken.
+struct Greeted<'a, K: Kernels> {
+    shared: &'a Shared<K>,
+    /// Its name, which is taken as long as this value lives.
     name: String,
     options: ClientOptions,
     memory: SharedMemory,
 }
 
+impl<K: Kernels> Drop for Greeted<'_, K> {
+    fn drop(&mut self) {
+        self.shared.present.lock().remove(&self.name);
+    }
+}
+
 /// Learns who the client is, and takes its name; `None` if the connection was closed. The error is a sentence for the client.
-fn greet<K: Kernels>(shared: &Shared<K>, socket: &Socket, buffer: &mut Vec<u8>) -> Result<Option<Greeted>, String> {
+fn greet<'a, K: Kernels>(
+    shared: &'a Shared<K>,
+    socket: &Socket,
+    number: usize,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<Greeted<'a, K>>, String> {
     let plain = |error: std::io::Error| error.to_string();
     socket.set_patience(Some(PATIENCE)).map_err(plain)?;
     let Some(hello) = socket.receive(buffer).map_err(|_| "it did not say who it is".to_owned())? else {
@@ -67,15 +79,15 @@ fn greet<K: Kernels>(shared: &Shared<K>, socket: &Socket, buffer: &mut Vec<u8>) 
     let plan = shared.access.admit(&name, socket.user().map_err(plain)?, shared.own_user)?;
     let file = hello.file.ok_or_else(|| format!("client `{name}` brought no memory"))?;
     let memory = SharedMemory::of(file, access::memory(plan)).map_err(|error| format!("client `{name}`: {error}"))?;
-    if !shared.present.lock().insert(name.clone()) {
+    if !shared.enter(&name, number) {
         return Err(format!("client `{name}` is there already, in another process or as another connection"));
     }
-    Ok(Some(Greeted { name, options: access::options(plan), memory }))
+    Ok(Some(Greeted { shared, name, options: access::options(plan), memory }))
 }
 
 /// Takes the client's requests.
-fn serve<K: Kernels>(shared: &Arc<Shared<K>>, socket: &Arc<Socket>, greeted: &Greeted, buffer: &mut Vec<u8>) {
-    let Greeted { name, options, memory } = greeted;
+fn serve<K: Kernels>(shared: &Arc<Shared<K>>, socket: &Arc<Socket>, greeted: &Greeted<'_, K>, buffer: &mut Vec<u8>) {
+    let Greeted { name, options, memory, .. } = greeted;
     let client = match shared.accelerator.create_client(options.clone()) {
         Ok(client) => client,
         // It may be gone.
@@ -151,7 +163,10 @@ fn work<K: Kernels>(
     let name = shared.names.get(kernel);
     let name = name.ok_or_else(|| format!("there is no kernel {kernel}; the server has {}", shared.names.len()))?;
     let call = Call { kernel, arguments, input: region("input", input)?, output: region("output", output)? };
-    let work = shared.kernels.work(call).map_err(|reason| format!("kernel `{name}`: {reason}"))?;
+    // The panic was printed. It is the server's own mistake, and must not end the session.
+    let made =
+        catch_unwind(AssertUnwindSafe(|| shared.kernels.work(call))).unwrap_or_else(|_| Err("it panicked".to_owned()));
+    let work = made.map_err(|reason| format!("kernel `{name}`: {reason}"))?;
     let segment = Segment::new(work);
     Ok(match bound {
         Some(bound) => segment.bound(bound),

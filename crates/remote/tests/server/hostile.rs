@@ -180,11 +180,27 @@ fn a_liar_delays_others_by_one_segment() {
     assert!(setup.gpu.statistics().overruns >= 1);
 }
 
-/// Connections that say nothing fill the room for strangers, not that of clients.
+/// Connections that say nothing keep no client out: the one that has been there for longest is closed.
 #[test]
-fn silent_connections_keep_no_client_out() {
+fn silent_connections_make_room_for_clients() {
     let setup = real_time();
-    let silent: Vec<Raw> = (0..8).map(|_| Raw::connect(&setup)).collect();
+    let silent: Vec<Raw> = (0..30).map(|_| Raw::connect(&setup)).collect();
     let (brake, map) = (setup.connect("brake").unwrap(), setup.connect("map").unwrap());
-    drop((brake, map, silent));
+    assert!(silent[..20].iter().all(|raw| raw.receive().is_none()));
+    let short = || RemoteSegment::new("invert").bound(Duration::from_millis(1));
+    let later: Vec<Raw> = (0..30).map(|_| Raw::connect(&setup)).collect();
+    // Clients stay.
+    block_on(brake.request([short()]).unwrap()).unwrap();
+    block_on(map.request([short()]).unwrap()).unwrap();
+    drop((silent, later));
+}
+
+/// A mistake of the server's own kernels refuses the request, and nothing else.
+#[test]
+fn a_kernel_that_panics_refuses_the_request() {
+    let setup = real_time();
+    let map = setup.connect("map").unwrap();
+    let ended = block_on(map.request([RemoteSegment::new("panicking")]).unwrap());
+    assert!(matches!(ended, Err(rospin_remote::RemoteError::Refused { reason }) if reason.contains("it panicked")));
+    block_on(map.request([RemoteSegment::new("invert")]).unwrap()).unwrap();
 }

@@ -42,7 +42,7 @@ const CLIENTS: &str = r#"
     accelerator = "another"
 "#;
 
-/// A kernel that inverts bytes at the end of its time, and one that says what is wrong. The first four bytes of the arguments are the
+/// A kernel that inverts bytes at the end of its time, one that says what is wrong, and one that panics. The first four bytes of the arguments are the
 /// length in microseconds.
 struct Inverting<B>(std::marker::PhantomData<fn() -> B>);
 
@@ -50,10 +50,11 @@ impl<B: Backend<Work = ModelWork>> Kernels for Inverting<B> {
     type Device = B;
 
     fn names(&self) -> Vec<String> {
-        vec!["refusing".to_owned(), "invert".to_owned()]
+        ["refusing", "invert", "panicking"].map(str::to_owned).to_vec()
     }
 
     fn work(&self, call: Call) -> Result<ModelWork, String> {
+        assert!(call.kernel != 2, "on purpose");
         if call.kernel == 0 || call.input.len() != call.output.len() {
             return Err("input and output have the same length".to_owned());
         }

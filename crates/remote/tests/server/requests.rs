@@ -17,7 +17,7 @@ fn us(n: u32) -> [u8; 4] {
 fn a_kernel_reads_and_writes_the_memory_of_its_client() {
     let setup = real_time();
     let client = setup.connect("brake").unwrap();
-    assert_eq!(client.kernels(), ["refusing", "invert"]);
+    assert_eq!(client.kernels(), ["refusing", "invert", "panicking"]);
     client.memory().write(100, &[1, 2, 3]);
     let bound = Duration::from_millis(1);
     let invert = |from, to| RemoteSegment::new("invert").bound(bound).arguments(us(10)).input(from, 3).output(to, 3);
