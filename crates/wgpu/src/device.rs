@@ -11,7 +11,7 @@ use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
 
 use crate::open::{OpenError, WgpuOptions, open};
 use crate::thread::run;
-use crate::work::WgpuWork;
+use crate::work::{Target, WgpuWork};
 
 /// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is opened.
 ///
@@ -126,6 +126,16 @@ impl Inner {
     }
 }
 
+/// Calls the function, and returns its result with the first error that wgpu reports on this thread meanwhile.
+fn observed<T>(device: &wgpu::Device, function: impl FnOnce() -> T) -> (T, Option<wgpu::Error>) {
+    let filters = [ErrorFilter::Validation, ErrorFilter::OutOfMemory, ErrorFilter::Internal];
+    let scopes = filters.map(|filter| device.push_error_scope(filter));
+    let result = function();
+    // The innermost scope comes first. The futures are ready at once.
+    let errors = scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop()));
+    (result, errors.reduce(|first, _| first))
+}
+
 impl Backend for WgpuDevice {
     type Work = WgpuWork;
 
@@ -153,16 +163,17 @@ impl Backend for WgpuDevice {
             None => {}
         }
         let submitted = self.inner.now();
-        let scopes = [ErrorFilter::Validation, ErrorFilter::OutOfMemory].map(|filter| device.push_error_scope(filter));
-        let mut encoder = device.create_command_encoder(&Default::default());
-        let rest = work.encode(&mut encoder, queue);
-        let submission = queue.submit([encoder.finish()]);
-        rest.targets.iter().for_each(crate::work::Target::ask);
-        // The innermost scope comes first. The futures are ready at once.
-        let errors = scopes.into_iter().rev().filter_map(|scope| pollster::block_on(scope.pop()));
-        if let Some(error) = errors.reduce(|first, _| first) {
+        let ((submission, rest), error) = observed(device, || {
+            let mut encoder = device.create_command_encoder(&Default::default());
+            let rest = work.encode(&mut encoder, queue);
+            (queue.submit([encoder.finish()]), rest)
+        });
+        if let Some(error) = error {
             return Err(SegmentFailure(error.to_string()));
         }
+        // Not before: what failed leaves no results, and its places for them are free at once. Only a device that is lost refuses to
+        // map them, and of that the device's thread tells.
+        let ((), _) = observed(device, || rest.targets.iter().for_each(Target::ask));
         state.running.push_back(Running { lane, ticket, submission, submitted, effect: rest.effect });
         drop(state);
         signal.wake();

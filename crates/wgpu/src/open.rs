@@ -1,5 +1,7 @@
 //! Choice of an adapter, and its options.
 
+use std::sync::OnceLock;
+
 use rospin_engine::os::ThreadOptions;
 use wgpu::{Adapter, Backends, DeviceDescriptor, DeviceType, Instance, InstanceDescriptor};
 
@@ -80,11 +82,7 @@ pub enum OpenError {
 
 /// Opens the device and its queue on the adapter that the options choose.
 pub(crate) fn open(options: &WgpuOptions) -> Result<(Adapter, wgpu::Device, wgpu::Queue), OpenError> {
-    let instance = Instance::new(InstanceDescriptor {
-        backends: Backends::VULKAN,
-        ..InstanceDescriptor::new_without_display_handle()
-    });
-    let mut adapters = pollster::block_on(instance.enumerate_adapters(Backends::VULKAN));
+    let mut adapters = pollster::block_on(instance().enumerate_adapters(Backends::VULKAN));
     // The sort is stable, so the driver's order counts within a kind.
     adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
     let known: Vec<String> = adapters.iter().map(|adapter| adapter.get_info().name).collect();
@@ -107,6 +105,18 @@ pub(crate) fn open(options: &WgpuOptions) -> Result<(Adapter, wgpu::Device, wgpu
         Ok((device, queue)) => Ok((adapter, device, queue)),
         Err(reason) => Err(OpenError::Refused { name: adapter.get_info().name, reason: reason.to_string() }),
     }
+}
+
+/// Returns wgpu's instance, one for all devices of the process. Each instance numbers its buffers and kernels from 1, so a device would
+/// take those of another instance's device for its own. Those of its own instance it tells apart, and refuses.
+fn instance() -> &'static Instance {
+    static INSTANCE: OnceLock<Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        Instance::new(InstanceDescriptor {
+            backends: Backends::VULKAN,
+            ..InstanceDescriptor::new_without_display_handle()
+        })
+    })
 }
 
 /// Returns the place of a kind of adapter in the order of choice.

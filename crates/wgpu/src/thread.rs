@@ -1,9 +1,10 @@
 //! The device's thread: it waits for the device, and reports.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rospin_accelerator::{Ended, Instant, Listener};
+use rospin_accelerator::{Ended, Instant, Listener, SegmentFailure};
 use wgpu::{PollError, PollType};
 
 use crate::device::{Inner, Running, State};
@@ -21,40 +22,51 @@ enum Next {
     Stop,
 }
 
-/// Reports ends, alarms and the loss of the device, until the device is dropped.
+/// Reports ends, alarms and the loss of the device, until the device is dropped. wgpu panics if the driver fails where it has no way to
+/// tell; then the device counts as lost.
 pub(crate) fn run(inner: &Inner) {
     // The time at which the device ended the segment before.
     let mut last_end = Instant::ZERO;
     loop {
-        let (next, listener) = {
-            let mut state = inner.state.lock();
-            (next(inner, &mut state), state.listener.clone())
-        };
-        let listener = || listener.as_ref().and_then(Weak::upgrade);
-        match next {
-            Next::Stop => return,
-            Next::Sleep(at_most) => inner.signal.wait(at_most),
-            Next::Alarm => {
-                if let Some(listener) = listener() {
-                    listener.alarm(inner.now());
-                }
+        match catch_unwind(AssertUnwindSafe(|| turn(inner, &mut last_end))) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => inner.lose("the device's thread panicked"),
+        }
+    }
+}
+
+/// Does the next thing. Returns false if it is the end.
+fn turn(inner: &Inner, last_end: &mut Instant) -> bool {
+    let (next, listener) = {
+        let mut state = inner.state.lock();
+        (next(inner, &mut state), state.listener.clone())
+    };
+    let listener = || listener.as_ref().and_then(Weak::upgrade);
+    match next {
+        Next::Stop => return false,
+        Next::Sleep(at_most) => inner.signal.wait(at_most),
+        Next::Alarm => {
+            if let Some(listener) = listener() {
+                listener.alarm(inner.now());
             }
-            Next::Lost(reason) => {
-                if let Some(listener) = listener() {
-                    listener.lost(&reason);
-                }
+        }
+        Next::Lost(reason) => {
+            if let Some(listener) = listener() {
+                listener.lost(&reason);
             }
-            Next::WaitForDevice(submission, alarm) => {
-                let ahead = alarm.map_or(PATIENCE, |at| at.saturating_since(inner.now())).min(PATIENCE);
-                let wait = PollType::Wait { submission_index: Some(submission), timeout: Some(ahead) };
-                match inner.device.poll(wait) {
-                    Ok(_) => end(inner, &mut last_end, listener),
-                    Err(PollError::Timeout) => {}
-                    Err(error) => inner.lose(&error.to_string()),
-                }
+        }
+        Next::WaitForDevice(submission, alarm) => {
+            let ahead = alarm.map_or(PATIENCE, |at| at.saturating_since(inner.now())).min(PATIENCE);
+            let wait = PollType::Wait { submission_index: Some(submission), timeout: Some(ahead) };
+            match inner.device.poll(wait) {
+                Ok(_) => end(inner, last_end, listener),
+                Err(PollError::Timeout) => {}
+                Err(error) => inner.lose(&error.to_string()),
             }
         }
     }
+    true
 }
 
 /// Returns what the thread must do next.
@@ -85,10 +97,13 @@ fn end(inner: &Inner, last_end: &mut Instant, listener: impl Fn() -> Option<Arc<
     // The queue runs one segment after the other.
     let busy = at.saturating_since(submitted.max(*last_end));
     *last_end = at;
-    if let Some(effect) = effect {
-        effect();
+    let mut result = Ok(());
+    if let Some(effect) = effect
+        && catch_unwind(AssertUnwindSafe(effect)).is_err()
+    {
+        result = Err(SegmentFailure("the function at the segment's end panicked".to_owned()));
     }
     if let Some(listener) = listener() {
-        listener.ended(Ended { lane, ticket, at, busy, result: Ok(()) });
+        listener.ended(Ended { lane, ticket, at, busy, result });
     }
 }

@@ -56,7 +56,8 @@ impl WgpuWork {
         self
     }
 
-    /// Sets a function that the device's thread calls when the segment has ended without an error. It must be short.
+    /// Sets a function that the device's thread calls when the segment has ended without an error. It must be short. If it
+    /// panics, the segment fails.
     #[must_use]
     pub fn then(mut self, effect: impl FnOnce() + Send + 'static) -> Self {
         self.effect = Some(Box::new(effect));

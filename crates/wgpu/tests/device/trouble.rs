@@ -85,3 +85,57 @@ fn an_adapter_that_is_not_there_is_named_with_those_that_are() {
     let name = name.split(" (").next().unwrap();
     assert!(error.to_string().contains("`no such thing`") && error.to_string().contains(name), "{error}");
 }
+
+/// A mistake in a function of one client is no reason for others to wait forever.
+#[test]
+fn a_function_that_panics_fails_its_segment_alone() {
+    let Some(device) = device(WgpuOptions::new()) else { return };
+    let kernel = Kernel::new(&device, "normalise", &[0.0], 64);
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
+    let work = kernel.run().then(|| panic!("a mistake at the end of a segment"));
+    match block_on(client.request(Request::new([Segment::new(work)])).unwrap()) {
+        Err(RequestError::Failed { reason }) => assert!(reason.contains("panicked"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    block_on(client.request(Request::new([Segment::new(kernel.run())])).unwrap()).unwrap();
+}
+
+#[test]
+fn a_place_for_results_is_as_good_as_before_after_work_that_failed() {
+    let Some(device) = device(WgpuOptions::new()) else { return };
+    let kernel = Kernel::new(&device, "normalise", &[0.0], 64);
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
+    let image = vec![255.0; 64 * 64];
+    for _ in 0..10 {
+        let wrong = kernel.run_with(&image).write(&kernel.input, 1, vec![0; 4]);
+        let end = block_on(client.request(Request::new([Segment::new(wrong)])).unwrap());
+        assert!(matches!(end, Err(RequestError::Failed { .. })), "{end:?}");
+        let right = Request::new([Segment::new(kernel.run_with(&image))]);
+        block_on(client.request(right).unwrap()).unwrap();
+        assert_eq!(kernel.take(), vec![1.0; 64 * 64]);
+    }
+    let wrong = kernel.run_with(&image).write(&kernel.input, 1, vec![0; 4]);
+    block_on(client.request(Request::new([Segment::new(wrong)])).unwrap()).unwrap_err();
+    block_on(client.request(Request::new([Segment::new(kernel.run())])).unwrap()).unwrap();
+    assert!(kernel.result.take().is_none(), "the result of work that failed");
+}
+
+/// Parts of two devices have the same numbers within wgpu, so that one could be taken for the other.
+#[test]
+fn parts_of_another_device_fail_alone() {
+    let (Some(device), Some(other)) = (device(WgpuOptions::new()), device(WgpuOptions::new())) else { return };
+    let (own, foreign) = (Kernel::new(&device, "normalise", &[0.0], 64), Kernel::new(&other, "normalise", &[0.0], 64));
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
+    let image = vec![255.0; 64 * 64];
+    for work in [foreign.run(), WgpuWork::new().write(&foreign.input, 0, vec![0; 4]), foreign.run_with(&image)] {
+        match block_on(client.request(Request::new([Segment::new(work)])).unwrap()) {
+            Err(RequestError::Failed { reason }) => assert!(reason.contains("Validation Error"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+        block_on(client.request(Request::new([Segment::new(own.run_with(&image))])).unwrap()).unwrap();
+        assert_eq!(own.take(), vec![1.0; 64 * 64]);
+    }
+}
