@@ -23,7 +23,7 @@ pub struct CudaDevice {
 
 /// State that the device shares with its thread.
 pub(crate) struct Inner {
-    context: Arc<CudaContext>,
+    pub(crate) context: Arc<CudaContext>,
     streams: Vec<Arc<CudaStream>>,
     name: String,
     epoch: std::time::Instant,
@@ -96,6 +96,18 @@ impl Inner {
         Instant::ZERO + self.epoch.elapsed()
     }
 
+    /// Returns what `submit` returns on a device that is lost; `None` if it is not.
+    fn refusal(state: &State) -> Option<Result<(), SegmentFailure>> {
+        let reason = state.lost.as_ref()?;
+        // If the listener is only about to be told, that ends the request, too, and with the better error.
+        Some(if state.is_loss_told { Err(SegmentFailure(reason.clone())) } else { Ok(()) })
+    }
+
+    /// Takes note that the device is lost, for its thread.
+    pub(crate) fn lose(&self, reason: &str) {
+        self.state.lock().lost.get_or_insert_with(|| reason.to_owned());
+    }
+
     /// Puts the work on its stream, between two events, and has the driver wake the device's thread at its end.
     fn put(&self, lane: usize, work: CudaWork) -> Result<(CudaEvent, CudaEvent), DriverError> {
         let stream = &self.streams[lane];
@@ -144,17 +156,21 @@ impl Backend for CudaDevice {
 
     fn submit(&self, launch: Launch<CudaWork>) -> Result<(), SegmentFailure> {
         let Launch { lane, ticket, work, .. } = launch;
-        let mut state = self.inner.state.lock();
-        match &state.lost {
-            Some(reason) if state.is_loss_told => return Err(SegmentFailure(reason.clone())),
-            // The listener is about to be told, which ends this request, too, and with the better error.
-            Some(_) => return Ok(()),
-            None => {}
+        if let Some(refused) = Inner::refusal(&self.inner.state.lock()) {
+            return refused;
         }
+        // Without the lock, because the function is the user's: it may take long, and send requests.
         let (start, end) =
             self.inner.put(lane, work).map_err(|error| SegmentFailure(format!("the segment cannot start: {error}")))?;
-        state.running.push(Running { lane, ticket, start, end });
-        drop(state);
+        {
+            let mut state = self.inner.state.lock();
+            // The device may have been lost meanwhile. Then its thread has forgotten what runs, and waits for nothing more.
+            if let Some(refused) = Inner::refusal(&state) {
+                return refused;
+            }
+            state.running.push(Running { lane, ticket, start, end });
+        }
+        // The driver may have told of the end before the thread knew of the segment.
         self.inner.signal.wake();
         Ok(())
     }

@@ -21,6 +21,10 @@ enum Next {
 
 /// Reports ends, alarms and the loss of the device, until the device is dropped.
 pub(crate) fn run(inner: &Inner) {
+    // A thread has no context at first, and a look at an event makes none.
+    if let Err(error) = inner.context.bind_to_thread() {
+        inner.lose(&error.to_string());
+    }
     loop {
         let (next, listener) = {
             let mut state = inner.state.lock();
