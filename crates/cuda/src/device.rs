@@ -71,8 +71,6 @@ impl CudaDevice {
         let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
             // A setting that the kernel refuses leaves the thread as it was.
             options.thread.apply();
-            // The thread asks for events of this context. If this fails, so does the first question, which is told.
-            let _ = for_thread.context.bind_to_thread();
             run(&for_thread);
         })?;
         Ok(Self { inner, thread: Some(thread) })
