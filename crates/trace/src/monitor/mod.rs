@@ -21,6 +21,7 @@ mod compare;
 mod judge;
 mod known;
 mod limits;
+mod messages;
 mod order;
 #[cfg(feature = "read")]
 mod recorded;
