@@ -26,6 +26,13 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
         writeln!(page, "<h2>Chains</h2>")?;
         table(&mut page, &tables::chains(simulated.scenario, &simulated.outcome))?;
     }
+    let accelerators = tables::accelerators(simulated.scenario, &simulated.outcome);
+    if !accelerators.is_empty() {
+        writeln!(page, "<h2>Accelerators</h2>")?;
+        let row = |(name, share): &(&str, f64)| vec![(*name).to_owned(), format!("{:.1} %", share * 100.0)];
+        let rows: Vec<_> = accelerators.iter().map(row).collect();
+        page::table(&mut page, &page::columns(["accelerator", "busy"]), &rows)?;
+    }
     writeln!(page, "<p class=\"soft\">{}</p>", escape(tables::LEGEND))?;
     writeln!(page, "<h2>Timeline of the beginning</h2>")?;
     let beginning = simulated.beginning();

@@ -59,7 +59,6 @@ pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
     Figures { header: titles("chain", &["runs", "min", "mean", "p99", "max", "misses"]), rows }
 }
 
-/// Returns columns: the `first` for names, and the `others` for numbers.
 /// Returns the accelerators' names, and the share of the simulated time for which their lanes are busy in the mean.
 pub(super) fn accelerators<'a>(scenario: &'a Scenario, outcome: &Outcome) -> Vec<(&'a str, f64)> {
     let whole = outcome.end.as_nanos().max(1) as f64;
@@ -69,6 +68,7 @@ pub(super) fn accelerators<'a>(scenario: &'a Scenario, outcome: &Outcome) -> Vec
     scenario.accelerators.iter().zip(&outcome.accelerators).map(share).collect()
 }
 
+/// Returns columns: the `first` for names, and the `others` for numbers.
 fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Side)> {
     let others = others.iter().map(|title| (*title, Side::Right));
     std::iter::once((first, Side::Left)).chain(others).collect()

@@ -50,6 +50,10 @@ fn files_are_written_and_quiet_says_nothing() {
     assert_eq!(document, run("7"), "the same seed gives the same figures");
     assert_ne!(document["callbacks"], run("8")["callbacks"]);
     assert!(fs::read_to_string(&report).unwrap().ends_with("</html>\n"));
+    let gpu = shipped().into_iter().find(|file| file.ends_with("accelerator.toml")).unwrap();
+    assert_eq!(rospin(&[&["simulate", &gpu, "--quiet"][..], &files].concat()).status.code(), Some(0));
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(page.contains("<h2>Accelerators</h2>") && page.contains("50.8 %"), "{page}");
 }
 
 #[test]
