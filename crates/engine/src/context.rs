@@ -64,11 +64,10 @@ impl ContextOptions {
     /// # Errors
     /// If a deployment file cannot be read or is invalid.
     pub fn from_env() -> Result<Self, DeploymentError> {
-        let files = std::env::var_os("ROSPIN_DEPLOYMENT").filter(|files| !files.is_empty());
         let template = std::env::var_os("ROSPIN_DEPLOYMENT_TEMPLATE").filter(|file| !file.is_empty());
         let mut options = Self::new();
-        if let Some(files) = files {
-            options = options.deployment(Deployment::load(std::env::split_paths(&files))?);
+        if let Some(deployment) = Deployment::from_env()? {
+            options = options.deployment(deployment);
         }
         Ok(match template {
             Some(file) => options.deployment_template(file),

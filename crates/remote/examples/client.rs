@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures::executor::block_on;
 use rospin_engine::os::ThreadOptions;
 use rospin_remote::{RemoteClient, RemoteSegment};
@@ -12,8 +13,8 @@ use rospin_remote::{RemoteClient, RemoteSegment};
 /// Bytes of an image.
 const IMAGE: usize = 640 * 480;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: client SOCKET")?;
+fn main() -> anyhow::Result<()> {
+    let path = std::env::args().nth(1).context("usage: client SOCKET")?;
     let brake = RemoteClient::connect(Path::new(&path), "brake", 2 * IMAGE, ThreadOptions::new())?;
     // The image is written once, into the memory from which the server's device reads it.
     brake.memory().write(0, &[7; IMAGE]);

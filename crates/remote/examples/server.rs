@@ -1,5 +1,5 @@
 //! A process that owns a device, and lets the clients of a deployment file use it:
-//! `cargo run -p rospin-remote --example server -- /tmp/gpu.sock`.
+//! `ROSPIN_DEPLOYMENT=crates/remote/examples/clients.toml cargo run -p rospin-remote --example server -- /tmp/gpu.sock`.
 //!
 //! The device is a model, so that no GPU is needed. Its kernel `brighten` adds its first argument to each byte.
 
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use rospin_accelerator::model::{ModelOptions, ModelWork, RealTimeDevice, RealTimeOptions};
 use rospin_accelerator::{Accelerator, AcceleratorOptions};
 use rospin_remote::{Access, Call, Kernels, Server, ServerOptions};
-use rospin_scenario::Deployment;
 
 struct Images;
 
@@ -36,13 +36,11 @@ impl Kernels for Images {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: server SOCKET")?;
-    let deployment = Deployment::parse(include_str!("clients.toml"))?;
+fn main() -> anyhow::Result<()> {
+    let path = std::env::args().nth(1).context("usage: server SOCKET")?;
     let device = RealTimeDevice::start(RealTimeOptions::new(ModelOptions::new()))?;
     let gpu = Accelerator::new(Arc::new(device), AcceleratorOptions::new());
-    let access = Access::new(&deployment, "gpu")?;
-    let _server = Server::start(Path::new(&path), gpu, Images, access, ServerOptions::new())?;
+    let _server = Server::start(Path::new(&path), gpu, Images, Access::from_env("gpu")?, ServerOptions::new())?;
     println!("{path} is open; Ctrl-C ends the server");
     loop {
         std::thread::park();

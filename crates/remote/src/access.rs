@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rospin_accelerator::{ClientOptions, OnOverrun, Priority};
 use rospin_scenario::Deployment;
-use rospin_scenario::deployment::ClientPlan;
+use rospin_scenario::deployment::{ClientPlan, DeploymentError};
 
 /// Size of a client's memory in MiB, if the deployment file does not say.
 const MEMORY_MIB: u32 = 256;
@@ -17,9 +17,17 @@ pub struct Access {
 }
 
 /// Errors of clients in a deployment file.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
+    /// The environment names no deployment file.
+    #[error(
+        "ROSPIN_DEPLOYMENT names no deployment file; set it to one with a `[[client]]` for each client of the accelerator"
+    )]
+    NotSet,
+    /// A deployment file cannot be read or is invalid.
+    #[error(transparent)]
+    File(#[from] DeploymentError),
     /// The file names no client of the accelerator.
     #[error(
         "the deployment names no client of the accelerator `{accelerator}`; add `[[client]]` with `name` and `accelerator`"
@@ -40,6 +48,16 @@ impl Access {
         let clients: BTreeMap<_, _> = of_this.map(|client| (client.name.clone(), client.clone())).collect();
         let accelerator = accelerator.to_owned();
         if clients.is_empty() { Err(AccessError::NoClients { accelerator }) } else { Ok(Self { accelerator, clients }) }
+    }
+
+    /// Takes the clients of that accelerator from the deployment files that the environment variable `ROSPIN_DEPLOYMENT` names, as
+    /// programs take their executors.
+    ///
+    /// # Errors
+    /// If it names no files, or files that cannot be read, are invalid, or name no client of the accelerator.
+    pub fn from_env(accelerator: &str) -> Result<Self, AccessError> {
+        let deployment = Deployment::from_env()?.ok_or(AccessError::NotSet)?;
+        Self::new(&deployment, accelerator)
     }
 
     /// Returns the entry of the client, if a process of that user may be it. The error is a sentence for the client.

@@ -7,6 +7,9 @@ use crate::error::ScenarioError;
 use crate::file::{FileError, TomlFile};
 use crate::parse;
 
+/// The environment variable that names a program's deployment files.
+const VARIABLE: &str = "ROSPIN_DEPLOYMENT";
+
 /// Reasons for which a deployment could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,8 +48,18 @@ impl Deployment {
         Ok(deployment)
     }
 
+    /// Loads the deployment files that the environment variable `ROSPIN_DEPLOYMENT` names, separated by colons; `None` if it names
+    /// none.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_env() -> Result<Option<Self>, DeploymentError> {
+        let files = std::env::var_os(VARIABLE).filter(|files| !files.is_empty());
+        files.map(|files| Self::load(std::env::split_paths(&files))).transpose()
+    }
+
     /// Loads one deployment from one or more files. A file may refer to another one's executors. No two files may have
-    /// an entry for the same group, executor, callback, chain or thread.
+    /// an entry for the same group, executor, callback, chain, thread or client.
     ///
     /// # Errors
     /// The first error, with its file, place and fix.
