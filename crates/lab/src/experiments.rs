@@ -4,6 +4,8 @@ use crate::accelerator::AcceleratorExperiment;
 use crate::callback_order::CallbackOrder;
 use crate::experiment::Experiment;
 use crate::inversion::Inversion;
+#[cfg(feature = "lane-keeping")]
+use crate::lane_keeping::LaneKeeping;
 use crate::latency::Latency;
 use crate::reference_system::ReferenceSystem;
 use crate::robot::Robot;
@@ -18,6 +20,8 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &CallbackOrder,
     &TrackerExperiment,
     &Latency,
+    #[cfg(feature = "lane-keeping")]
+    &LaneKeeping,
     &Timers,
     &Inversion,
     &AcceleratorExperiment,

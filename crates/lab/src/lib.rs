@@ -11,6 +11,8 @@ mod crunch;
 mod experiment;
 mod experiments;
 mod inversion;
+#[cfg(feature = "lane-keeping")]
+mod lane_keeping;
 mod latency;
 mod middleware;
 mod reference_system;
