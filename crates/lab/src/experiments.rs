@@ -7,12 +7,18 @@ use crate::inversion::Inversion;
 #[cfg(feature = "lane-keeping")]
 use crate::lane_keeping::LaneKeeping;
 use crate::latency::Latency;
+#[cfg(not(feature = "lane-keeping"))]
+use crate::left_out::LeftOut;
 use crate::reference_system::ReferenceSystem;
 use crate::robot::Robot;
 use crate::throughput::ThroughputExperiment;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
 use crate::wire::Wire;
+
+/// What the experiment `lane-keeping` is about, whether or not it was built.
+pub(crate) const LANE_KEEPING: &str =
+    "A simulated car keeps its lane, in three processes: the odometry chain beside a long planner";
 
 /// Every experiment, in the order in which `rospin lab list` shows them.
 pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
@@ -22,6 +28,8 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &Latency,
     #[cfg(feature = "lane-keeping")]
     &LaneKeeping,
+    #[cfg(not(feature = "lane-keeping"))]
+    &LeftOut { name: "lane-keeping", about: LANE_KEEPING },
     &Timers,
     &Inversion,
     &AcceleratorExperiment,

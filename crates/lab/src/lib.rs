@@ -14,6 +14,8 @@ mod inversion;
 #[cfg(feature = "lane-keeping")]
 mod lane_keeping;
 mod latency;
+#[cfg(any(test, not(feature = "lane-keeping")))]
+mod left_out;
 mod middleware;
 mod reference_system;
 mod robot;

@@ -75,7 +75,7 @@ impl Experiment for LaneKeeping {
     }
 
     fn about(&self) -> &'static str {
-        "A simulated car keeps its lane, in three processes: the odometry chain beside a long planner"
+        crate::experiments::LANE_KEEPING
     }
 
     fn command(&self) -> Command {
