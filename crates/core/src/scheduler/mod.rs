@@ -419,10 +419,12 @@ impl Scheduler {
         self.entities.get_mut(id.index(), id.generation())
     }
 
-    /// Records that activations will not go on, as of the last time that the driver passed on.
+    /// Records that activations will not go on, as of the last time that the driver passed on, or their releases if those came later.
     fn record_withdrawn(&mut self, withdrawn: impl IntoIterator<Item = Activation>) {
         let now = self.clocks[ClockKind::Steady.index()];
-        withdrawn.into_iter().for_each(|activation| self.record(now, TraceEvent::Withdrawn(activation)));
+        for activation in withdrawn {
+            self.record(now.max(activation.release), TraceEvent::Withdrawn(activation));
+        }
     }
 
     fn record(&mut self, now: Instant, event: TraceEvent) {

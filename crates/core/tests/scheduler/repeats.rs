@@ -58,6 +58,20 @@ fn what_will_not_go_on_is_told() {
     assert_eq!(withdrawn(&events), [running], "it will not be resumed");
 }
 
+/// A driver without timers passes no times on, and the file of a recording would last since the machine was started.
+#[test]
+fn nothing_is_withdrawn_before_it_was_released() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&times);
+    scheduler.set_trace(Some(Box::new(move |now: Instant, _: TraceEvent| into.lock().unwrap().push(now))));
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let entity = scheduler.add_entity(EntitySpec::new("parameters", EntityKind::Service, group)).unwrap();
+    scheduler.release(at(5), entity);
+    scheduler.remove_entity(entity);
+    assert_eq!(*times.lock().unwrap(), [at(5), at(5)], "its release, and its end");
+}
+
 #[test]
 fn a_ready_set_that_is_given_up_is_told() {
     let (mut scheduler, events) = traced(WaitSet::new(Timers::Inside));
