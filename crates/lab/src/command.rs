@@ -65,6 +65,10 @@ mod tests {
             let text = command().try_get_matches_from(["lab", experiment.name(), "--help"]).unwrap_err().to_string();
             // The comparison ignores line breaks.
             let help = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            // What was left out when this program was built has no options.
+            if help.contains("This program was built without it") {
+                continue;
+            }
             for expected in ["--json <FILE>", "-q, --quiet", "Shows no progress"] {
                 assert!(help.contains(expected), "{help}");
             }
