@@ -106,14 +106,14 @@ impl Process {
         options.cyclonedds_uri(if added.is_empty() { interface } else { format!("{interface},{added}") })
     }
 
-    /// Returns the options of a Zenoh session without a router: every process connects to the first one, and hears of the others
-    /// from it.
+    /// Returns the options of a Zenoh session without a router: every process connects to all with smaller numbers. Those that come at
+    /// the same time do not always hear of each other from a third one.
     #[cfg(feature = "zenoh")]
     pub(crate) fn zenoh_options(&self) -> rospin_zenoh::SessionOptions {
         let own = self.zenoh_endpoint(self.number);
-        let first = self.zenoh_endpoint(0);
+        let earlier: Vec<String> = (0..self.number).map(|number| self.zenoh_endpoint(number)).collect();
         let options = rospin_zenoh::SessionOptions::new().domain_id(self.domain_id.into()).scouting(false);
-        options.listen([own.as_str()]).connect((self.number > 0).then_some(first.as_str()))
+        options.listen([own.as_str()]).connect(earlier.iter().map(String::as_str))
     }
 
     /// Returns the endpoint at which the process of that number listens.
