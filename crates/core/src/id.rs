@@ -67,49 +67,51 @@ pub struct ThreadIndex(pub u16);
 /// The storage behind identifiers: slots that are reused with a new generation.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
-    entries: Vec<(u32, Option<T>)>,
+    values: Vec<Option<T>>,
+    /// The generation of each slot. They are apart from the values, so that values can fill whole cache lines.
+    generations: Vec<u32>,
     free: Vec<usize>,
 }
 
 impl<T> Slots<T> {
     pub(crate) const fn new() -> Self {
-        Self { entries: Vec::new(), free: Vec::new() }
+        Self { values: Vec::new(), generations: Vec::new(), free: Vec::new() }
     }
 
     /// Stores `value` and returns its index and generation.
     pub(crate) fn insert(&mut self, value: T) -> (usize, u32) {
+        self.insert_with(|_, _| value)
+    }
+
+    /// Stores the value that `create` makes from its index and generation, and returns these.
+    pub(crate) fn insert_with(&mut self, create: impl FnOnce(usize, u32) -> T) -> (usize, u32) {
         if let Some(index) = self.free.pop() {
-            let (generation, slot) = &mut self.entries[index];
-            *slot = Some(value);
-            return (index, *generation);
+            let generation = self.generations[index];
+            self.values[index] = Some(create(index, generation));
+            return (index, generation);
         }
-        self.entries.push((0, Some(value)));
-        (self.entries.len() - 1, 0)
+        let index = self.values.len();
+        self.values.push(Some(create(index, 0)));
+        self.generations.push(0);
+        (index, 0)
     }
 
     /// Returns the value with this index and generation; `None` if it was removed.
+    #[inline]
     pub(crate) fn get(&self, index: usize, generation: u32) -> Option<&T> {
-        match self.entries.get(index) {
-            Some((current, slot)) if *current == generation => slot.as_ref(),
-            _ => None,
-        }
+        if *self.generations.get(index)? == generation { self.values.get(index)?.as_ref() } else { None }
     }
 
     /// Returns the value with this index and generation, to change it; `None` if it was removed.
+    #[inline]
     pub(crate) fn get_mut(&mut self, index: usize, generation: u32) -> Option<&mut T> {
-        match self.entries.get_mut(index) {
-            Some((current, slot)) if *current == generation => slot.as_mut(),
-            _ => None,
-        }
+        if *self.generations.get(index)? == generation { self.values.get_mut(index)?.as_mut() } else { None }
     }
 
     /// Removes and returns the value with this index and generation; `None` if it was removed before.
     pub(crate) fn remove(&mut self, index: usize, generation: u32) -> Option<T> {
-        let (current, slot) = self.entries.get_mut(index)?;
-        if *current != generation {
-            return None;
-        }
-        let value = slot.take()?;
+        let current = self.generations.get_mut(index).filter(|current| **current == generation)?;
+        let value = self.values[index].take()?;
         *current = current.wrapping_add(1);
         self.free.push(index);
         Some(value)
@@ -117,11 +119,11 @@ impl<T> Slots<T> {
 
     /// Returns the indices and generations of all values.
     pub(crate) fn ids(&self) -> impl Iterator<Item = (usize, u32)> {
-        let used = self.entries.iter().enumerate().filter(|(_, (_, slot))| slot.is_some());
-        used.map(|(index, (generation, _))| (index, *generation))
+        let used = self.values.iter().zip(&self.generations).enumerate().filter(|(_, (value, _))| value.is_some());
+        used.map(|(index, (_, generation))| (index, *generation))
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.iter_mut().filter_map(|(_, slot)| slot.as_mut())
+        self.values.iter_mut().flatten()
     }
 }

@@ -205,7 +205,7 @@ impl Policy for Mutant {
         self.inner.unregister(id, spec);
     }
 
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         self.inner.release(activation);
     }
 

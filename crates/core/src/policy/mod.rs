@@ -93,7 +93,7 @@ pub trait Policy: Send {
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec);
 
     /// Adds an activation, or a resumed segment of one, to the ready set.
-    fn release(&mut self, activation: Activation);
+    fn release(&mut self, activation: &Activation);
 
     /// Takes the activation that is to run now out of the ready set. Its group must [admit](Groups::admits) it. Returns `None` if
     /// no ready activation may run.
@@ -128,7 +128,7 @@ pub trait Policy: Send {
         view: &mut View<'_>,
     ) -> Option<Activation> {
         if let Some(next) = next {
-            self.release(*next);
+            self.release(next);
         }
         if let Some(group) = freed {
             self.group_freed(group);

@@ -73,6 +73,8 @@ pub struct Ordered<O: Order> {
     /// True if the entity's suspended activations hold their group, provided that the group is mutually exclusive; by entity
     /// index.
     keeps_group: Vec<bool>,
+    /// True if the activation at a place waits for its group, by place.
+    is_blocked: Vec<bool>,
 }
 
 /// The activations that wait for a group.
@@ -111,6 +113,7 @@ impl<O: Order> Ordered<O> {
             holders: Holders::new(),
             groups: Vec::new(),
             keeps_group: Vec::new(),
+            is_blocked: Vec::new(),
         }
     }
 
@@ -140,10 +143,8 @@ impl<O: Order> Ordered<O> {
         if let Some(place) = waiting.parked.take() {
             let entry = self.with_inheritance(group, place);
             self.holders.push(group, entry);
-        } else if let Some(entry) = waiting.blocked.pop(&mut self.places) {
-            if let Some(slot) = self.places.get(entry.place, entry.sequence()) {
-                slot.is_blocked = false;
-            }
+        } else if let Some(entry) = waiting.blocked.pop(&self.places) {
+            self.is_blocked[entry.place as usize] = false;
             self.ready.push(entry);
         }
     }
@@ -152,7 +153,7 @@ impl<O: Order> Ordered<O> {
     /// best activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
         let own = self.entry(self.places.activation(place), place);
-        let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&mut self.places));
+        let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&self.places));
         match blocked.filter(|blocked| **blocked < own).map(|blocked| blocked.place) {
             Some(blocked) => self.entry(self.places.activation(blocked), place),
             None => own,
@@ -162,11 +163,10 @@ impl<O: Order> Ordered<O> {
     /// Puts `entry`, which was just taken from the top of `ready`, into the queue of its group, which is held.
     #[cold]
     fn block(&mut self, entry: Entry<O::Key>) {
-        let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
+        let Some(activation) = self.places.get(entry.place, entry.sequence()) else {
             return;
         };
-        slot.is_blocked = true;
-        let activation = &slot.activation;
+        self.is_blocked[entry.place as usize] = true;
         let group = activation.group;
         if self.holders.has(group) {
             // The activation came before everything that is ready, so also before the holder, which inherits its order.
@@ -190,11 +190,11 @@ impl<O: Order> Ordered<O> {
                 continue;
             }
             let entry = self.ready.pop_any()?;
-            let Some(slot) = self.places.get(entry.place, entry.sequence()) else {
+            let Some(activation) = self.places.get(entry.place, entry.sequence()) else {
                 self.ready.was_stale();
                 continue;
             };
-            if view.groups.admits(&slot.activation) {
+            if view.groups.admits(activation) {
                 return Some(self.places.remove(entry.place));
             }
             self.block(entry);
@@ -219,6 +219,7 @@ impl<O: Order> Policy for Ordered<O> {
     fn register(&mut self, id: EntityId, spec: &EntitySpec) {
         let room = self.places.register(id, spec);
         self.ready.reserve(room);
+        self.is_blocked.resize(self.places.len(), false);
         if let Some(key) = self.order.key_of_all(spec) {
             self.ready.lanes().widen(key, room_for(spec));
         }
@@ -237,16 +238,16 @@ impl<O: Order> Policy for Ordered<O> {
         self.keeps_group[id.index()] = !spec.releases_group_at_await && !spec.precedes_all;
     }
 
-    fn unregister(&mut self, _: EntityId, spec: &EntitySpec) {
-        self.places.unregister(spec);
+    fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
+        self.places.unregister(id);
         if let Some(key) = self.order.key_of_all(spec) {
             self.ready.lanes().narrow(&key, room_for(spec));
         }
         self.groups[spec.group.index()].room -= room_for(spec);
     }
 
-    fn release(&mut self, activation: Activation) {
-        let place = self.places.insert(&activation);
+    fn release(&mut self, activation: &Activation) {
+        let place = self.places.insert(activation);
         let group = activation.group;
         let holds = activation.segment > 0
             && self.keeps_group.get(activation.entity.index()).is_some_and(|keeps| *keeps)
@@ -257,7 +258,7 @@ impl<O: Order> Policy for Ordered<O> {
             let entry = self.with_inheritance(group, place);
             self.holders.push(group, entry);
         } else {
-            self.ready.push(self.entry(&activation, place));
+            self.ready.push(self.entry(activation, place));
         }
     }
 
@@ -272,7 +273,7 @@ impl<O: Order> Policy for Ordered<O> {
         view: &mut View<'_>,
     ) -> Option<Activation> {
         if freed.is_some_and(|group| self.waits_for(group)) || !self.holders.is_empty() {
-            next.into_iter().for_each(|next| self.release(*next));
+            next.into_iter().for_each(|next| self.release(next));
             freed.into_iter().for_each(|group| self.group_freed(group));
             return self.pick(view);
         }
@@ -308,16 +309,16 @@ impl<O: Order> Policy for Ordered<O> {
             return;
         };
         let group = activation.group;
-        let was_blocked = self.places.get(place, activation.sequence).is_some_and(|slot| slot.is_blocked);
+        let was_blocked = std::mem::take(&mut self.is_blocked[place as usize]);
         self.places.remove(place);
         let waiting = &mut self.groups[group.index()];
         if self.holders.remove(group, place) || waiting.parked.take_if(|parked| *parked == place).is_some() {
             return;
         }
         if was_blocked {
-            self.groups[group.index()].blocked.one_is_stale(&mut self.places);
+            self.groups[group.index()].blocked.one_is_stale(&self.places);
         } else {
-            self.ready.one_is_stale(&mut self.places);
+            self.ready.one_is_stale(&self.places);
             // The withdrawn activation may have been the group's candidate.
             self.promote(group);
         }

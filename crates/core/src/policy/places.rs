@@ -1,38 +1,42 @@
-//! Places of ready activations: each activation has a place of its own, and is found by its entity.
+//! Places of ready activations: each entity has places of its own, so that an activation is found by its entity.
+
+use std::collections::BTreeMap;
 
 use crate::activation::Activation;
-use crate::entity::EntitySpec;
-use crate::id::EntityId;
-
-/// Number that stands for the end of a chain of places: no place has it.
-const NONE: u32 = u32::MAX;
+use crate::entity::{EntityKind, EntitySpec, Priority};
+use crate::id::{EntityId, GroupId};
+use crate::time::Instant;
 
 /// Value in a free place, instead of an activation's sequence number.
 const NOBODY: u64 = u64::MAX;
 
 /// The ready activations by place. The place of an activation stays the same while it is ready, and is reused afterwards.
 ///
-/// The activations of one entity are chained, so that an activation is found without searching those of other entities. Most
-/// entities have only one.
+/// An entity has a block of places: the first one is for its released activation, of which there is one at most, and the others
+/// are for its resumed segments.
 pub(super) struct Places {
     slots: Vec<Slot>,
-    /// The free places.
-    free: Vec<u32>,
-    /// The first place of each entity's chain, by entity index.
-    first: Vec<u32>,
-    /// The number of activations that can be ready at once.
+    /// The block of each entity, by entity index.
+    blocks: Vec<Block>,
+    /// The first places of blocks that no entity has, by the length of the block.
+    free: BTreeMap<u32, Vec<u32>>,
+    /// The number of places that are taken.
+    taken: usize,
+    /// The number of places of all entities.
     room: usize,
 }
 
-/// Place of a ready activation, or a free place.
-pub(super) struct Slot {
-    /// The activation. While the place is free, only its sequence number is valid, which is [`NOBODY`].
-    pub(super) activation: Activation,
-    /// The next place in the chain of the same entity.
-    next: u32,
-    /// True if the activation waits for its group, in policies that keep such activations apart.
-    pub(super) is_blocked: bool,
+/// The places of an entity.
+#[derive(Clone, Copy)]
+struct Block {
+    first: u32,
+    /// The number of places; 0 if no entity has the block.
+    len: u32,
 }
+
+/// Place of a ready activation, or a free place: a cache line.
+#[repr(align(64))]
+struct Slot(Activation);
 
 /// Returns the number of places that an entity needs: for its released activation and its resumed segments.
 pub(super) fn room_for(spec: &EntitySpec) -> usize {
@@ -41,110 +45,119 @@ pub(super) fn room_for(spec: &EntitySpec) -> usize {
 
 impl Places {
     pub(super) const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), first: Vec::new(), room: 0 }
+        Self { slots: Vec::new(), blocks: Vec::new(), free: BTreeMap::new(), taken: 0, room: 0 }
     }
 
     /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together, that
     /// there is room for now.
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
-        self.room += room_for(spec);
-        self.slots.reserve(self.room.saturating_sub(self.slots.len()));
-        self.free.reserve(self.room.saturating_sub(self.free.len()));
-        self.know(id);
+        let len = room_for(spec) as u32;
+        self.room += len as usize;
+        let first = self.free.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| {
+            // The number fits: four billion ready activations would not fit into memory.
+            let first = self.slots.len() as u32;
+            self.slots.resize_with(self.slots.len() + len as usize, || Slot(nobody(id, spec.group)));
+            first
+        });
+        if self.blocks.len() <= id.index() {
+            self.blocks.resize(id.index() + 1, Block { first: 0, len: 0 });
+        }
+        self.blocks[id.index()] = Block { first, len };
         self.room
     }
 
-    pub(super) fn unregister(&mut self, spec: &EntitySpec) {
-        self.room = self.room.saturating_sub(room_for(spec));
+    /// Takes the places of an entity back, none of which is taken.
+    pub(super) fn unregister(&mut self, id: EntityId) {
+        let Block { first, len } = std::mem::replace(&mut self.blocks[id.index()], Block { first: 0, len: 0 });
+        self.room = self.room.saturating_sub(len as usize);
+        self.free.entry(len).or_default().push(first);
+    }
+
+    /// Returns the number of places that there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
     }
 
     /// Adds an activation. Returns its place.
+    ///
+    /// # Panics
+    /// If its entity is not registered, or has more activations than its [`EntitySpec`] allows.
     #[inline(always)]
     pub(super) fn insert(&mut self, activation: &Activation) -> u32 {
-        if activation.entity.index() >= self.first.len() {
-            self.know(activation.entity);
-        }
-        let first = &mut self.first[activation.entity.index()];
-        let place = match self.free.pop() {
-            Some(place) => {
-                let slot = &mut self.slots[place as usize];
-                slot.activation = *activation;
-                slot.next = *first;
-                slot.is_blocked = false;
-                place
-            }
-            None => {
-                self.slots.push(Slot { activation: *activation, next: *first, is_blocked: false });
-                // The number fits: four billion ready activations would not fit into memory.
-                (self.slots.len() - 1) as u32
-            }
-        };
-        *first = place;
+        let Block { first, len } = self.blocks[activation.entity.index()];
+        let place = if activation.segment == 0 { first } else { self.free_place(first, len) };
+        let slot = &mut self.slots[place as usize].0;
+        // Field by field: a copy of the whole would have to wait for the fields that were written last.
+        slot.entity = activation.entity;
+        slot.group = activation.group;
+        slot.kind = activation.kind;
+        slot.priority = activation.priority;
+        slot.release = activation.release;
+        slot.deadline = activation.deadline;
+        slot.registration = activation.registration;
+        slot.sequence = activation.sequence;
+        slot.segment = activation.segment;
+        slot.precedes_all = activation.precedes_all;
+        self.taken += 1;
         place
     }
 
-    /// Returns the slot of the place; `None` if another activation than the one with that sequence number has it by now, or
-    /// none.
-    #[inline]
-    pub(super) fn get(&mut self, place: u32, sequence: u64) -> Option<&mut Slot> {
-        self.slots.get_mut(place as usize).filter(|slot| slot.activation.sequence == sequence)
+    /// Returns a free place for a resumed segment in the block of an entity.
+    #[cold]
+    fn free_place(&self, first: u32, len: u32) -> u32 {
+        let mut places = first + 1..first + len;
+        let free = places.find(|place| self.slots[*place as usize].0.sequence == NOBODY);
+        free.expect("an entity has no more resumed segments than activations in flight")
+    }
+
+    /// Returns the activation at the place; `None` if another activation than the one with that sequence number has it by now,
+    /// or none.
+    #[inline(always)]
+    pub(super) fn get(&self, place: u32, sequence: u64) -> Option<&Activation> {
+        self.slots.get(place as usize).map(|slot| &slot.0).filter(|activation| activation.sequence == sequence)
     }
 
     /// Returns the activation at a place that is taken.
+    #[inline]
     pub(super) fn activation(&self, place: u32) -> &Activation {
-        &self.slots[place as usize].activation
+        &self.slots[place as usize].0
     }
 
     /// Frees a place that is taken. Returns its activation.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: u32) -> Activation {
-        let slot = &mut self.slots[place as usize];
-        let (activation, after) = (slot.activation, slot.next);
-        slot.activation.sequence = NOBODY;
-        let first = &mut self.first[activation.entity.index()];
-        if *first == place {
-            *first = after;
-        } else {
-            let first = *first;
-            self.unchain(place, first, after);
-        }
-        self.free.push(place);
+        let slot = &mut self.slots[place as usize].0;
+        let activation = *slot;
+        slot.sequence = NOBODY;
+        self.taken -= 1;
         activation
-    }
-
-    /// Takes a place out of the middle of its chain, which begins at `first` and goes on at `after`.
-    #[cold]
-    fn unchain(&mut self, place: u32, first: u32, after: u32) {
-        let mut before = first as usize;
-        while self.slots[before].next != place {
-            before = self.slots[before].next as usize;
-        }
-        self.slots[before].next = after;
     }
 
     /// Returns the place of a ready activation; `None` if it is not here.
     pub(super) fn find(&self, activation: &Activation) -> Option<u32> {
-        let mut place = *self.first.get(activation.entity.index())?;
-        while place != NONE {
-            let slot = &self.slots[place as usize];
-            if slot.activation.sequence == activation.sequence {
-                return Some(place);
-            }
-            place = slot.next;
-        }
-        None
+        let Block { first, len } = *self.blocks.get(activation.entity.index())?;
+        (first..first + len).find(|place| self.slots[*place as usize].0.sequence == activation.sequence)
     }
 
     /// Returns true if no activation is ready.
-    pub(super) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.taken == 0
     }
+}
 
-    /// Makes room for the chain of an entity.
-    #[cold]
-    fn know(&mut self, id: EntityId) {
-        if self.first.len() <= id.index() {
-            self.first.resize(id.index() + 1, NONE);
-        }
+/// Returns what a free place has in place of an activation. Only its sequence number counts.
+fn nobody(entity: EntityId, group: GroupId) -> Activation {
+    Activation {
+        entity,
+        group,
+        kind: EntityKind::Waitable,
+        priority: Priority(0),
+        release: Instant::ZERO,
+        deadline: Instant::MAX,
+        registration: 0,
+        sequence: NOBODY,
+        segment: 0,
+        precedes_all: false,
     }
 }

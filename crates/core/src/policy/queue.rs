@@ -123,7 +123,7 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Takes out the first entry that is not stale; `None` if there is none.
-    pub(super) fn pop(&mut self, places: &mut Places) -> Option<Entry<K>> {
+    pub(super) fn pop(&mut self, places: &Places) -> Option<Entry<K>> {
         loop {
             let entry = self.pop_any()?;
             if places.get(entry.place, entry.sequence()).is_some() {
@@ -134,7 +134,7 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Returns the first entry that is not stale; `None` if there is none.
-    pub(super) fn first(&mut self, places: &mut Places) -> Option<&Entry<K>> {
+    pub(super) fn first(&mut self, places: &Places) -> Option<&Entry<K>> {
         while self.peek().is_some_and(|entry| places.get(entry.place, entry.sequence()).is_none()) {
             self.pop_any();
             self.was_stale();
@@ -144,7 +144,7 @@ impl<K: Ord> Queue<K> {
 
     /// Notes that an activation with an entry in this queue was withdrawn. Removes all stale entries once they are the
     /// majority, in linear time. So the average call takes constant time.
-    pub(super) fn one_is_stale(&mut self, places: &mut Places) {
+    pub(super) fn one_is_stale(&mut self, places: &Places) {
         self.stale += 1;
         if self.stale * 2 > self.len() {
             let mut is_valid = |entry: &Entry<K>| places.get(entry.place, entry.sequence()).is_some();

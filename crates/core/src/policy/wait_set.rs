@@ -153,23 +153,20 @@ impl Policy for WaitSet {
         let room = self.places.register(id, spec);
         self.available.reserve(room.saturating_sub(self.available.len()));
         self.due.reserve(room.saturating_sub(self.due.len()));
-        self.positions.reserve(room.saturating_sub(self.positions.len()));
+        self.positions.resize(self.places.len(), 0);
         self.ready_set.reserve(room.saturating_sub(self.ready_set.len()));
     }
 
-    fn unregister(&mut self, _: EntityId, spec: &EntitySpec) {
-        self.places.unregister(spec);
+    fn unregister(&mut self, id: EntityId, _: &EntitySpec) {
+        self.places.unregister(id);
     }
 
-    fn release(&mut self, activation: Activation) {
-        let place = self.places.insert(&activation);
-        let list = if self.is_outside(&activation) { &mut self.due } else { &mut self.available };
+    fn release(&mut self, activation: &Activation) {
+        let place = self.places.insert(activation);
+        let list = if self.is_outside(activation) { &mut self.due } else { &mut self.available };
         let position = list.len() as u32;
         list.push(place);
-        match self.positions.get_mut(place as usize) {
-            Some(known) => *known = position,
-            None => self.positions.push(position),
-        }
+        self.positions[place as usize] = position;
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {

@@ -22,53 +22,56 @@ impl Scheduler {
         activation: &Activation,
         release: Option<Instant>,
     ) -> Option<Activation> {
+        let Self { ready, entities, groups, timers, clocks, .. } = self;
         let id = activation.entity;
-        let entity = self.entities.get_mut(id.index(), id.generation());
+        let entity = entities.get_mut(id.index(), id.generation());
         // With one activation at a time, the entity's next one is kept in the entity until this one completes.
-        let entity = entity.filter(|entity| entity.spec.max_in_flight == 1 && entity.in_flight == 1);
-        let Some(entity) = entity.filter(|entity| !entity.spec.precedes_all) else {
+        let Some(entity) = entity.filter(|entity| entity.is_plain && entity.in_flight == 1) else {
             return self.exchange_in_steps(now, thread, activation, release);
         };
-        if self.ready.has_preceding() || self.trace.is_some() {
+        if ready.has_preceding() || self.trace.is_some() {
             return self.exchange_in_steps(now, thread, activation, release);
         }
-        match (&mut entity.pending, release) {
-            (None, Some(release)) => {
-                let deadline = entity.deadline_of(release);
-                entity.pending =
-                    Some(Activation { release, deadline, sequence: self.sequence, segment: 0, ..*activation });
-                self.sequence += 1;
+        if let Some(release) = release {
+            match entity.pending() {
+                None => {
+                    let deadline = entity.deadline_of(release);
+                    entity.set_pending(release, deadline, self.sequence);
+                    self.sequence += 1;
+                }
+                Some(pending) if release < pending.release => _ = entity.antedate(release),
+                Some(_) => {}
             }
-            (Some(pending), Some(release)) if release < pending.release => {
-                pending.release = release;
-                entity.set_deadline_of_pending();
-            }
-            _ => {}
         }
         let steady = ClockKind::Steady.index();
-        let next = if self.timers[steady].earliest().is_some_and(|due| due <= now) {
-            if self.ready.orders_by_calls {
-                self.complete(now, activation);
-                return self.next(now, thread);
-            }
-            // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be foreign
-            // code: if one panics, the activation is over nevertheless.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.advance(ClockKind::Steady, now, now))) {
-                self.complete(now, activation);
-                resume_unwind(panic);
-            }
-            let entity = self.entity_mut(id)?;
-            entity.in_flight = 0;
-            entity.pending
-        } else {
-            // None is due, but the scheduler has to know the time.
-            self.clocks[steady] = now;
-            entity.in_flight = 0;
-            entity.pending
-        };
-        let freed = self.groups.leave(activation).then_some(activation.group);
-        let picked =
-            self.ready.policy.exchange(freed, next.as_ref(), &mut View::new(now, thread, &self.groups, None))?;
+        if timers[steady].earliest().is_some_and(|due| due <= now) {
+            return self.exchange_with_timers(now, thread, activation);
+        }
+        // None is due, but the scheduler has to know the time.
+        clocks[steady] = now;
+        entity.in_flight = 0;
+        let freed = groups.leave(activation).then_some(activation.group);
+        let picked = ready.policy.exchange(freed, entity.pending(), &mut View::new(now, thread, groups, None))?;
+        self.begin(now, thread, picked)
+    }
+
+    /// Ends an [`exchange`](Self::exchange) while timers are due.
+    fn exchange_with_timers(&mut self, now: Instant, thread: ThreadIndex, activation: &Activation) -> Option<Activation> {
+        if self.ready.orders_by_calls {
+            self.complete(now, activation);
+            return self.next(now, thread);
+        }
+        // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be foreign
+        // code: if one panics, the activation is over nevertheless.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.advance(ClockKind::Steady, now, now))) {
+            self.complete(now, activation);
+            resume_unwind(panic);
+        }
+        let Self { ready, entities, groups, .. } = self;
+        let entity = entities.get_mut(activation.entity.index(), activation.entity.generation())?;
+        entity.in_flight = 0;
+        let freed = groups.leave(activation).then_some(activation.group);
+        let picked = ready.policy.exchange(freed, entity.pending(), &mut View::new(now, thread, groups, None))?;
         self.begin(now, thread, picked)
     }
 

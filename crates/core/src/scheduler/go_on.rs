@@ -21,10 +21,10 @@ impl Scheduler {
         };
         // The entity has one activation at a time, and no further one is ready. So this activation holds the group, or the
         // group is reentrant.
-        if !entity.may_go_on || entity.pending.is_some() {
+        if !entity.may_go_on || entity.is_pending() {
             return false;
         }
-        let deadline = entity.spec.deadline.map_or(Instant::MAX, |relative| release + relative);
+        let deadline = entity.deadline_of(release);
         let mut next = *activation;
         (next.release, next.deadline, next.sequence, next.segment) = (release, deadline, self.sequence, 0);
         if !self.ready.would_pick(&next) {

@@ -1,7 +1,8 @@
 //! Adding and removing the scheduler's groups and entities.
 
 use super::timers::TimerState;
-use super::{EntityState, Scheduler};
+use super::Scheduler;
+use super::entity_state::{EntityState, Rest};
 use crate::entity::EntitySpec;
 use crate::group::GroupKind;
 use crate::id::{EntityId, GroupId};
@@ -66,24 +67,14 @@ impl Scheduler {
         }
         let registration = self.registrations;
         self.registrations += 1;
-        let (index, generation) = self.entities.insert(EntityState {
-            may_go_on: spec.max_in_flight == 1
-                && timer.is_none()
-                && !spec.precedes_all
-                && !spec.releases_group_at_await,
-            spec,
-            registration,
-            place_in_group: 0,
-            pending: None,
-            in_flight: 0,
-            suspended: Vec::new(),
-            resumed: Vec::new(),
-            timer,
-        });
+        let add = |index, generation| {
+            EntityState::new(EntityId::new(index, generation), registration, spec, timer)
+        };
+        let (index, generation) = self.entities.insert_with(add);
         let id = EntityId::new(index, generation);
         if let Some(entity) = self.entities.get_mut(index, generation) {
-            entity.place_in_group = self.groups.add_member(entity.spec.group, id);
-            self.ready.register(id, &entity.spec);
+            entity.rest.place_in_group = self.groups.add_member(entity.rest.spec.group, id);
+            self.ready.register(id, &entity.rest.spec);
         }
         Ok(id)
     }
@@ -93,33 +84,35 @@ impl Scheduler {
     /// Its ready activations do not run any more. An activation that is running must still be completed. A suspended one ends
     /// here, and must not be completed.
     pub fn remove_entity(&mut self, id: EntityId) -> bool {
-        let Some(entity) = self.entities.remove(id.index(), id.generation()) else {
+        let Some(mut entity) = self.entities.remove(id.index(), id.generation()) else {
             return false;
         };
-        if let Some(moved) = self.groups.remove_member(entity.spec.group, entity.place_in_group)
+        let may_start = entity.may_start();
+        let pending = entity.take_pending();
+        let Rest { spec, place_in_group, suspended, resumed, timer } = *entity.rest;
+        if let Some(moved) = self.groups.remove_member(spec.group, place_in_group)
             && let Some(moved) = self.entity_mut(moved)
         {
-            moved.place_in_group = entity.place_in_group;
+            moved.rest.place_in_group = place_in_group;
         }
-        if let Some(timer) = &entity.timer {
+        if let Some(timer) = &timer {
             let clock = timer.spec.clock.index();
             self.timer_counts[clock] -= 1;
             self.timers[clock].disarm(id);
         }
         // The groups are updated before the policy is called, which is foreign code.
         let mut is_freed = false;
-        for ended in entity.suspended.iter().chain(&entity.resumed) {
+        for ended in suspended.iter().chain(&resumed) {
             is_freed |= self.groups.leave(ended);
         }
-        let pending = entity.pending.as_ref().filter(|_| entity.may_start());
-        for ready in pending.into_iter().chain(&entity.resumed) {
+        for ready in pending.iter().filter(|_| may_start).chain(&resumed) {
             self.ready.withdraw(ready);
         }
-        self.ready.unregister(id, &entity.spec);
+        self.ready.unregister(id, &spec);
         if is_freed {
-            self.ready.group_freed(entity.spec.group);
+            self.ready.group_freed(spec.group);
         }
-        self.record_withdrawn(entity.pending.into_iter().chain(entity.resumed).chain(entity.suspended));
+        self.record_withdrawn(pending.into_iter().chain(resumed).chain(suspended));
         true
     }
 
@@ -127,6 +120,6 @@ impl Scheduler {
     /// [`EntityKind::Timer`](crate::EntityKind::Timer) in any case.
     #[must_use]
     pub fn entity(&self, id: EntityId) -> Option<&EntitySpec> {
-        self.entities.get(id.index(), id.generation()).map(|entity| &entity.spec)
+        self.entities.get(id.index(), id.generation()).map(|entity| &entity.rest.spec)
     }
 }

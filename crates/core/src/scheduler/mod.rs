@@ -1,5 +1,6 @@
 //! The scheduler: a state machine. Drivers report events to it and ask it for activations.
 
+mod entity_state;
 mod exchange;
 mod go_on;
 mod members;
@@ -11,17 +12,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use crate::activation::Activation;
-use crate::entity::EntitySpec;
 use crate::group::{GroupKind, Groups};
 use crate::id::{EntityId, GroupId, Slots, ThreadIndex};
 use crate::policy::{Policy, View};
 use crate::time::Instant;
 use crate::timer::{ClockKind, TimerHeap};
 use crate::trace::{Trace, TraceEvent};
+use entity_state::EntityState;
 pub use members::AddError;
 use ready::Ready;
 pub use repeat::Repeated;
-use timers::{Leap, TimerState};
+use timers::Leap;
 
 /// Outcome of a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,54 +34,6 @@ pub enum Release {
     AlreadyReady,
     /// The entity was removed, or belongs to another scheduler.
     Unknown,
-}
-
-/// Entity with its activations.
-#[derive(Debug)]
-struct EntityState {
-    spec: EntitySpec,
-    registration: u64,
-    /// True if [`go_on`](Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and holds its group
-    /// while it waits.
-    may_go_on: bool,
-    /// The entity's place among the members of its group.
-    place_in_group: usize,
-    /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
-    /// activations are under way.
-    pending: Option<Activation>,
-    /// Number of activations that are under way: running or suspended.
-    in_flight: u32,
-    suspended: Vec<Activation>,
-    /// The resumed segments that the policy has.
-    resumed: Vec<Activation>,
-    timer: Option<TimerState>,
-}
-
-impl EntityState {
-    /// Returns the absolute deadline of an activation that is released at `release`; [`Instant::MAX`] if it has none. A
-    /// periodic timer without a deadline of its own has its period.
-    fn deadline_of(&self, release: Instant) -> Instant {
-        let period = || self.timer.as_ref().and_then(|timer| timer.spec.period);
-        self.spec.deadline.or_else(period).map_or(Instant::MAX, |relative| release + relative)
-    }
-
-    /// Sets the deadline of the activation that was released, after its release has changed.
-    fn set_deadline_of_pending(&mut self) {
-        if let Some(release) = self.pending.map(|pending| pending.release) {
-            let deadline = self.deadline_of(release);
-            self.pending.iter_mut().for_each(|pending| pending.deadline = deadline);
-        }
-    }
-
-    /// Returns true if the entity's suspended activations free their group.
-    const fn gives_group_away(&self) -> bool {
-        self.spec.releases_group_at_await || self.spec.precedes_all
-    }
-
-    /// Returns true if another activation may be under way, so that the policy gets `pending`.
-    fn may_start(&self) -> bool {
-        self.in_flight < self.spec.max_in_flight
-    }
 }
 
 /// Scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
@@ -148,14 +101,14 @@ impl Scheduler {
     /// Returns the entity's place in the order of registration; `None` if it was removed.
     #[must_use]
     pub fn registration(&self, id: EntityId) -> Option<u64> {
-        self.entities.get(id.index(), id.generation()).map(|entity| entity.registration)
+        self.entities.get(id.index(), id.generation()).map(EntityState::registration)
     }
 
     /// Returns the period of an entity; `None` if it is no periodic timer, or was removed.
     #[must_use]
     pub fn timer_period(&self, id: EntityId) -> Option<Duration> {
         let entity = self.entities.get(id.index(), id.generation())?;
-        entity.timer.as_ref().and_then(|timer| timer.spec.period)
+        entity.rest.timer.as_ref().and_then(|timer| timer.spec.period)
     }
 
     /// Returns the policy's name.
@@ -174,47 +127,36 @@ impl Scheduler {
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
             return Release::Unknown;
         };
-        let deadline = entity.deadline_of(release);
         let held_back = !entity.may_start();
-        if let Some(pending) = &mut entity.pending {
+        if let Some(pending) = entity.pending() {
             if release < pending.release && (held_back || self.ready.orders_by_release(pending)) {
                 let known = *pending;
-                pending.release = release;
-                pending.deadline = deadline;
-                let pending = if held_back {
+                let antedated = *entity.antedate(release);
+                let antedated = if held_back {
                     // The policy does not have the activation yet.
-                    *pending
+                    antedated
                 } else {
                     // The order of an activation must not change while the policy has it, so the policy gets a new activation.
-                    pending.sequence = sequence;
-                    let antedated = *pending;
+                    let antedated = *entity.set_pending(release, antedated.deadline, sequence);
                     self.sequence += 1;
                     self.ready.withdraw(&known);
-                    self.ready.release(antedated);
+                    self.ready.release(&antedated);
                     antedated
                 };
-                self.record(release, TraceEvent::Antedated(pending));
+                self.record(release, TraceEvent::Antedated(antedated));
             }
             return Release::AlreadyReady;
         }
-        let activation = Activation {
-            entity: id,
-            group: entity.spec.group,
-            kind: entity.spec.kind,
-            priority: entity.spec.priority,
-            release,
-            deadline,
-            registration: entity.registration,
-            sequence,
-            segment: 0,
-            precedes_all: entity.spec.precedes_all,
-        };
+        let deadline = entity.deadline_of(release);
+        let activation = entity.set_pending(release, deadline, sequence);
         self.sequence += 1;
-        entity.pending = Some(activation);
-        if entity.may_start() {
+        if !held_back {
             self.ready.release(activation);
         }
-        self.record(release, TraceEvent::Released(activation));
+        if self.trace.is_some() {
+            let activation = *activation;
+            self.record(release, TraceEvent::Released(activation));
+        }
         Release::Ready
     }
 
@@ -255,17 +197,16 @@ impl Scheduler {
         if !self.groups.try_run(&activation) {
             // A user's policy may break its contract. Mutual exclusion must hold nevertheless.
             debug_assert!(false, "the policy picked from a group that is held");
-            self.ready.policy.release(activation);
+            self.ready.policy.release(&activation);
             return None;
         }
         let mut missed = 0;
         if let Some(entity) = self.entity_mut(activation.entity) {
             if activation.segment > 0 {
-                entity.resumed.retain(|resumed| resumed.sequence != activation.sequence);
+                entity.rest.resumed.retain(|resumed| resumed.sequence != activation.sequence);
             } else {
-                entity.pending = None;
-                entity.in_flight += 1;
-                if entity.timer.is_some() {
+                entity.begin();
+                if entity.is_timer {
                     missed = self.rearm(activation.entity);
                 }
             }
@@ -284,9 +225,10 @@ impl Scheduler {
         if let Some(entity) = self.entity_mut(activation.entity) {
             let was_at_limit = !entity.may_start();
             entity.in_flight = entity.in_flight.saturating_sub(1);
-            held_back = was_at_limit && entity.pending.is_some();
+            held_back = was_at_limit && entity.is_pending();
         }
-        if held_back && let Some(pending) = self.entity_mut(activation.entity).and_then(|entity| entity.pending) {
+        let entity = self.entities.get(activation.entity.index(), activation.entity.generation());
+        if let Some(pending) = entity.and_then(EntityState::pending).filter(|_| held_back) {
             self.ready.release(pending);
         }
         if has_left {
@@ -320,7 +262,7 @@ impl Scheduler {
             self.record(now, TraceEvent::Withdrawn(*activation));
             return;
         };
-        entity.suspended.push(*activation);
+        entity.rest.suspended.push(*activation);
         if entity.gives_group_away() {
             self.free_group(activation);
         } else if self.groups.pause(activation) {
@@ -334,14 +276,14 @@ impl Scheduler {
         let Some(entity) = self.entity_mut(id) else {
             return false;
         };
-        let Some(at) = entity.suspended.iter().position(|suspended| suspended.sequence == sequence) else {
+        let Some(at) = entity.rest.suspended.iter().position(|suspended| suspended.sequence == sequence) else {
             return false;
         };
-        let mut segment = entity.suspended.swap_remove(at);
+        let mut segment = entity.rest.suspended.swap_remove(at);
         segment.segment += 1;
         segment.release = now;
-        entity.resumed.push(segment);
-        self.ready.release(segment);
+        entity.rest.resumed.push(segment);
+        self.ready.release(&segment);
         self.record(now, TraceEvent::Released(segment));
         true
     }
@@ -395,9 +337,9 @@ impl Scheduler {
             return;
         };
         if activation.segment > 0 {
-            entity.resumed.push(activation);
+            entity.rest.resumed.push(activation);
         } else {
-            entity.pending = Some(activation);
+            entity.set_pending(activation.release, activation.deadline, activation.sequence);
             entity.in_flight -= 1;
         }
         if activation.segment > 0 && !entity.gives_group_away() {
@@ -405,7 +347,7 @@ impl Scheduler {
         } else {
             self.groups.leave(&activation);
         }
-        self.ready.release(activation);
+        self.ready.release(&activation);
     }
 
     /// Ends the activation's part in its group, and tells the policy if that frees the group.

@@ -45,7 +45,7 @@ impl Ready {
         self.policy.unregister(id, spec);
     }
 
-    pub(super) fn release(&mut self, activation: Activation) {
+    pub(super) fn release(&mut self, activation: &Activation) {
         if activation.precedes_all {
             self.ahead.release(activation);
         } else {

@@ -37,33 +37,23 @@ impl Scheduler {
             return false;
         };
         let Repeated { sequence, segment, release, deadline, .. } = *repeated;
-        let activation = Activation {
-            entity: repeated.entity,
-            group: entity.spec.group,
-            kind: entity.spec.kind,
-            priority: entity.spec.priority,
-            release,
-            deadline,
-            registration: entity.registration,
-            sequence,
-            segment,
-            precedes_all: entity.spec.precedes_all,
-        };
+        let activation = entity.recorded(release, deadline, sequence, segment);
         if segment > 0 {
             let is_former = |former: &Activation| (former.sequence, former.segment + 1) == (sequence, segment);
-            let Some(place) = entity.suspended.iter().position(is_former).filter(|_| !antedates) else {
+            let Some(place) = entity.rest.suspended.iter().position(is_former).filter(|_| !antedates) else {
                 return false;
             };
-            entity.suspended.swap_remove(place);
-            entity.resumed.push(activation);
-            self.ready.release(activation);
+            entity.rest.suspended.swap_remove(place);
+            entity.rest.resumed.push(activation);
+            self.ready.release(&activation);
             return true;
         }
-        if entity.pending.is_some() != antedates {
+        if entity.is_pending() != antedates {
             return false;
         }
         let may_start = entity.may_start();
-        let former = entity.pending.replace(activation);
+        let former = entity.take_pending();
+        let activation = entity.set_pending(release, deadline, sequence);
         if may_start {
             if let Some(former) = former {
                 self.ready.withdraw(&former);
@@ -84,10 +74,9 @@ impl Scheduler {
         self.groups.try_run(&ready);
         let entity = self.entity_mut(entity)?;
         if segment > 0 {
-            entity.resumed.retain(|resumed| resumed.sequence != sequence);
+            entity.rest.resumed.retain(|resumed| resumed.sequence != sequence);
         } else {
-            entity.pending = None;
-            entity.in_flight += 1;
+            entity.begin();
         }
         Some(ready)
     }
@@ -97,17 +86,19 @@ impl Scheduler {
         let Some(state) = self.entity_mut(entity) else {
             return false;
         };
-        if let Some(pending) = state.pending.take_if(|pending| pending.sequence == sequence) {
+        if state.pending().is_some_and(|pending| pending.sequence == sequence)
+            && let Some(pending) = state.take_pending()
+        {
             if state.may_start() {
                 self.ready.withdraw(&pending);
             }
             return true;
         }
-        let resumed = state.resumed.iter().position(|resumed| resumed.sequence == sequence);
-        let suspended = state.suspended.iter().position(|suspended| suspended.sequence == sequence);
+        let resumed = state.rest.resumed.iter().position(|resumed| resumed.sequence == sequence);
+        let suspended = state.rest.suspended.iter().position(|suspended| suspended.sequence == sequence);
         let (over, was_ready) = match (resumed, suspended) {
-            (Some(place), _) => (state.resumed.swap_remove(place), true),
-            (None, Some(place)) => (state.suspended.swap_remove(place), false),
+            (Some(place), _) => (state.rest.resumed.swap_remove(place), true),
+            (None, Some(place)) => (state.rest.suspended.swap_remove(place), false),
             (None, None) => return false,
         };
         state.in_flight = state.in_flight.saturating_sub(1);
@@ -121,7 +112,7 @@ impl Scheduler {
     /// Returns the entity's activation that is ready or waits for another one of the entity to end; `None` if it has none.
     #[must_use]
     pub fn pending(&self, entity: EntityId) -> Option<&Activation> {
-        self.entities.get(entity.index(), entity.generation())?.pending.as_ref()
+        self.entities.get(entity.index(), entity.generation())?.pending()
     }
 
     /// Returns the ready segments, in the order of registration: those that may run, and those that wait for their group or for an
@@ -130,7 +121,7 @@ impl Scheduler {
     pub fn ready(&self) -> Vec<Activation> {
         let states = self.entities.ids().filter_map(|(index, generation)| self.entities.get(index, generation));
         let mut ready: Vec<Activation> =
-            states.flat_map(|entity| entity.pending.iter().chain(&entity.resumed).copied()).collect();
+            states.flat_map(|entity| entity.pending().into_iter().chain(&entity.rest.resumed).copied()).collect();
         ready.sort_unstable_by_key(|activation| (activation.registration, activation.sequence));
         ready
     }
@@ -146,9 +137,9 @@ impl Scheduler {
     fn find_ready(&self, entity: EntityId, sequence: u64, segment: u32) -> Option<Activation> {
         let state = self.entities.get(entity.index(), entity.generation())?;
         let ready = if segment > 0 {
-            state.resumed.iter().find(|resumed| resumed.sequence == sequence)
+            state.rest.resumed.iter().find(|resumed| resumed.sequence == sequence)
         } else {
-            state.pending.as_ref().filter(|pending| pending.sequence == sequence && state.may_start())
+            state.pending().filter(|pending| pending.sequence == sequence && state.may_start())
         };
         ready.copied()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::entity_state::EntityState;
 use super::{AddError, Scheduler};
 use crate::entity::{EntityKind, EntitySpec};
 use crate::id::EntityId;
@@ -76,7 +77,7 @@ impl Scheduler {
             return false;
         };
         let in_ready_set = entity.may_start();
-        if let Some(pending) = entity.pending.take() {
+        if let Some(pending) = entity.take_pending() {
             if in_ready_set {
                 self.ready.withdraw(&pending);
             }
@@ -100,6 +101,7 @@ impl Scheduler {
                 timer.spec.period = Some(period);
             }
         }
+        self.entity_mut(id).into_iter().for_each(EntityState::note_deadline);
         self.arm(id, due);
         true
     }
@@ -121,7 +123,7 @@ impl Scheduler {
     pub fn jump(&mut self, clock: ClockKind, reading: Instant, shift_ns: i64) {
         self.clocks[clock.index()] = reading;
         let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;
-        for timer in self.entities.values_mut().filter_map(|entity| entity.timer.as_mut()).filter(on_clock) {
+        for timer in self.entities.values_mut().filter_map(|entity| entity.rest.timer.as_mut()).filter(on_clock) {
             timer.due = if timer.armed {
                 timer.spec.due_after_jump(timer.due, reading, shift_ns)
             } else {
@@ -131,7 +133,7 @@ impl Scheduler {
         }
         let entities = &self.entities;
         self.timers[clock.index()].rearm_all(|id| {
-            let timer = entities.get(id.index(), id.generation())?.timer.as_ref();
+            let timer = entities.get(id.index(), id.generation())?.rest.timer.as_ref();
             timer.map(|timer| timer.due)
         });
     }
@@ -144,15 +146,15 @@ impl Scheduler {
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
         let entity = self.entities.get(id.index(), id.generation())?;
-        let timer = entity.timer.as_ref()?;
-        (timer.armed || entity.pending.is_some()).then_some(timer.due)
+        let timer = entity.rest.timer.as_ref()?;
+        (timer.armed || entity.is_pending()).then_some(timer.due)
     }
 
     /// Returns the description of the timer; `None` if the entity is no timer.
     #[must_use]
     pub fn timer(&self, id: EntityId) -> Option<&TimerSpec> {
         let entity = self.entities.get(id.index(), id.generation())?;
-        entity.timer.as_ref().map(|timer| &timer.spec)
+        entity.rest.timer.as_ref().map(|timer| &timer.spec)
     }
 
     /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
@@ -160,7 +162,7 @@ impl Scheduler {
     #[must_use]
     pub fn overruns(&self, id: EntityId) -> u64 {
         let entity = self.entities.get(id.index(), id.generation());
-        entity.and_then(|entity| entity.timer.as_ref()).map_or(0, |timer| timer.overruns)
+        entity.and_then(|entity| entity.rest.timer.as_ref()).map_or(0, |timer| timer.overruns)
     }
 
     /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped. Does
@@ -170,7 +172,8 @@ impl Scheduler {
         let Some(entity) = entities.get_mut(id.index(), id.generation()) else {
             return 0;
         };
-        let Some(timer) = entity.timer.as_mut().filter(|timer| !timer.armed && !timer.cancelled) else {
+        let registration = entity.registration();
+        let Some(timer) = entity.rest.timer.as_mut().filter(|timer| !timer.armed && !timer.cancelled) else {
             return 0;
         };
         let Some(period) = timer.spec.period else {
@@ -181,7 +184,7 @@ impl Scheduler {
         timer.overruns += missed;
         timer.due = due;
         timer.armed = true;
-        timers[clock].arm(due, entity.registration, id);
+        timers[clock].arm(due, registration, id);
         missed
     }
 
@@ -190,8 +193,8 @@ impl Scheduler {
         let Some(entity) = self.entity_mut(id) else {
             return;
         };
-        let registration = entity.registration;
-        let Some(timer) = &mut entity.timer else {
+        let registration = entity.registration();
+        let Some(timer) = &mut entity.rest.timer else {
             return;
         };
         timer.due = due;
@@ -201,6 +204,6 @@ impl Scheduler {
     }
 
     pub(super) fn timer_mut(&mut self, id: EntityId) -> Option<&mut TimerState> {
-        self.entity_mut(id)?.timer.as_mut()
+        self.entity_mut(id)?.rest.timer.as_mut()
     }
 }

@@ -50,7 +50,7 @@ impl Policy for Mined {
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.fifo.unregister(id, spec);
     }
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         self.fifo.release(activation);
     }
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
@@ -210,7 +210,7 @@ impl Policy for NoTimers {
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.0.unregister(id, spec);
     }
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         assert_ne!(activation.kind, EntityKind::Timer, "on purpose");
         self.0.release(activation);
     }

@@ -51,8 +51,8 @@ impl Policy for Stack {
     }
     fn register(&mut self, _: EntityId, _: &EntitySpec) {}
     fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
-    fn release(&mut self, activation: Activation) {
-        self.0.push_back(activation);
+    fn release(&mut self, activation: &Activation) {
+        self.0.push_back(*activation);
     }
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         let at = self.0.iter().rposition(|activation| view.groups.admits(activation))?;
@@ -119,7 +119,7 @@ impl Policy for Moody {
     }
     fn register(&mut self, _: EntityId, _: &EntitySpec) {}
     fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         self.stack.release(activation);
         self.may_panic("release");
     }

@@ -89,7 +89,7 @@ impl Policy for Counting {
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.0.unregister(id, spec);
     }
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         self.0.release(activation);
     }
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {

@@ -117,7 +117,7 @@ impl Policy for Flawed {
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.inner.unregister(id, spec);
     }
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         if !self.is_seventh(Flaw::Forgets) {
             self.inner.release(activation);
         }

@@ -34,7 +34,7 @@ impl Policy for Strict {
         self.fifo.unregister(id, spec);
     }
 
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         assert!(self.registered.contains(&activation.entity), "{activation:?} of nobody");
         for ready in self.ready.iter().filter(|ready| ready.entity == activation.entity) {
             assert_ne!(ready.sequence, activation.sequence, "{activation:?} is handed over twice");
@@ -42,7 +42,7 @@ impl Policy for Strict {
         }
         self.latest = self.latest.max((activation.segment == 0).then_some(activation.sequence));
         assert!(self.latest >= Some(activation.sequence), "a segment of something that was never released");
-        self.ready.push(activation);
+        self.ready.push(*activation);
         self.fifo.release(activation);
     }
 

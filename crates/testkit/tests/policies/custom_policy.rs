@@ -35,8 +35,8 @@ impl Policy for Reserved {
         assert!(self.ready.iter().all(|ready| ready.entity != id), "its activations are withdrawn before");
     }
 
-    fn release(&mut self, activation: Activation) {
-        self.ready.push(activation);
+    fn release(&mut self, activation: &Activation) {
+        self.ready.push(*activation);
     }
 
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {

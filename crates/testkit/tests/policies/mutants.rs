@@ -107,10 +107,10 @@ impl Policy for Flawed {
 
     fn unregister(&mut self, _id: EntityId, _spec: &EntitySpec) {}
 
-    fn release(&mut self, activation: Activation) {
+    fn release(&mut self, activation: &Activation) {
         self.released += 1;
         if self.flaw != Flaw::LosesOneInTen || !self.released.is_multiple_of(10) {
-            self.ready.push(activation);
+            self.ready.push(*activation);
         }
     }
 
