@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rospin_core::{EntityKind, EntitySpec, GroupKind, Priority, TimerSpec};
 use rospin_scenario::deployment::CallbackPlan;
 
-use crate::body::{AsyncBody, Attached, Body, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
+use crate::body::{AsyncBody, Attached, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
 use crate::entity::EntityHandle;
 use crate::error::{GroupGone, TimerError};
@@ -22,6 +22,7 @@ use crate::source::{Closer, Notifier, Source, SourceError, TakeError};
 use crate::state::{NewEntity, NewTimer};
 use crate::timer::Timer;
 use crate::topic::{TopicError, TopicSource};
+use crate::work::{Callback, Label};
 
 /// The default number of activations that an asynchronous callback may have under way, if its group allows several.
 const ASYNC_IN_FLIGHT: u32 = 16;
@@ -86,19 +87,29 @@ impl<'a> Outline<'a> {
         signal.map(|signal| Notifier(Arc::clone(signal)))
     }
 
-    /// Hands the entity over to its executor, with the callback in `body`. Returns the entity's handle.
-    fn finish(self, max_in_flight: u32, body: Box<dyn Body>) -> EntityHandle {
+    /// Returns what the entity's callbacks know of it.
+    fn label(&self) -> Arc<Label> {
+        Arc::new(Label {
+            entity: self.name.as_str().into(),
+            group: self.group.name.as_str().into(),
+            on_panic: self.group.on_panic,
+            losses: Arc::clone(&self.losses),
+        })
+    }
+
+    /// Hands the entity over to its executor, with its callback. Returns the entity's handle.
+    fn finish(self, max_in_flight: u32, callback: Box<Callback>) -> EntityHandle {
         let Self { group, kind, common, name, losses, timer, closer, signal } = self;
         let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
         let membership = Membership::new(&group.executor.shared);
         let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
-        let (full_name, counters) = (name.clone(), Arc::clone(&losses));
+        let full_name = name.clone();
         let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         let addition = group.executor.submit(move |state| {
             let Some(group) = group_id.get() else {
                 // The group was removed meanwhile.
-                state.discard(body);
+                state.discard(callback);
                 return;
             };
             let mut spec = EntitySpec::new(full_name, kind, *group)
@@ -107,7 +118,7 @@ impl<'a> Outline<'a> {
                 .releases_group_at_await(excludes && common.releases_group_at_await)
                 .precedes_all(common.precedes_all);
             spec.deadline = common.deadline;
-            state.add_entity(NewEntity { spec, timer, body, losses: counters, membership: member, signal });
+            state.add_entity(NewEntity { spec, timer, callback, membership: member, signal });
         });
         EntityHandle { group: Arc::clone(group), name, losses, membership, addition, closer, timer: timer_shared }
     }
@@ -240,7 +251,8 @@ impl<T: Take> Draft<'_, T> {
     {
         let Self { outline, take } = self;
         let body = ExclusiveBody::new(take, callback, outline.group.key());
-        outline.finish(1, Box::new(body))
+        let label = outline.label();
+        outline.finish(1, Callback::new(body, label, 0))
     }
 
     /// Creates the entity with an asynchronous callback of a mutually exclusive group.
@@ -258,7 +270,8 @@ impl<T: Take> Draft<'_, T> {
             (1, outline.group.key(), None)
         };
         let body = AsyncBody::new(take, Locked(Mutex::new(callback)), held, more);
-        outline.finish(in_flight, Box::new(body))
+        let label = outline.label();
+        outline.finish(in_flight, Callback::new(body, label, 0))
     }
 
     /// Creates the entity with a synchronous callback of a reentrant group.
@@ -270,7 +283,8 @@ impl<T: Take> Draft<'_, T> {
         let threads = u32::from(outline.group.threads);
         let in_flight = outline.common.max_in_flight.unwrap_or(threads);
         let body = SharedBody::new(take, callback, outline.more(in_flight));
-        outline.finish(in_flight, Box::new(body))
+        let label = outline.label();
+        outline.finish(in_flight, Callback::new(body, label, 0))
     }
 
     /// Creates the entity with an asynchronous callback of a reentrant group.
@@ -282,6 +296,7 @@ impl<T: Take> Draft<'_, T> {
         let Self { outline, take } = self;
         let in_flight = outline.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
         let body = AsyncBody::new(take, Direct(callback), None, outline.more(in_flight));
-        outline.finish(in_flight, Box::new(body))
+        let label = outline.label();
+        outline.finish(in_flight, Callback::new(body, label, 0))
     }
 }

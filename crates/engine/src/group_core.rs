@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::GroupGone;
 use crate::executor_core::ExecutorCore;
 use crate::executor_handle::ExecutorHandle;
-use crate::incident::Failures;
+use crate::incident::{Failures, OnPanic};
 use crate::options::GroupOptions;
 use crate::waits::GroupKey;
 
@@ -21,6 +21,7 @@ pub(crate) struct GroupCore {
     /// The beginning of its entities' names: the node and the group.
     path: String,
     pub(crate) kind: GroupKind,
+    pub(crate) on_panic: OnPanic,
     /// The group's id, once its executor has added the group.
     pub(crate) id: Arc<OnceLock<GroupId>>,
     pub(crate) executor: Arc<ExecutorCore>,
@@ -45,12 +46,13 @@ impl GroupCore {
         let path = options.path();
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
-            let _ = added.set(state.add_group(name, kind, payload, options.on_panic));
+            let _ = added.set(state.add_group(name, kind, payload));
         });
         Arc::new(Self {
             name: options.name,
             path,
             kind,
+            on_panic: options.on_panic,
             id,
             executor: Arc::clone(&executor.core),
             context: executor.context.clone(),

@@ -49,6 +49,8 @@ struct Seat {
     thread: ThreadIndex,
     /// The run that is under way, or that was not returned to the state yet.
     run: Option<Run>,
+    /// True while the scheduler ends the activation of `run` and picks the next one.
+    is_exchanging: bool,
     /// True if a callback ran since the last check of the end of the spin.
     ran_one: bool,
     idle_since: Option<Instant>,
@@ -178,6 +180,7 @@ impl<'a> Spin<'a> {
         let mut seat = Seat {
             thread,
             run: None,
+            is_exchanging: false,
             ran_one: false,
             idle_since: None,
             was_idle: false,
@@ -191,7 +194,8 @@ impl<'a> Spin<'a> {
         if let Err(panic) = looped {
             // Other threads must stop, and the group must get its payload back.
             self.stop();
-            contain(|| access.with(|state| state.abandon(seat.run.take())));
+            let (run, is_exchanging) = (seat.run.take(), seat.is_exchanging);
+            contain(|| access.with(|state| if is_exchanging { state.take_back(run) } else { state.abandon(run) }));
             resume_unwind(panic);
         }
     }

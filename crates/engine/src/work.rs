@@ -19,21 +19,21 @@ pub(crate) struct Label {
 }
 
 /// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves it from
-/// the state to a thread and back.
-pub(crate) struct Callback {
-    pub(crate) body: Box<dyn Body>,
-    pub(crate) label: Arc<Label>,
-    /// Index of the callback's run slot.
-    pub(crate) slot: usize,
+/// the state to a thread and back. The body is in the same box, so that a run begins with one look-up less.
+pub(crate) struct Callback<B: ?Sized = dyn Body> {
     pub(crate) cx: RunContext,
     /// The outcome of the last run, or the message of its panic.
     pub(crate) result: Result<Ran, String>,
+    /// Index of the callback's run slot.
+    pub(crate) slot: usize,
+    pub(crate) label: Arc<Label>,
+    pub(crate) body: B,
 }
 
-impl Callback {
-    pub(crate) fn new(body: Box<dyn Body>, label: Arc<Label>, slot: usize) -> Box<Self> {
+impl<B: Body> Callback<B> {
+    pub(crate) fn new(body: B, label: Arc<Label>, slot: usize) -> Box<Self> {
         let cx = RunContext { release: Instant::ZERO, payload: None, pending: Pending::Empty };
-        Box::new(Self { body, label, slot, cx, result: Ok(Ran::Nothing) })
+        Box::new(Self { cx, result: Ok(Ran::Nothing), slot, label, body })
     }
 }
 

@@ -141,7 +141,13 @@ impl EntityState {
     }
 
     /// Returns the segment of an activation that another scheduler recorded.
-    pub(super) const fn recorded(&self, release: Instant, deadline: Instant, sequence: u64, segment: u32) -> Activation {
+    pub(super) const fn recorded(
+        &self,
+        release: Instant,
+        deadline: Instant,
+        sequence: u64,
+        segment: u32,
+    ) -> Activation {
         Activation { release, deadline, sequence, segment, ..self.latest }
     }
 }

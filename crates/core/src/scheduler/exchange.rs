@@ -56,7 +56,12 @@ impl Scheduler {
     }
 
     /// Ends an [`exchange`](Self::exchange) while timers are due.
-    fn exchange_with_timers(&mut self, now: Instant, thread: ThreadIndex, activation: &Activation) -> Option<Activation> {
+    fn exchange_with_timers(
+        &mut self,
+        now: Instant,
+        thread: ThreadIndex,
+        activation: &Activation,
+    ) -> Option<Activation> {
         if self.ready.orders_by_calls {
             self.complete(now, activation);
             return self.next(now, thread);

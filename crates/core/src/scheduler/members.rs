@@ -1,8 +1,8 @@
 //! Adding and removing the scheduler's groups and entities.
 
-use super::timers::TimerState;
 use super::Scheduler;
 use super::entity_state::{EntityState, Rest};
+use super::timers::TimerState;
 use crate::entity::EntitySpec;
 use crate::group::GroupKind;
 use crate::id::{EntityId, GroupId};
@@ -67,9 +67,7 @@ impl Scheduler {
         }
         let registration = self.registrations;
         self.registrations += 1;
-        let add = |index, generation| {
-            EntityState::new(EntityId::new(index, generation), registration, spec, timer)
-        };
+        let add = |index, generation| EntityState::new(EntityId::new(index, generation), registration, spec, timer);
         let (index, generation) = self.entities.insert_with(add);
         let id = EntityId::new(index, generation);
         if let Some(entity) = self.entities.get_mut(index, generation) {

@@ -12,6 +12,7 @@ use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
 use crate::current::{Noted, Running};
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
+use crate::work::{Callback, Label};
 
 /// An asynchronous callback's access to the payload of its group.
 ///
@@ -225,8 +226,9 @@ where
         self.shared.take.lock().pending()
     }
 
-    fn fork(&self) -> Option<Box<dyn Body>> {
-        Some(Box::new(Self::over(Arc::clone(&self.shared), self.holds, self.more.clone())))
+    fn fork(&self, label: Arc<Label>, slot: usize) -> Option<Box<Callback>> {
+        let body = Self::over(Arc::clone(&self.shared), self.holds, self.more.clone());
+        Some(Callback::new(body, label, slot))
     }
 
     fn suspends(&self) -> bool {

@@ -9,11 +9,13 @@ pub(crate) use sync::{ExclusiveBody, SharedBody};
 
 use std::any::Any;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::task::Waker;
 
 use rospin_core::Instant;
 
 use crate::source::{Notifier, Pending, Source, TakeError};
+use crate::work::{Callback, Label};
 
 /// The payload of a mutually exclusive group. The thread that owns it runs the group's callback, so no other thread can.
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
@@ -49,8 +51,9 @@ pub(crate) trait Body: Any + Send {
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
 
-    /// Creates another body of the same callback, for a concurrent activation; `None` if the callback allows none.
-    fn fork(&self) -> Option<Box<dyn Body>> {
+    /// Creates another body of the same callback, for a concurrent activation, with its label and the index of its run slot; `None` if
+    /// the callback allows none.
+    fn fork(&self, _label: Arc<Label>, _slot: usize) -> Option<Box<Callback>> {
         None
     }
 

@@ -8,6 +8,7 @@ use super::{Body, Ran, RunContext, Take, pass_on, take_into};
 use crate::current::Running;
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
+use crate::work::{Callback, Label};
 
 /// A callback of a mutually exclusive group. It gets the group's payload.
 pub(crate) struct ExclusiveBody<T, P, F> {
@@ -81,11 +82,8 @@ where
         self.take.lock().pending()
     }
 
-    fn fork(&self) -> Option<Box<dyn Body>> {
-        Some(Box::new(Self {
-            take: Arc::clone(&self.take),
-            callback: Arc::clone(&self.callback),
-            more: self.more.clone(),
-        }))
+    fn fork(&self, label: Arc<Label>, slot: usize) -> Option<Box<Callback>> {
+        let body = Self { take: Arc::clone(&self.take), callback: Arc::clone(&self.callback), more: self.more.clone() };
+        Some(Callback::new(body, label, slot))
     }
 }

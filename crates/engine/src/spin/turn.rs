@@ -112,7 +112,9 @@ impl Spin<'_> {
         }
         (seat.cleaned_up, seat.has_woken) = (false, false);
         let has_more = matches!(run.callback.cx.pending, Pending::Since(_));
+        seat.is_exchanging = true;
         seat.repeats = state.exchange(executor, now, seat.thread, &mut seat.run) && has_more;
+        seat.is_exchanging = false;
         seat.run.is_some()
     }
 

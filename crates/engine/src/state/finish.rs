@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rospin_core::recording::Event;
 use rospin_core::{Activation, EntityId, GroupId, Instant};
 
-use super::{EntitySlot, PutBack, State};
+use super::{EntitySlot, PutBack, RunSlot, State};
 use crate::body::{AnyPayload, Ran};
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::loss::LossCause;
@@ -49,8 +49,7 @@ impl State {
         if !closing && !has_failed {
             return ran;
         }
-        let is_done =
-            |entity: &mut EntitySlot| entity.closing && entity.slots.iter().all(|slot| slot.sequence.is_none());
+        let is_done = |entity: &mut EntitySlot| entity.closing && entity.slots.iter().all(RunSlot::is_free);
         if self.entity_mut(id).is_some_and(is_done) {
             self.remove_entity(id);
         }
@@ -67,6 +66,13 @@ impl State {
         }
     }
 
+    /// Takes back a run whose activation the scheduler has ended already.
+    pub(crate) fn take_back(&mut self, lent: Option<Run>) {
+        if let Some(Run { activation, callback }) = lent {
+            self.put_back(&activation, callback, false);
+        }
+    }
+
     /// Puts callback and payload back into their places, or among the leftovers if the entity or the group was removed meanwhile.
     pub(super) fn put_back(
         &mut self,
@@ -80,7 +86,7 @@ impl State {
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
-            self.leftovers.garbage.push(callback);
+            self.discard(callback);
             return PutBack { woken: false, closing: false };
         };
         let closing = entity.closing;

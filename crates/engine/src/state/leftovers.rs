@@ -7,11 +7,10 @@ use rospin_core::Scheduler;
 use rospin_core::policy::Fifo;
 
 use super::State;
-use crate::body::Body;
 use crate::changes::CHANGES_A_STEP;
 use crate::incident::{Incident, MissedDeadline, contain};
 use crate::shared::Shared;
-use crate::work::Label;
+use crate::work::{Callback, Label};
 
 /// Incidents and garbage that came up while the state was borrowed. Both are dealt with later, since both run user code.
 #[derive(Default)]
@@ -77,9 +76,9 @@ impl State {
         Leftovers { incidents: std::mem::take(incidents), misses: std::mem::take(misses), garbage }
     }
 
-    /// Has the body dropped when no lock is held.
-    pub(crate) fn discard(&mut self, garbage: Box<dyn Body>) {
-        self.leftovers.garbage.push(garbage);
+    /// Has the callback dropped when no lock is held.
+    pub(crate) fn discard(&mut self, callback: Box<Callback>) {
+        self.leftovers.garbage.push(Box::new(callback));
     }
 
     /// Takes everything that holds user code, to be dropped when no lock is held.
@@ -89,7 +88,7 @@ impl State {
         let scheduler = std::mem::replace(&mut self.scheduler, Scheduler::new(Box::new(Fifo::new())));
         let mut contents = self.take_leftovers();
         let garbage = &mut contents.garbage;
-        garbage.extend(callbacks.filter_map(|slot| slot.callback).map(|callback| callback as _));
+        garbage.extend(callbacks.filter_map(|slot| slot.callback).map(|callback| Box::new(callback) as _));
         garbage.extend(payloads);
         garbage.append(&mut self.detached);
         garbage.push(Box::new(scheduler));

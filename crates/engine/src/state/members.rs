@@ -3,27 +3,21 @@
 use std::sync::Arc;
 
 use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
+use smallvec::SmallVec;
 
-use super::{EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
+use super::{Details, EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
 use crate::body::AnyPayload;
-use crate::incident::{OnPanic, contain};
+use crate::incident::contain;
 use crate::lock_free::inbox::BOOK;
 use crate::loss::LossCause;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
-use crate::work::{Callback, Label};
 
 impl State {
-    pub(crate) fn add_group(
-        &mut self,
-        name: Arc<str>,
-        kind: GroupKind,
-        payload: Option<AnyPayload>,
-        on_panic: OnPanic,
-    ) -> GroupId {
+    pub(crate) fn add_group(&mut self, name: Arc<str>, kind: GroupKind, payload: Option<AnyPayload>) -> GroupId {
         let id = self.scheduler.add_group(kind);
-        put(&mut self.groups, id.index(), GroupSlot { id, name, payload, on_panic });
+        put(&mut self.groups, id.index(), GroupSlot { id, name, payload });
         id
     }
 
@@ -48,19 +42,13 @@ impl State {
 
     /// Adds the entity. If its source has an item already, releases it: at the item's arrival if that is known, or else now.
     pub(crate) fn add_entity(&mut self, new: NewEntity) {
-        let NewEntity { spec, timer, body, losses, membership, signal } = new;
+        let NewEntity { spec, timer, callback, membership, signal } = new;
         let executor = &Arc::clone(&membership.executor);
-        let Some(group) = self.group_mut(spec.group) else {
+        if self.group_mut(spec.group).is_none() {
             // The group was removed meanwhile, and the entity with it.
-            self.leftovers.garbage.push(body);
+            self.discard(callback);
             return;
-        };
-        let label = Arc::new(Label {
-            entity: spec.name.as_str().into(),
-            group: Arc::clone(&group.name),
-            on_panic: group.on_panic,
-            losses: Arc::clone(&losses),
-        });
+        }
         let max_in_flight = spec.max_in_flight;
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
@@ -79,7 +67,7 @@ impl State {
         };
         let Ok(id) = added else {
             // The options were checked before, and the group exists, so adding cannot fail for another reason.
-            self.leftovers.garbage.push(body);
+            self.discard(callback);
             return;
         };
         membership.begin(id);
@@ -88,21 +76,23 @@ impl State {
         if let Some(signal) = signal {
             signals.push(signal.number());
             self.set_target(executor, signal.number(), Target::Source(id));
-            pending = contain(|| body.pending()).unwrap_or(Pending::Unknown);
+            pending = contain(|| callback.body.pending()).unwrap_or(Pending::Unknown);
         }
-        let forks: Vec<_> = (1..max_in_flight).map_while(|_| body.fork()).collect();
-        let mut slots = Vec::with_capacity(forks.len() + 1);
-        for mut body in std::iter::once(body).chain(forks) {
-            if body.suspends() {
+        let losses = Arc::clone(&callback.label.losses);
+        let fork = |slot| callback.body.fork(Arc::clone(&callback.label), slot as usize);
+        let forks: Vec<_> = (1..max_in_flight).map_while(fork).collect();
+        let mut slots = SmallVec::with_capacity(forks.len() + 1);
+        for mut callback in std::iter::once(callback).chain(forks) {
+            if callback.body.suspends() {
                 let waker = Signal::new(executor, None);
                 self.set_target(executor, waker.number(), Target::Segment(id, slots.len()));
                 signals.push(waker.number());
-                body.set_waker(waker.into());
+                callback.body.set_waker(waker.into());
             }
-            let callback = Some(Callback::new(body, Arc::clone(&label), slots.len()));
-            slots.push(RunSlot { callback, sequence: None, suspended: false, woken: false });
+            slots.push(RunSlot::new(callback));
         }
-        let slot = EntitySlot { id, slots, losses, closing: false, signals, membership, timer };
+        let details = Box::new(Details { losses, signals, membership, timer });
+        let slot = EntitySlot { id, slots, closing: false, details };
         slot.note_due(&self.scheduler);
         put(&mut self.entities, id.index(), slot);
         if executor.scribe.recorder.is_on() {
@@ -119,15 +109,15 @@ impl State {
         let Some(entity) = self.entities[id.index()].take() else {
             return;
         };
-        for signal in entity.signals {
+        for signal in entity.details.signals {
             if self.targets[signal].is_some_and(|target| target.entity() == id) {
                 self.targets[signal] = None;
             }
         }
-        let waiting = entity.slots.iter().filter(|slot| slot.sequence.is_some() && slot.callback.is_some()).count();
-        entity.losses.add(LossCause::Cancelled, waiting as u64);
+        let waiting = entity.slots.iter().filter(|slot| !slot.is_free() && slot.callback.is_some()).count();
+        entity.details.losses.add(LossCause::Cancelled, waiting as u64);
         let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
-        self.leftovers.garbage.extend(callbacks.map(|callback| callback as Box<dyn std::any::Any + Send>));
+        callbacks.for_each(|callback| self.discard(callback));
     }
 
     fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {

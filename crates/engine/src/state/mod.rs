@@ -9,15 +9,15 @@ mod members;
 mod recorded;
 mod time;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
+use smallvec::SmallVec;
 
-use crate::body::{AnyPayload, Body, Ran};
-use crate::incident::{Incident, OnPanic};
+use crate::body::{AnyPayload, Ran};
+use crate::incident::Incident;
 use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::{LossCause, LossCounters};
 use crate::membership::{Membership, TimerShared};
@@ -28,38 +28,56 @@ use crate::source::Pending;
 use crate::work::{Callback, Run};
 use leftovers::Leftovers;
 
+/// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
+const NOBODY: u64 = u64::MAX;
+
 /// A place for one of the activations that an entity may have under way.
 struct RunSlot {
     /// The callback; `None` while a thread runs it.
     callback: Option<Box<Callback>>,
-    /// The sequence number of the activation that is running or suspended; `None` if the place is free.
-    sequence: Option<u64>,
+    /// The sequence number of the activation that is running or suspended; [`NOBODY`] if the place is free.
+    sequence: u64,
     suspended: bool,
     /// True if the waker was called while the activation ran.
     woken: bool,
 }
 
 impl RunSlot {
+    const fn new(callback: Box<Callback>) -> Self {
+        Self { callback: Some(callback), sequence: NOBODY, suspended: false, woken: false }
+    }
+
+    /// Returns true if no activation is running or suspended here.
+    const fn is_free(&self) -> bool {
+        self.sequence == NOBODY
+    }
+
     /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
     fn pass_on(&mut self, sequence: u64) {
         // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
         // for this one.
-        (self.sequence, self.woken) = (Some(sequence), false);
+        (self.sequence, self.woken) = (sequence, false);
     }
 
     /// Takes back the callback of an activation that has ended.
     fn end(&mut self, callback: Box<Callback>) {
         self.callback = Some(callback);
-        (self.sequence, self.suspended, self.woken) = (None, false, false);
+        (self.sequence, self.suspended, self.woken) = (NOBODY, false, false);
     }
 }
 
+/// An entity: what every step needs of it, on one cache line.
 struct EntitySlot {
     id: EntityId,
-    slots: Vec<RunSlot>,
-    losses: Arc<LossCounters>,
+    slots: SmallVec<[RunSlot; 1]>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
+    details: Box<Details>,
+}
+
+/// The part of an entity that few steps need.
+struct Details {
+    losses: Arc<LossCounters>,
     /// The numbers of the entity's signals. They lose their meaning when the entity is removed.
     signals: Vec<usize>,
     membership: Arc<Membership>,
@@ -68,14 +86,15 @@ struct EntitySlot {
 
 impl EntitySlot {
     fn note_due(&self, scheduler: &Scheduler) {
-        if let Some(timer) = &self.timer {
+        if let Some(timer) = &self.details.timer {
             timer.note_due(scheduler.timer_due(self.id));
         }
     }
 
     /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that yet.
     fn is_outdated(&self) -> bool {
-        self.membership.is_over() || self.timer.as_ref().is_some_and(|timer| timer.has_request())
+        let Details { membership, timer, .. } = &*self.details;
+        membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
     }
 }
 
@@ -84,7 +103,6 @@ struct GroupSlot {
     name: Arc<str>,
     /// `None` while a callback of the group runs, and always for a reentrant group.
     payload: Option<AnyPayload>,
-    on_panic: OnPanic,
 }
 
 /// The meaning of a signal.
@@ -116,8 +134,7 @@ struct PutBack {
 pub(crate) struct NewEntity {
     pub(crate) spec: EntitySpec,
     pub(crate) timer: Option<NewTimer>,
-    pub(crate) body: Box<dyn Body>,
-    pub(crate) losses: Arc<LossCounters>,
+    pub(crate) callback: Box<Callback>,
     pub(crate) membership: Arc<Membership>,
     /// The signal that the entity's source notifies by; `None` for a timer.
     pub(crate) signal: Option<Arc<Signal>>,
@@ -236,7 +253,8 @@ impl State {
     /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for `thread` there: the
     /// same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if none may start.
     ///
-    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same callback.
+    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same callback. If
+    /// the policy panics, the run is still in the seat, for [`take_back`](Self::take_back).
     pub(crate) fn exchange(
         &mut self,
         executor: &Shared,
@@ -257,23 +275,16 @@ impl State {
             Pending::Since(arrival) => Some(arrival),
             Pending::Unknown => Some(now),
         };
-        // The policy and the trace may be user code. If they panic, callback and payload go back to their places nevertheless.
-        let exchanged = catch_unwind(AssertUnwindSafe(|| self.scheduler.exchange(now, thread, activation, release)));
-        if let Ok(Some(next)) = &exchanged {
+        let next = self.scheduler.exchange(now, thread, activation, release);
+        if let Some(next) = &next {
             let is_same = next.entity == activation.entity && next.segment == 0;
             let has_run = if is_same { self.hand_on(run, next) } else { self.hand_over(run, next) };
             if has_run {
                 return is_same;
             }
         }
-        if let Some(Run { activation, callback }) = seat.take() {
-            self.put_back(&activation, callback, false);
-        }
-        match exchanged {
-            Ok(None) => {}
-            Ok(Some(next)) => *seat = self.start_with(now, thread, next),
-            Err(panic) => resume_unwind(panic),
-        }
+        self.take_back(seat.take());
+        *seat = next.and_then(|next| self.start_with(now, thread, next));
         false
     }
 
@@ -308,7 +319,7 @@ impl State {
         };
         match self.entity_mut(before.entity) {
             Some(entity) => entity.slots[finished.slot].end(finished),
-            None => self.leftovers.garbage.push(finished),
+            None => self.discard(finished),
         }
         true
     }
@@ -333,11 +344,11 @@ impl State {
     /// Lends the callback of an activation, without its payload.
     #[inline(always)]
     fn lend_callback(&mut self, activation: &Activation) -> Option<Box<Callback>> {
-        let wanted = if activation.segment > 0 { Some(activation.sequence) } else { None };
+        let wanted = if activation.segment > 0 { activation.sequence } else { NOBODY };
         let entity = self.begin(activation)?;
         let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
         let callback = run.callback.take()?;
-        run.sequence = Some(activation.sequence);
+        run.sequence = activation.sequence;
         Some(callback)
     }
 
@@ -357,10 +368,8 @@ impl State {
             return None;
         }
         if is_timer {
-            entity.losses.set(LossCause::TimerOverrun, overruns);
-        }
-        if let Some(timer) = &entity.timer {
-            timer.note_due(due);
+            entity.details.losses.set(LossCause::TimerOverrun, overruns);
+            entity.details.timer.iter().for_each(|timer| timer.note_due(due));
         }
         Some(entity)
     }
@@ -380,10 +389,11 @@ fn wake(scheduler: &mut Scheduler, entities: &mut [Option<EntitySlot>], (id, slo
     let Some(run) = entity.and_then(|entity| entity.slots.get_mut(slot)) else {
         return;
     };
-    let Some(sequence) = run.sequence else {
+    let sequence = run.sequence;
+    if sequence == NOBODY {
         // The waker belongs to an activation that has ended.
         return;
-    };
+    }
     if run.suspended {
         run.suspended = false;
         scheduler.resume(now, id, sequence);

@@ -55,7 +55,7 @@ impl State {
         executor.scribe.recorder.define(|| Definition::Entity {
             executor: executor.number,
             entity: id.to_bits(),
-            account: slot.map_or(0, |slot| slot.losses.number),
+            account: slot.map_or(0, |slot| slot.details.losses.number),
             name: spec.name.clone(),
             group: group.map_or_else(String::new, |group| group.name.to_string()),
             excludes: self.scheduler.group_kind(spec.group) == Some(GroupKind::MutuallyExclusive),
