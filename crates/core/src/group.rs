@@ -46,6 +46,7 @@ impl Groups {
     /// and no other activation holds the group. An activation that [precedes all](crate::EntitySpec::precedes_all) may start
     /// even if another one holds the group.
     #[must_use]
+    #[inline]
     pub fn admits(&self, activation: &Activation) -> bool {
         self.get(activation.group).is_some_and(|group| group.admits(activation))
     }
@@ -101,6 +102,7 @@ impl Groups {
 
     /// Lets `activation` run in its group, if the group [admits](Self::admits) it. The activation then also holds the group,
     /// unless another one does. Returns true if it runs.
+    #[inline(always)]
     pub(crate) fn try_run(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group).filter(|group| group.admits(activation)) else {
             return false;
@@ -116,6 +118,7 @@ impl Groups {
 
     /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a reentrant
     /// group.
+    #[inline(always)]
     pub(crate) fn hand_on(&mut self, next: &Activation) {
         if let Some(group) = self.get_mut(next.group)
             && group.kind == GroupKind::MutuallyExclusive
@@ -138,6 +141,7 @@ impl Groups {
     }
 
     /// Ends `activation`'s part in its group. Returns true if it ran in the group or held it.
+    #[inline(always)]
     pub(crate) fn leave(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group) else {
             return false;
@@ -152,16 +156,19 @@ impl Groups {
         ran || held
     }
 
+    #[inline(always)]
     fn get(&self, group: GroupId) -> Option<&GroupState> {
         self.slots.get(group.index(), group.generation())
     }
 
+    #[inline(always)]
     fn get_mut(&mut self, group: GroupId) -> Option<&mut GroupState> {
         self.slots.get_mut(group.index(), group.generation())
     }
 }
 
 impl GroupState {
+    #[inline(always)]
     fn admits(&self, activation: &Activation) -> bool {
         let is_for_it = self.holder == NOBODY || self.holder == activation.sequence || activation.precedes_all;
         self.running == NOBODY && is_for_it

@@ -175,7 +175,7 @@ impl Subject for Real {
             self.short_ways += 1;
             Some(activation)
         } else {
-            self.scheduler.exchange(now, ThreadIndex(thread), &activation, release)
+            self.scheduler.exchange(now, ThreadIndex(thread), &mut activation, release).then_some(activation)
         };
         self.under_way.retain(|known| known.sequence != decision.sequence);
         let next = next?;

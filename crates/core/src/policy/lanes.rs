@@ -3,9 +3,7 @@
 //! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first one take
 //! the same few instructions, however many are ready. What does not fit at the end of its lane goes elsewhere.
 
-use std::collections::VecDeque;
-
-use super::queue::Entry;
+use super::queue::{First, TieBreaker, precedes};
 
 /// The largest number of lanes: the bits of a word.
 const MOST: usize = 64;
@@ -22,10 +20,88 @@ pub(super) struct Lanes<K> {
 struct Lane<K> {
     /// The key of all entries.
     key: K,
-    /// The entries, all with this key, in order.
-    entries: VecDeque<Entry<K>>,
+    entries: Ring,
     /// The number of ready activations that the lane has room for.
     room: usize,
+}
+
+/// An entry of a lane: the order of an activation within the lane, and its place.
+#[derive(Clone, Copy)]
+struct Item {
+    tie_breaker: TieBreaker,
+    place: u32,
+}
+
+/// Items in order, which come at the end and leave at the front.
+struct Ring {
+    /// As many as a power of two, or none at all.
+    items: Box<[Item]>,
+    /// The index of the first item, before it is wrapped.
+    head: usize,
+    len: usize,
+}
+
+impl Ring {
+    fn new() -> Self {
+        Self { items: Box::new([]), head: 0, len: 0 }
+    }
+
+    /// Returns the item at the position, counted from the front. There must be room for so many.
+    #[inline(always)]
+    fn at(&self, position: usize) -> &Item {
+        &self.items[(self.head + position) & (self.items.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Option<&Item> {
+        if self.len == 0 { None } else { Some(self.at(0)) }
+    }
+
+    /// Appends the item if there is room, and if it does not come before the last one. Returns true if it did.
+    #[inline(always)]
+    fn append(&mut self, item: Item) -> bool {
+        if self.len == self.items.len() {
+            return false;
+        }
+        if self.len > 0 && precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
+            return false;
+        }
+        let end = (self.head + self.len) & (self.items.len() - 1);
+        self.items[end] = item;
+        self.len += 1;
+        true
+    }
+
+    /// Takes out the first item. There must be one.
+    #[inline(always)]
+    const fn drop_first(&mut self) {
+        self.head += 1;
+        self.len -= 1;
+    }
+
+    /// Makes room for so many items.
+    fn reserve(&mut self, room: usize) {
+        if self.items.len() < room {
+            let nothing = Item { tie_breaker: TieBreaker::default(), place: 0 };
+            let mut items = vec![nothing; room.next_power_of_two()].into_boxed_slice();
+            (0..self.len).for_each(|position| items[position] = *self.at(position));
+            (self.items, self.head) = (items, 0);
+        }
+    }
+
+    /// Keeps only the items for which `keep` returns true.
+    fn retain(&mut self, mut keep: impl FnMut(&Item) -> bool) {
+        let mut kept = 0;
+        for position in 0..self.len {
+            let item = *self.at(position);
+            if keep(&item) {
+                let at = (self.head + kept) & (self.items.len() - 1);
+                self.items[at] = item;
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
 }
 
 impl<K: Ord> Lanes<K> {
@@ -38,7 +114,7 @@ impl<K: Ord> Lanes<K> {
     /// them.
     pub(super) fn widen(&mut self, key: K, room: usize) {
         let found = self.find(&key).or_else(|_| {
-            self.lanes.retain(|lane| lane.room > 0 || !lane.entries.is_empty());
+            self.lanes.retain(|lane| lane.room > 0 || lane.entries.len > 0);
             self.note_taken();
             self.find(&key)
         });
@@ -46,14 +122,14 @@ impl<K: Ord> Lanes<K> {
             Ok(at) => at,
             Err(_) if self.lanes.len() == MOST => return,
             Err(at) => {
-                self.lanes.insert(at, Lane { key, entries: VecDeque::new(), room: 0 });
+                self.lanes.insert(at, Lane { key, entries: Ring::new(), room: 0 });
                 self.note_taken();
                 at
             }
         };
         let lane = &mut self.lanes[at];
         lane.room += room;
-        lane.entries.reserve((2 * lane.room).saturating_sub(lane.entries.len()));
+        lane.entries.reserve(2 * lane.room);
     }
 
     /// Takes back the room for `room` ready activations with that key. A lane without room is removed when another one is added.
@@ -64,50 +140,49 @@ impl<K: Ord> Lanes<K> {
         }
     }
 
-    /// Adds the entry to the lane of its key. Returns it if there is no lane, or no memory, or if it does not belong to the end.
-    #[inline]
-    pub(super) fn push(&mut self, entry: Entry<K>) -> Result<(), Entry<K>> {
-        let Ok(at) = self.find(&entry.key) else {
-            return Err(entry);
+    /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if the entry
+    /// does not belong to the end.
+    #[inline(always)]
+    pub(super) fn push(&mut self, key: &K, tie_breaker: TieBreaker, place: u32) -> bool {
+        // Most executors have one lane, or few.
+        let Some(at) = self.lanes.iter().position(|lane| lane.key == *key) else {
+            return false;
         };
-        let entries = &mut self.lanes[at].entries;
-        let fits = entries.len() < entries.capacity();
-        if !fits || entries.back().is_some_and(|last| entry.tie_breaker < last.tie_breaker) {
-            return Err(entry);
-        }
-        entries.push_back(entry);
-        self.taken |= 1 << at;
-        Ok(())
+        let is_in = self.lanes[at].entries.append(Item { tie_breaker, place });
+        self.taken |= u64::from(is_in) << at;
+        is_in
     }
 
     /// Returns the first entry; `None` if there are no entries.
-    #[inline]
-    pub(super) fn peek(&self) -> Option<&Entry<K>> {
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<First<'_, K>> {
         // Without entries the number of zeros is beyond all lanes.
-        self.lanes.get(self.taken.trailing_zeros() as usize)?.entries.front()
+        let Lane { key, entries, .. } = self.lanes.get(self.taken.trailing_zeros() as usize)?;
+        entries.first().map(|Item { tie_breaker, place }| First { key, tie_breaker, place: *place })
     }
 
-    /// Takes out the first entry; `None` if there are no entries.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<Entry<K>> {
-        let entries = &mut self.lanes.get_mut(self.taken.trailing_zeros() as usize)?.entries;
-        let first = entries.pop_front();
-        if entries.is_empty() {
+    /// Takes out the first entry. Does nothing if there are no entries.
+    #[inline(always)]
+    pub(super) fn drop_first(&mut self) {
+        let Some(lane) = self.lanes.get_mut(self.taken.trailing_zeros() as usize) else {
+            return;
+        };
+        lane.entries.drop_first();
+        if lane.entries.len == 0 {
             // The lane is that of the lowest bit.
             self.taken &= self.taken - 1;
         }
-        first
     }
 
-    /// Keeps only the entries for which `keep` returns true. Takes linear time.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry<K>) -> bool) {
-        self.lanes.iter_mut().for_each(|lane| lane.entries.retain(&mut keep));
+    /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32, u64) -> bool) {
+        self.lanes.iter_mut().for_each(|lane| lane.entries.retain(|item| keep(item.place, item.tie_breaker.2)));
         self.note_taken();
     }
 
     /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.entries.len()).sum()
+        self.lanes.iter().map(|lane| lane.entries.len).sum()
     }
 
     /// Returns true if there are no entries.
@@ -118,7 +193,7 @@ impl<K: Ord> Lanes<K> {
 
     /// Sets the bits of the lanes that have entries.
     fn note_taken(&mut self) {
-        let bits = self.lanes.iter().enumerate().map(|(at, lane)| u64::from(!lane.entries.is_empty()) << at);
+        let bits = self.lanes.iter().enumerate().map(|(at, lane)| u64::from(lane.entries.len > 0) << at);
         self.taken = bits.fold(0, |taken, bit| taken | bit);
     }
 

@@ -116,24 +116,13 @@ pub trait Policy: Send {
         false
     }
 
-    /// Adds `next` to the ready set, notes that an activation of the group `freed` may run again, and picks: the step from the end
-    /// of one activation to the next one.
+    /// Takes the step from the end of one activation to the next one, if there is a way that is shorter than that of
+    /// [`release`](Self::release) for `next`, [`group_freed`](Self::group_freed) for the group that the ended activation held, and
+    /// [`pick`](Self::pick). `next` is the next activation of the same entity, if it has one. It must lead to the same.
     ///
-    /// Must lead to the same as [`release`](Self::release), [`group_freed`](Self::group_freed) and [`pick`](Self::pick), which is
-    /// what it does by default. A policy can do it in fewer instructions.
-    fn exchange(
-        &mut self,
-        freed: Option<GroupId>,
-        next: Option<&Activation>,
-        view: &mut View<'_>,
-    ) -> Option<Activation> {
-        if let Some(next) = next {
-            self.release(next);
-        }
-        if let Some(group) = freed {
-            self.group_freed(group);
-        }
-        self.pick(view)
+    /// Does nothing by default, so that the scheduler takes the long way.
+    fn exchange(&mut self, _next: Option<&Activation>, _groups: &Groups) -> Exchange {
+        Exchange::Unchanged
     }
 
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
@@ -155,6 +144,19 @@ pub trait Policy: Send {
     fn would_pick(&self, _activation: &Activation) -> bool {
         false
     }
+}
+
+/// The outcome of a policy's [`exchange`](Policy::exchange).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Exchange {
+    /// The first segment of this entity's ready activation was picked: it is out of the ready set. That may be the activation that
+    /// was given as the next one, which then never was in there. Otherwise that one is in the ready set now.
+    Picked(EntityId),
+    /// No activation is ready, and none was given.
+    Idle,
+    /// There is no short way. Nothing has changed.
+    Unchanged,
 }
 
 /// A policy that can be chosen by name.

@@ -2,10 +2,11 @@
 
 use super::holders::Holders;
 use super::places::{Places, room_for};
-use super::queue::{Entry, Queue};
-use super::{Policy, View};
+use super::queue::{Entry, First, Queue};
+use super::{Exchange, Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
+use crate::group::Groups;
 use crate::id::{EntityId, GroupId};
 
 /// An order of activations, which makes a policy together with [`Ordered`].
@@ -75,6 +76,8 @@ pub struct Ordered<O: Order> {
     keeps_group: Vec<bool>,
     /// True if the activation at a place waits for its group, by place.
     is_blocked: Vec<bool>,
+    /// The number of activations that wait for their groups, without stale ones. In most executors none waits most of the time.
+    waiting: usize,
 }
 
 /// The activations that wait for a group.
@@ -114,6 +117,7 @@ impl<O: Order> Ordered<O> {
             groups: Vec::new(),
             keeps_group: Vec::new(),
             is_blocked: Vec::new(),
+            waiting: 0,
         }
     }
 
@@ -122,13 +126,7 @@ impl<O: Order> Ordered<O> {
         self.places.is_empty()
     }
 
-    /// Returns true if activations wait for the group.
-    #[inline]
-    fn waits_for(&self, group: GroupId) -> bool {
-        let waiting = self.groups.get(group.index());
-        waiting.is_some_and(|waiting| !waiting.blocked.is_empty() || waiting.parked.is_some())
-    }
-
+    #[inline(always)]
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
         Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
     }
@@ -141,11 +139,14 @@ impl<O: Order> Ordered<O> {
             return;
         };
         if let Some(place) = waiting.parked.take() {
+            self.waiting -= 1;
             let entry = self.with_inheritance(group, place);
             self.holders.push(group, entry);
-        } else if let Some(entry) = waiting.blocked.pop(&self.places) {
-            self.is_blocked[entry.place as usize] = false;
-            self.ready.push(entry);
+        } else if let Some(First { place, .. }) = waiting.blocked.first_valid(&self.places) {
+            waiting.blocked.drop_first();
+            self.is_blocked[place as usize] = false;
+            self.waiting -= 1;
+            self.ready.push(self.entry(self.places.activation(place), place));
         }
     }
 
@@ -153,31 +154,30 @@ impl<O: Order> Ordered<O> {
     /// best activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
         let own = self.entry(self.places.activation(place), place);
-        let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first(&self.places));
-        match blocked.filter(|blocked| **blocked < own).map(|blocked| blocked.place) {
+        let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first_valid(&self.places));
+        match blocked.filter(|blocked| !own.precedes(blocked)).map(|blocked| blocked.place) {
             Some(blocked) => self.entry(self.places.activation(blocked), place),
             None => own,
         }
     }
 
-    /// Puts `entry`, which was just taken from the top of `ready`, into the queue of its group, which is held.
+    /// Puts the activation at `place`, which was just taken from the top of `ready`, into the queue of its group, which is held.
     #[cold]
-    fn block(&mut self, entry: Entry<O::Key>) {
-        let Some(activation) = self.places.get(entry.place, entry.sequence()) else {
-            return;
-        };
-        self.is_blocked[entry.place as usize] = true;
+    fn block(&mut self, place: u32) {
+        self.is_blocked[place as usize] = true;
+        self.waiting += 1;
+        let activation = self.places.activation(place);
         let group = activation.group;
         if self.holders.has(group) {
             // The activation came before everything that is ready, so also before the holder, which inherits its order.
             let (key, tie_breaker) = (self.order.key(activation), activation.tie_breaker());
             self.holders.change(group, |place| Entry { key, tie_breaker, place });
         }
+        let entry = self.entry(activation, place);
         self.groups[group.index()].blocked.push(entry);
     }
 
     /// Takes out the first ready activation that may run in its group now. Returns `None` if there is none.
-    #[inline(always)]
     fn pick_best(&mut self, view: &mut View<'_>) -> Option<Activation> {
         loop {
             if !self.holders.is_empty() && self.holder_is_next() {
@@ -187,26 +187,27 @@ impl<O: Order> Ordered<O> {
                     return Some(self.places.remove(place));
                 }
                 self.groups[activation.group.index()].parked = Some(place);
+                self.waiting += 1;
                 continue;
             }
-            let entry = self.ready.pop_any()?;
-            let Some(activation) = self.places.get(entry.place, entry.sequence()) else {
-                self.ready.was_stale();
-                continue;
-            };
-            if view.groups.admits(activation) {
-                return Some(self.places.remove(entry.place));
+            let first = self.ready.first()?;
+            let (place, activation) = (first.place, self.places.get(first.place, first.sequence()));
+            let may_run = activation.map(|activation| view.groups.admits(activation));
+            self.ready.drop_first();
+            match may_run {
+                None => self.ready.was_stale(),
+                Some(true) => return Some(self.places.remove(place)),
+                Some(false) => self.block(place),
             }
-            self.block(entry);
         }
     }
 
     /// Returns true if a holder comes before everything in `ready`.
     fn holder_is_next(&self) -> bool {
-        match (self.holders.first(), self.ready.peek()) {
+        match (self.holders.first(), self.ready.first()) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(holder), Some(ready)) => holder < ready,
+            (Some(holder), Some(ready)) => holder.precedes(&ready),
         }
     }
 }
@@ -266,27 +267,30 @@ impl<O: Order> Policy for Ordered<O> {
         self.pick_best(view)
     }
 
-    fn exchange(
-        &mut self,
-        freed: Option<GroupId>,
-        next: Option<&Activation>,
-        view: &mut View<'_>,
-    ) -> Option<Activation> {
-        if freed.is_some_and(|group| self.waits_for(group)) || !self.holders.is_empty() {
-            next.into_iter().for_each(|next| self.release(next));
-            freed.into_iter().for_each(|group| self.group_freed(group));
-            return self.pick(view);
+    fn exchange(&mut self, next: Option<&Activation>, groups: &Groups) -> Exchange {
+        if self.waiting > 0 || !self.holders.is_empty() {
+            return Exchange::Unchanged;
         }
-        if let Some(next) = next {
-            let entry = self.entry(next, 0);
-            // The first of all need not go through the ready set. The top of `ready` may be stale, and then this one does.
-            if self.ready.peek().is_none_or(|first| entry < *first) && view.groups.admits(next) {
-                return Some(*next);
-            }
-            let place = self.places.insert(next);
-            self.ready.push(Entry { place, ..entry });
+        let first = self.ready.first();
+        let entry = next.map(|next| self.entry(next, self.places.of_released(next.entity)));
+        if let (Some(next), Some(entry)) = (next, &entry)
+            && first.as_ref().is_none_or(|first| entry.precedes(first))
+        {
+            // The first of all need not go through the ready set.
+            return if groups.admits(next) { Exchange::Picked(next.entity) } else { Exchange::Unchanged };
         }
-        self.pick_best(view)
+        let Some(first) = first else {
+            return Exchange::Idle;
+        };
+        let Some(entity) = self.places.take_released(first.place, first.sequence(), groups) else {
+            return Exchange::Unchanged;
+        };
+        self.ready.drop_first();
+        if let (Some(next), Some(entry)) = (next, entry) {
+            self.places.insert(next);
+            self.ready.push(entry);
+        }
+        Exchange::Picked(entity)
     }
 
     fn orders_by_calls(&self) -> bool {
@@ -298,8 +302,7 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn group_freed(&mut self, group: GroupId) {
-        // In most groups nothing waits.
-        if self.waits_for(group) {
+        if self.waiting > 0 {
             self.promote(group);
         }
     }
@@ -312,10 +315,15 @@ impl<O: Order> Policy for Ordered<O> {
         let was_blocked = std::mem::take(&mut self.is_blocked[place as usize]);
         self.places.remove(place);
         let waiting = &mut self.groups[group.index()];
-        if self.holders.remove(group, place) || waiting.parked.take_if(|parked| *parked == place).is_some() {
+        if waiting.parked.take_if(|parked| *parked == place).is_some() {
+            self.waiting -= 1;
+            return;
+        }
+        if self.holders.remove(group, place) {
             return;
         }
         if was_blocked {
+            self.waiting -= 1;
             self.groups[group.index()].blocked.one_is_stale(&self.places);
         } else {
             self.ready.one_is_stale(&self.places);
@@ -343,11 +351,11 @@ impl<O: Order> Policy for Ordered<O> {
             return true;
         }
         let entry = self.entry(activation, 0);
-        let precedes = |other: Option<&Entry<O::Key>>| other.is_none_or(|other| entry < *other);
+        let precedes = |other: Option<First<'_, O::Key>>| other.is_none_or(|other| entry.precedes(&other));
         // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true would
         // be right.
-        precedes(self.ready.peek())
-            && precedes(self.holders.first())
-            && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.peek()))
+        precedes(self.ready.first())
+            && self.holders.first().is_none_or(|holder| entry < *holder)
+            && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.first()))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::activation::Activation;
 use crate::entity::{EntityKind, EntitySpec, Priority};
+use crate::group::Groups;
 use crate::id::{EntityId, GroupId};
 use crate::time::Instant;
 
@@ -87,17 +88,15 @@ impl Places {
         let Block { first, len } = self.blocks[activation.entity.index()];
         let place = if activation.segment == 0 { first } else { self.free_place(first, len) };
         let slot = &mut self.slots[place as usize].0;
-        // Field by field: a copy of the whole would have to wait for the fields that were written last.
-        slot.entity = activation.entity;
-        slot.group = activation.group;
-        slot.kind = activation.kind;
-        slot.priority = activation.priority;
-        slot.release = activation.release;
-        slot.deadline = activation.deadline;
-        slot.registration = activation.registration;
-        slot.sequence = activation.sequence;
-        slot.segment = activation.segment;
-        slot.precedes_all = activation.precedes_all;
+        if slot.registration == activation.registration {
+            // Everything else is the same for all activations of an entity.
+            slot.release = activation.release;
+            slot.deadline = activation.deadline;
+            slot.sequence = activation.sequence;
+            slot.segment = activation.segment;
+        } else {
+            *slot = *activation;
+        }
         self.taken += 1;
         place
     }
@@ -123,6 +122,25 @@ impl Places {
         &self.slots[place as usize].0
     }
 
+    /// Returns the place of the entity's released activation.
+    #[inline(always)]
+    pub(super) fn of_released(&self, entity: EntityId) -> u32 {
+        self.blocks[entity.index()].first
+    }
+
+    /// Frees the place if a released activation has it, with that sequence number, and if the activation's group admits it.
+    /// Returns the activation's entity; `None` if nothing has changed.
+    #[inline(always)]
+    pub(super) fn take_released(&mut self, place: u32, sequence: u64, groups: &Groups) -> Option<EntityId> {
+        let Slot(slot) = self.slots.get_mut(place as usize)?;
+        if slot.sequence != sequence || slot.segment > 0 || !groups.admits(slot) {
+            return None;
+        }
+        slot.sequence = NOBODY;
+        self.taken -= 1;
+        Some(slot.entity)
+    }
+
     /// Frees a place that is taken. Returns its activation.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: u32) -> Activation {
@@ -146,7 +164,7 @@ impl Places {
     }
 }
 
-/// Returns what a free place has in place of an activation. Only its sequence number counts.
+/// Returns what a place has that was never taken. No activation has this registration.
 fn nobody(entity: EntityId, group: GroupId) -> Activation {
     Activation {
         entity,
@@ -155,7 +173,7 @@ fn nobody(entity: EntityId, group: GroupId) -> Activation {
         priority: Priority(0),
         release: Instant::ZERO,
         deadline: Instant::MAX,
-        registration: 0,
+        registration: u64::MAX,
         sequence: NOBODY,
         segment: 0,
         precedes_all: false,

@@ -7,18 +7,45 @@ use super::lanes::Lanes;
 use super::places::Places;
 use crate::time::Instant;
 
+/// The order of activations with the same key: release, registration and sequence.
+pub(super) type TieBreaker = (Instant, u64, u64);
+
 /// The order of an activation, and its place. It is small, since a heap moves its entries about.
 pub(super) struct Entry<K> {
     pub(super) key: K,
-    /// Release, registration and sequence.
-    pub(super) tie_breaker: (Instant, u64, u64),
+    pub(super) tie_breaker: TieBreaker,
+    pub(super) place: u32,
+}
+
+/// The first entry of a queue.
+pub(super) struct First<'a, K> {
+    pub(super) key: &'a K,
+    pub(super) tie_breaker: &'a TieBreaker,
     pub(super) place: u32,
 }
 
 impl<K: Ord> Entry<K> {
+    /// Returns true if this one comes before the first entry of a queue.
+    #[inline(always)]
+    pub(super) fn precedes(&self, first: &First<'_, K>) -> bool {
+        self.key < *first.key || self.key == *first.key && precedes(&self.tie_breaker, first.tie_breaker)
+    }
+
+    const fn as_first(&self) -> First<'_, K> {
+        First { key: &self.key, tie_breaker: &self.tie_breaker, place: self.place }
+    }
+}
+
+impl<K> First<'_, K> {
     pub(super) const fn sequence(&self) -> u64 {
         self.tie_breaker.2
     }
+}
+
+/// Returns true if the first tie-breaker comes before the second one. Most of the time the releases decide.
+#[inline(always)]
+pub(super) fn precedes(a: &TieBreaker, b: &TieBreaker) -> bool {
+    a.0 < b.0 || a.0 == b.0 && (a.1, a.2) < (b.1, b.2)
 }
 
 impl<K: Ord> Ord for Entry<K> {
@@ -89,32 +116,56 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Adds the entry of an activation that is ready.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<K>) {
-        if let Err(entry) = self.lanes.push(entry) {
-            self.heap.push(Reverse(entry));
+        if !self.lanes.push(&entry.key, entry.tie_breaker, entry.place) {
+            self.push_aside(entry);
         }
+    }
+
+    /// Adds an entry that does not come in order.
+    #[inline(never)]
+    fn push_aside(&mut self, entry: Entry<K>) {
+        self.heap.push(Reverse(entry));
     }
 
     /// Returns the first entry, which may be stale; `None` if there are no entries.
-    #[inline]
-    pub(super) fn peek(&self) -> Option<&Entry<K>> {
-        match (self.lanes.peek(), self.heap.peek()) {
-            (Some(first), Some(Reverse(other))) if other < first => Some(other),
-            (None, other) => other.map(|Reverse(other)| other),
-            (first, _) => first,
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<First<'_, K>> {
+        if self.heap.is_empty() { self.lanes.first() } else { self.first_of_both() }
+    }
+
+    #[inline(never)]
+    fn first_of_both(&self) -> Option<First<'_, K>> {
+        let aside = self.heap.peek().map(|Reverse(entry)| entry);
+        match (self.lanes.first(), aside) {
+            (first, None) => first,
+            (Some(first), Some(aside)) if !aside.precedes(&first) => Some(first),
+            (_, Some(aside)) => Some(aside.as_first()),
         }
     }
 
-    /// Takes out the first entry; `None` if there are no entries. If it turns out to be stale, the caller must call
+    /// Takes out the first entry. Does nothing if there are no entries. If it is stale, the caller must call
     /// [`was_stale`](Self::was_stale).
-    #[inline]
-    pub(super) fn pop_any(&mut self) -> Option<Entry<K>> {
-        let is_in_heap = match (self.lanes.peek(), self.heap.peek()) {
-            (Some(first), Some(Reverse(other))) => other < first,
-            (first, _) => first.is_none(),
+    #[inline(always)]
+    pub(super) fn drop_first(&mut self) {
+        if self.heap.is_empty() {
+            self.lanes.drop_first();
+        } else {
+            self.drop_first_of_both();
+        }
+    }
+
+    #[inline(never)]
+    fn drop_first_of_both(&mut self) {
+        let Some(Reverse(aside)) = self.heap.peek() else {
+            return;
         };
-        if is_in_heap { self.heap.pop().map(|Reverse(entry)| entry) } else { self.lanes.pop() }
+        if self.lanes.first().is_some_and(|first| !aside.precedes(&first)) {
+            self.lanes.drop_first();
+        } else {
+            self.heap.pop();
+        }
     }
 
     /// Notes that the entry that was taken out last is stale.
@@ -122,24 +173,13 @@ impl<K: Ord> Queue<K> {
         self.stale -= 1;
     }
 
-    /// Takes out the first entry that is not stale; `None` if there is none.
-    pub(super) fn pop(&mut self, places: &Places) -> Option<Entry<K>> {
-        loop {
-            let entry = self.pop_any()?;
-            if places.get(entry.place, entry.sequence()).is_some() {
-                return Some(entry);
-            }
+    /// Returns the first entry that is not stale, after taking out those before it; `None` if there is none.
+    pub(super) fn first_valid(&mut self, places: &Places) -> Option<First<'_, K>> {
+        while self.first().is_some_and(|first| places.get(first.place, first.sequence()).is_none()) {
+            self.drop_first();
             self.was_stale();
         }
-    }
-
-    /// Returns the first entry that is not stale; `None` if there is none.
-    pub(super) fn first(&mut self, places: &Places) -> Option<&Entry<K>> {
-        while self.peek().is_some_and(|entry| places.get(entry.place, entry.sequence()).is_none()) {
-            self.pop_any();
-            self.was_stale();
-        }
-        self.peek()
+        self.first()
     }
 
     /// Notes that an activation with an entry in this queue was withdrawn. Removes all stale entries once they are the
@@ -147,9 +187,9 @@ impl<K: Ord> Queue<K> {
     pub(super) fn one_is_stale(&mut self, places: &Places) {
         self.stale += 1;
         if self.stale * 2 > self.len() {
-            let mut is_valid = |entry: &Entry<K>| places.get(entry.place, entry.sequence()).is_some();
-            self.lanes.retain(&mut is_valid);
-            self.heap.retain(|Reverse(entry)| is_valid(entry));
+            let is_valid = |place, sequence| places.get(place, sequence).is_some();
+            self.lanes.retain(is_valid);
+            self.heap.retain(|Reverse(entry)| is_valid(entry.place, entry.tie_breaker.2));
             self.stale = 0;
         }
     }
@@ -193,15 +233,17 @@ mod tests {
                     }
                     _ => {
                         let first = model.pop_first();
-                        assert_eq!(queue.peek().map(|entry| (entry.key, entry.tie_breaker)), first);
-                        assert_eq!(queue.pop_any().map(|entry| (entry.key, entry.tie_breaker)), first);
+                        assert_eq!(queue.first().map(|first| (*first.key, *first.tie_breaker)), first);
+                        queue.drop_first();
                     }
                 }
                 assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
             }
-            let rest: Vec<_> =
-                std::iter::from_fn(|| queue.pop_any()).map(|entry| (entry.key, entry.tie_breaker)).collect();
-            assert_eq!(rest, model.into_iter().collect::<Vec<_>>());
+            for last in model {
+                assert_eq!(queue.first().map(|first| (*first.key, *first.tie_breaker)), Some(last));
+                queue.drop_first();
+            }
+            assert!(queue.is_empty());
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::Scheduler;
+use super::{EntityState, Scheduler};
 use crate::activation::Activation;
-use crate::id::ThreadIndex;
-use crate::policy::View;
+use crate::id::{EntityId, ThreadIndex};
+use crate::policy::{Exchange, View};
 use crate::time::Instant;
 use crate::timer::ClockKind;
 
 impl Scheduler {
-    /// Completes `activation`, whose entity has a further item since `release`, and returns the activation that `thread` runs next;
-    /// `None` if none may start. With `release` being `None`, the entity has no further item that the scheduler does not know of.
+    /// Completes `activation`, whose entity has a further item since `release`, and replaces it by the activation that `thread` runs
+    /// next. With `release` being `None`, the entity has no further item that the scheduler does not know of.
+    ///
+    /// Returns false if none may start. `activation` is then as it was, and over.
     ///
     /// Leads to the same as [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next), in that order, and
     /// costs less.
@@ -19,10 +21,10 @@ impl Scheduler {
         &mut self,
         now: Instant,
         thread: ThreadIndex,
-        activation: &Activation,
+        activation: &mut Activation,
         release: Option<Instant>,
-    ) -> Option<Activation> {
-        let Self { ready, entities, groups, timers, clocks, .. } = self;
+    ) -> bool {
+        let Self { ready, entities, timers, clocks, .. } = self;
         let id = activation.entity;
         let entity = entities.get_mut(id.index(), id.generation());
         // With one activation at a time, the entity's next one is kept in the entity until this one completes.
@@ -50,21 +52,77 @@ impl Scheduler {
         // None is due, but the scheduler has to know the time.
         clocks[steady] = now;
         entity.in_flight = 0;
-        let freed = groups.leave(activation).then_some(activation.group);
-        let picked = ready.policy.exchange(freed, entity.pending(), &mut View::new(now, thread, groups, None))?;
-        self.begin(now, thread, picked)
+        self.end_and_pick(now, thread, activation)
     }
 
-    /// Ends an [`exchange`](Self::exchange) while timers are due.
-    fn exchange_with_timers(
+    /// Ends an [`exchange`](Self::exchange) when everything is released: frees the group, and picks.
+    #[inline(always)]
+    fn end_and_pick(&mut self, now: Instant, thread: ThreadIndex, activation: &mut Activation) -> bool {
+        let Self { ready, entities, groups, .. } = self;
+        let entity = entities.get(activation.entity.index(), activation.entity.generation());
+        let has_left = groups.leave(activation);
+        match ready.policy.exchange(entity.and_then(EntityState::pending), groups) {
+            Exchange::Picked(picked) => self.begin_picked(picked, activation),
+            Exchange::Idle => false,
+            Exchange::Unchanged => self.pick_by_the_long_way(now, thread, activation, has_left),
+        }
+    }
+
+    /// Begins the released activation of an entity that the policy has picked, and copies it to `activation`. Returns false if there
+    /// is none, or if its group does not admit it.
+    #[inline(always)]
+    fn begin_picked(&mut self, picked: EntityId, activation: &mut Activation) -> bool {
+        let entity = self.entities.get_mut(picked.index(), picked.generation());
+        let Some(pending) = entity.as_ref().and_then(|entity| entity.pending()) else {
+            debug_assert!(false, "the policy picked an entity that is not ready");
+            return false;
+        };
+        if !self.groups.try_run(pending) {
+            // As in `begin`.
+            debug_assert!(false, "the policy picked from a group that is held");
+            self.ready.policy.release(pending);
+            return false;
+        }
+        *activation = *pending;
+        if let Some(entity) = entity {
+            entity.begin();
+            if entity.is_timer {
+                self.rearm(picked);
+            }
+        }
+        true
+    }
+
+    /// Ends an [`exchange`](Self::exchange) by the long way through the policy. `has_left` is true if the activation has freed its
+    /// group.
+    #[inline(never)]
+    fn pick_by_the_long_way(
         &mut self,
         now: Instant,
         thread: ThreadIndex,
-        activation: &Activation,
-    ) -> Option<Activation> {
+        activation: &mut Activation,
+        has_left: bool,
+    ) -> bool {
+        let Self { ready, entities, groups, .. } = self;
+        let entity = entities.get(activation.entity.index(), activation.entity.generation());
+        if let Some(next) = entity.and_then(EntityState::pending) {
+            ready.policy.release(next);
+        }
+        if has_left {
+            ready.policy.group_freed(activation.group);
+        }
+        let picked = ready.policy.pick(&mut View::new(now, thread, groups, None));
+        let begun = picked.and_then(|picked| self.begin(now, thread, picked));
+        replace(activation, begun)
+    }
+
+    /// Ends an [`exchange`](Self::exchange) while timers are due.
+    #[inline(never)]
+    fn exchange_with_timers(&mut self, now: Instant, thread: ThreadIndex, activation: &mut Activation) -> bool {
         if self.ready.orders_by_calls {
             self.complete(now, activation);
-            return self.next(now, thread);
+            let next = self.next(now, thread);
+            return replace(activation, next);
         }
         // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be foreign
         // code: if one panics, the activation is over nevertheless.
@@ -72,12 +130,10 @@ impl Scheduler {
             self.complete(now, activation);
             resume_unwind(panic);
         }
-        let Self { ready, entities, groups, .. } = self;
-        let entity = entities.get_mut(activation.entity.index(), activation.entity.generation())?;
-        entity.in_flight = 0;
-        let freed = groups.leave(activation).then_some(activation.group);
-        let picked = ready.policy.exchange(freed, entity.pending(), &mut View::new(now, thread, groups, None))?;
-        self.begin(now, thread, picked)
+        if let Some(entity) = self.entity_mut(activation.entity) {
+            entity.in_flight = 0;
+        }
+        self.end_and_pick(now, thread, activation)
     }
 
     /// Does the same as [`exchange`](Self::exchange) in three steps, for what it does not cover in one.
@@ -86,13 +142,19 @@ impl Scheduler {
         &mut self,
         now: Instant,
         thread: ThreadIndex,
-        activation: &Activation,
+        activation: &mut Activation,
         release: Option<Instant>,
-    ) -> Option<Activation> {
+    ) -> bool {
         if let Some(release) = release {
             self.release(release, activation.entity);
         }
         self.complete(now, activation);
-        self.next(now, thread)
+        let next = self.next(now, thread);
+        replace(activation, next)
     }
+}
+
+/// Replaces the activation if there is a next one. Returns true if there is.
+fn replace(activation: &mut Activation, next: Option<Activation>) -> bool {
+    next.map(|next| *activation = next).is_some()
 }

@@ -237,7 +237,7 @@ fn an_exchange_in_which_a_due_timer_panics_has_ended_the_activation() {
     let timer = scheduler.add_timer(spec, TimerSpec::periodic(at(2), Duration::from_millis(10))).unwrap();
     release_all(&mut scheduler, at(0), [a, b]);
     let first = scheduler.next(at(0), THREAD).unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| scheduler.exchange(at(3), THREAD, &first, None))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| scheduler.exchange(at(3), THREAD, &mut { first }, None))).is_err());
     assert!(scheduler.cancel_timer(timer));
     assert_eq!(scheduler.next(at(3), THREAD).map(|activation| activation.entity), Some(b), "the group is free");
 }

@@ -29,7 +29,7 @@ impl State {
             self.leftovers.note_miss(executor, &callback.label, lateness);
         }
         // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
-        let PutBack { woken, closing } = self.put_back(&activation, callback, suspended);
+        let PutBack { woken, closing } = self.put_back((id, activation.group), callback, suspended);
         // This precedes the end of the activation. Items that arrived while it ran were released already, and must not count as
         // older than the items that were left.
         self.release_pending(id, pending, now);
@@ -60,7 +60,7 @@ impl State {
     pub(crate) fn abandon(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
             let pending = callback.cx.pending;
-            self.put_back(&activation, callback, false);
+            self.put_back((activation.entity, activation.group), callback, false);
             self.release_pending(activation.entity, pending, activation.release);
             self.scheduler.complete(activation.release, &activation);
         }
@@ -69,19 +69,19 @@ impl State {
     /// Takes back a run whose activation the scheduler has ended already.
     pub(crate) fn take_back(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
-            self.put_back(&activation, callback, false);
+            self.put_back((activation.entity, activation.group), callback, false);
         }
     }
 
-    /// Puts callback and payload back into their places, or among the leftovers if the entity or the group was removed meanwhile.
+    /// Puts the callback of an entity and the payload of its group back into their places, or among the leftovers if the entity or the group was removed meanwhile.
     pub(super) fn put_back(
         &mut self,
-        activation: &Activation,
+        (entity, group): (EntityId, GroupId),
         mut callback: Box<Callback>,
         suspended: bool,
     ) -> PutBack {
-        self.return_payload(activation.group, callback.cx.payload.take());
-        let Some(entity) = self.entity_mut(activation.entity) else {
+        self.return_payload(group, callback.cx.payload.take());
+        let Some(entity) = self.entity_mut(entity) else {
             // The entity was removed meanwhile.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);

@@ -265,7 +265,7 @@ impl State {
         let Some(run) = seat else {
             return false;
         };
-        let Run { activation, callback } = run;
+        let Run { activation, callback } = &mut *run;
         if activation.deadline < now {
             let lateness = now.saturating_since(activation.deadline);
             self.leftovers.note_miss(executor, &callback.label, lateness);
@@ -275,49 +275,51 @@ impl State {
             Pending::Since(arrival) => Some(arrival),
             Pending::Unknown => Some(now),
         };
-        let next = self.scheduler.exchange(now, thread, activation, release);
-        if let Some(next) = &next {
-            let is_same = next.entity == activation.entity && next.segment == 0;
-            let has_run = if is_same { self.hand_on(run, next) } else { self.hand_over(run, next) };
-            if has_run {
-                return is_same;
-            }
+        let before = (activation.entity, activation.group);
+        if !self.scheduler.exchange(now, thread, activation, release) {
+            self.take_back(seat.take());
+            return false;
         }
-        self.take_back(seat.take());
-        *seat = next.and_then(|next| self.start_with(now, thread, next));
+        let is_same = activation.entity == before.0 && activation.segment == 0;
+        if if is_same { self.hand_on(run) } else { self.hand_over(run, before) } {
+            return is_same;
+        }
+        if let Some(Run { activation, callback }) = seat.take() {
+            self.put_back(before, callback, false);
+            *seat = self.start_with(now, thread, activation);
+        }
         false
     }
 
-    /// Turns `run`, which is over, into the run of `next`, which is another activation of its entity. Returns false, with nothing
-    /// changed, if `next` must not run.
+    /// Turns `run`, which is over, into the run of its activation, which is the next one of the same entity. Returns false, with
+    /// nothing changed, if that must not run.
     #[inline(always)]
-    fn hand_on(&mut self, run: &mut Run, next: &Activation) -> bool {
-        let Some(entity) = self.begin(next) else {
+    fn hand_on(&mut self, run: &mut Run) -> bool {
+        let Some(entity) = self.begin(&run.activation) else {
             return false;
         };
-        entity.slots[run.callback.slot].pass_on(next.sequence);
-        run.activation = *next;
+        entity.slots[run.callback.slot].pass_on(run.activation.sequence);
         true
     }
 
-    /// Turns `run`, which is over, into the run of `next`: the callback and the payload change places with those of `next`. Returns
-    /// false, with nothing changed, if `next` must not run, or cannot have its callback while `run` has its own.
+    /// Turns `run`, which is over, into the run of its activation, which is that of another callback: callback and payload change
+    /// places with those of the entity and the group `before`. Returns false, with nothing changed, if the activation must not run,
+    /// or cannot have its callback while `run` has its own.
     #[inline(always)]
-    fn hand_over(&mut self, run: &mut Run, next: &Activation) -> bool {
-        let before = run.activation;
-        let Some(callback) = self.lend_callback(next) else {
+    fn hand_over(&mut self, run: &mut Run, before: (EntityId, GroupId)) -> bool {
+        let Some(callback) = self.lend_callback(&run.activation) else {
             return false;
         };
         let mut finished = std::mem::replace(&mut run.callback, callback);
-        run.activation = *next;
         let payload = finished.cx.payload.take();
-        run.callback.cx.payload = if next.group == before.group {
+        let group = run.activation.group;
+        run.callback.cx.payload = if group == before.1 {
             payload
         } else {
-            self.return_payload(before.group, payload);
-            self.group_mut(next.group).and_then(|group| group.payload.take())
+            self.return_payload(before.1, payload);
+            self.group_mut(group).and_then(|group| group.payload.take())
         };
-        match self.entity_mut(before.entity) {
+        match self.entity_mut(before.0) {
             Some(entity) => entity.slots[finished.slot].end(finished),
             None => self.discard(finished),
         }
