@@ -27,6 +27,7 @@ use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
 
 mod end;
+mod in_place;
 mod turn;
 
 pub use end::{SpinEnd, SpinError};
@@ -218,6 +219,9 @@ impl<'a> Spin<'a> {
                 }
                 if seat.repeats && self.goes_on(state, seat) {
                     return (Next::Run, false);
+                }
+                if self.width() == 1 && self.runs_in_place(state, seat, main.as_ref()) {
+                    return (Next::Again, false);
                 }
                 if self.exchanges(state, seat) {
                     return (Next::Run, self.others_are_needed(state));

@@ -47,8 +47,15 @@ impl Run {
     /// Takes an item and runs the callback, or polls a suspended one again. Notes the outcome, or the message of a panic, in the
     /// callback's `result`.
     pub(crate) fn run(&mut self) {
-        let Callback { body, cx, result, .. } = &mut *self.callback;
-        cx.release = self.activation.release;
+        self.callback.run(self.activation.release);
+    }
+}
+
+impl Callback {
+    /// Does what [`Run::run`] does, for an activation that was released at `release`.
+    pub(crate) fn run(&mut self, release: Instant) {
+        let Self { body, cx, result, .. } = self;
+        cx.release = release;
         cx.pending = Pending::Empty;
         // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
         *result = catch_unwind(AssertUnwindSafe(|| body.run(cx))).map_err(|panic| {

@@ -72,6 +72,23 @@ impl Ring {
         true
     }
 
+    /// Takes out the first item, of which there must be one, and appends another one, if that does not come before the last one.
+    /// Returns true if it did.
+    #[inline(always)]
+    fn rotate(&mut self, item: Item) -> bool {
+        let end = if self.len == 1 {
+            self.head
+        } else if precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
+            return false;
+        } else {
+            self.head += 1;
+            self.head + self.len - 1
+        };
+        let mask = self.items.len() - 1;
+        self.items[end & mask] = item;
+        true
+    }
+
     /// Takes out the first item. There must be one.
     #[inline(always)]
     const fn drop_first(&mut self) {
@@ -172,6 +189,14 @@ impl<K: Ord> Lanes<K> {
             // The lane is that of the lowest bit.
             self.taken &= self.taken - 1;
         }
+    }
+
+    /// Takes out the first entry, and adds another one, if both are in one lane and the new one belongs to the end. Returns true if
+    /// it did.
+    #[inline(always)]
+    pub(super) fn replace_first(&mut self, key: &K, tie_breaker: TieBreaker, place: u32) -> bool {
+        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize);
+        lane.is_some_and(|lane| lane.key == *key && lane.entries.rotate(Item { tie_breaker, place }))
     }
 
     /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.

@@ -125,6 +125,18 @@ pub trait Policy: Send {
         Exchange::Unchanged
     }
 
+    /// Returns the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment. May return
+    /// `None` in any case.
+    fn first(&self, _groups: &Groups) -> Option<EntityId> {
+        None
+    }
+
+    /// Takes the activation of the entity out that [`first`](Self::first) has just named, and adds the `next` one of the same entity,
+    /// if it has one.
+    ///
+    /// Does nothing by default, which is right for a policy that never names one.
+    fn replace_first(&mut self, _first: EntityId, _next: Option<&Activation>) {}
+
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
     /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an
     /// [`exchange`](Self::exchange) adds.

@@ -293,6 +293,29 @@ impl<O: Order> Policy for Ordered<O> {
         Exchange::Picked(entity)
     }
 
+    #[inline]
+    fn first(&self, groups: &Groups) -> Option<EntityId> {
+        if self.waiting > 0 || !self.holders.is_empty() {
+            return None;
+        }
+        let first = self.ready.first()?;
+        let activation = self.places.get(first.place, first.sequence())?;
+        (activation.segment == 0 && groups.admits(activation)).then_some(activation.entity)
+    }
+
+    fn replace_first(&mut self, first: EntityId, next: Option<&Activation>) {
+        match next {
+            Some(next) => {
+                let place = self.places.replace_released(next);
+                self.ready.replace_first(self.entry(next, place));
+            }
+            None => {
+                self.places.free_released(first);
+                self.ready.drop_first();
+            }
+        }
+    }
+
     fn orders_by_calls(&self) -> bool {
         false
     }

@@ -141,6 +141,23 @@ impl Places {
         Some(slot.entity)
     }
 
+    /// Replaces the released activation of an entity, which has one, by the next one. Returns the place.
+    #[inline(always)]
+    pub(super) fn replace_released(&mut self, next: &Activation) -> u32 {
+        let place = self.of_released(next.entity);
+        let slot = &mut self.slots[place as usize].0;
+        (slot.release, slot.deadline, slot.sequence) = (next.release, next.deadline, next.sequence);
+        place
+    }
+
+    /// Frees the place of an entity's released activation, which must be taken.
+    #[inline(always)]
+    pub(super) fn free_released(&mut self, entity: EntityId) {
+        let place = self.of_released(entity);
+        self.slots[place as usize].0.sequence = NOBODY;
+        self.taken -= 1;
+    }
+
     /// Frees a place that is taken. Returns its activation.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: u32) -> Activation {

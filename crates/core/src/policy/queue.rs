@@ -156,6 +156,16 @@ impl<K: Ord> Queue<K> {
         }
     }
 
+    /// Takes out the first entry, and adds another one.
+    #[inline(always)]
+    pub(super) fn replace_first(&mut self, entry: Entry<K>) {
+        if self.heap.is_empty() && self.lanes.replace_first(&entry.key, entry.tie_breaker, entry.place) {
+            return;
+        }
+        self.drop_first();
+        self.push(entry);
+    }
+
     #[inline(never)]
     fn drop_first_of_both(&mut self) {
         let Some(Reverse(aside)) = self.heap.peek() else {

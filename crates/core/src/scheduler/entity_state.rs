@@ -117,6 +117,12 @@ impl EntityState {
         self.set_pending(release, deadline, self.latest.sequence)
     }
 
+    /// Forgets the activation that was released and not picked yet.
+    #[inline]
+    pub(super) const fn forget_pending(&mut self) {
+        self.is_pending = false;
+    }
+
     /// Takes out the activation that was released and not picked yet; `None` if there is none.
     pub(super) fn take_pending(&mut self) -> Option<Activation> {
         std::mem::take(&mut self.is_pending).then_some(self.latest)

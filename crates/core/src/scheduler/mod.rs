@@ -3,6 +3,7 @@
 mod entity_state;
 mod exchange;
 mod go_on;
+mod in_place;
 mod members;
 mod ready;
 mod repeat;

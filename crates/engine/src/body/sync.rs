@@ -4,7 +4,7 @@ use crate::sync::Mutex;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{Body, Ran, RunContext, Take, pass_on, take_into};
+use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
 use crate::current::Running;
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
@@ -24,6 +24,16 @@ impl<T, P, F> ExclusiveBody<T, P, F> {
     }
 }
 
+/// Returns the payload as what it is. A check of its type would take a call for each activation.
+///
+/// # Safety
+/// The payload must be a `P`.
+unsafe fn payload_of<P: 'static>(payload: &mut AnyPayload) -> &mut P {
+    debug_assert!(payload.is::<P>(), "a group's payload has the type of its handle");
+    // SAFETY: as the caller guarantees.
+    unsafe { &mut *std::ptr::from_mut(&mut **payload).cast::<P>() }
+}
+
 impl<T, P, F> Body for ExclusiveBody<T, P, F>
 where
     T: Take,
@@ -35,9 +45,11 @@ where
             Ok(item) => item,
             Err(ran) => return ran,
         };
-        let payload = cx.payload.as_mut().and_then(|payload| payload.downcast_mut());
+        let payload = cx.payload.as_mut().expect("a mutually exclusive group has a payload");
+        // SAFETY: the body was created by a handle of its group, which has the type of the payload.
+        let payload = unsafe { payload_of(payload) };
         let _running = self.running.enter();
-        (self.callback)(payload.expect("a group's payload has the type of its handle"), item);
+        (self.callback)(payload, item);
         Ran::Done
     }
 

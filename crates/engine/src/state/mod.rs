@@ -4,6 +4,7 @@
 //! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload.
 
 mod finish;
+mod in_place;
 mod leftovers;
 mod members;
 mod recorded;
@@ -26,6 +27,7 @@ use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
 use crate::work::{Callback, Run};
+pub(crate) use in_place::InPlace;
 use leftovers::Leftovers;
 
 /// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
@@ -72,6 +74,8 @@ struct EntitySlot {
     slots: SmallVec<[RunSlot; 1]>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
+    /// True if the callback is synchronous and runs once at a time, and its entity is no timer and has no deadline.
+    is_simple: bool,
     details: Box<Details>,
 }
 

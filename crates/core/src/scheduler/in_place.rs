@@ -1,0 +1,48 @@
+//! Runs that nobody sees until they are over: for drivers that have the scheduler to themselves while a callback runs.
+
+use super::Scheduler;
+use crate::activation::Activation;
+use crate::id::EntityId;
+use crate::time::Instant;
+
+impl Scheduler {
+    /// Returns the activation that [`next`](Self::next) would return now if no timer is due; `None` if there is none, or if it may not
+    /// run in place.
+    ///
+    /// It runs in place if its callback returns before anybody asks the scheduler for anything. Then the driver need not take it:
+    /// it calls [`ran_first`](Self::ran_first) afterwards. Only activations of entities that are no timers, have one activation at a
+    /// time and hold their group while they wait run in place, and only while there is no trace.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<&Activation> {
+        if self.trace.is_some() || self.ready.has_preceding() {
+            return None;
+        }
+        let id = self.ready.policy.first(&self.groups)?;
+        let entity = self.entities.get(id.index(), id.generation())?;
+        entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0)
+    }
+
+    /// Notes that the activation that [`first`](Self::first) has returned ran in place, and that its entity has a further item since
+    /// `release`; `None` if it has none that the scheduler does not know of. Nothing has happened in between.
+    ///
+    /// Leads to the same as [`next`](Self::next), [`release`](Self::release) and [`complete`](Self::complete).
+    #[inline]
+    pub fn ran_first(&mut self, id: EntityId, release: Option<Instant>) {
+        let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
+            return;
+        };
+        let next = match release {
+            Some(release) => {
+                let deadline = entity.deadline_of(release);
+                self.sequence += 1;
+                Some(entity.set_pending(release, deadline, self.sequence - 1))
+            }
+            None => {
+                entity.forget_pending();
+                None
+            }
+        };
+        self.ready.policy.replace_first(id, next);
+    }
+}

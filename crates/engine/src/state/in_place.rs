@@ -1,0 +1,70 @@
+//! Runs of callbacks where they are, on the only thread of an executor.
+
+use rospin_core::{Instant, ThreadIndex};
+
+use super::State;
+use crate::body::Ran;
+use crate::source::Pending;
+use crate::work::Run;
+
+/// The outcome of [`State::run_first`].
+pub(crate) enum InPlace {
+    /// A callback ran, and is over.
+    Over,
+    /// A callback ran, and has failed. Its run is to be given back as any other.
+    Failed(Run),
+    /// Nothing ran: no callback is ready, or the next one must be lent to the thread.
+    Nothing,
+}
+
+impl State {
+    /// Returns true if the callback of the run is one that [`run_first`](Self::run_first) runs.
+    pub(crate) fn is_simple(&self, run: &Run) -> bool {
+        let entity = self.entities.get(run.activation.entity.index()).and_then(Option::as_ref);
+        entity.is_some_and(|entity| entity.is_simple)
+    }
+
+    /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
+    /// thread may look at the state meanwhile. `now` reads the clock.
+    #[inline(always)]
+    pub(crate) fn run_first(&mut self, thread: ThreadIndex, now: impl Fn() -> Instant) -> InPlace {
+        let Some(first) = self.scheduler.first() else {
+            return InPlace::Nothing;
+        };
+        let (id, group_id, release) = (first.entity, first.group, first.release);
+        let Self { entities, groups, .. } = self;
+        let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
+        let group = groups.get_mut(group_id.index()).and_then(Option::as_mut);
+        let (Some(entity), Some(group)) = (entity, group) else {
+            return InPlace::Nothing;
+        };
+        if !entity.is_simple || entity.closing || entity.id != id || group.id != group_id {
+            return InPlace::Nothing;
+        }
+        let Some(callback) = entity.slots.first_mut().and_then(|slot| slot.callback.as_mut()) else {
+            return InPlace::Nothing;
+        };
+        // They change places, since an assignment would have to look for something to drop.
+        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
+        callback.run(release);
+        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
+        if !matches!(callback.result, Ok(Ran::Done | Ran::Nothing)) {
+            return self.lend_afterwards(release, thread);
+        }
+        let more = match callback.cx.pending {
+            Pending::Empty => None,
+            Pending::Since(arrival) => Some(arrival),
+            Pending::Unknown => Some(now()),
+        };
+        self.scheduler.ran_first(id, more);
+        InPlace::Over
+    }
+
+    /// Lends the callback that has just failed in place, so that it is given back as any other.
+    #[cold]
+    fn lend_afterwards(&mut self, release: Instant, thread: ThreadIndex) -> InPlace {
+        // No timer is due at a time before now, so this is the activation that ran.
+        let activation = self.scheduler.next(release, thread);
+        activation.and_then(|activation| self.lend(activation)).map_or(InPlace::Nothing, InPlace::Failed)
+    }
+}
