@@ -108,6 +108,11 @@ impl<T> Slots<T> {
         if *self.generations.get(index)? == generation { self.values.get_mut(index)?.as_mut() } else { None }
     }
 
+    /// Returns the value with this index, of whatever generation; `None` if there is none.
+    pub(crate) fn at(&self, index: usize) -> Option<&T> {
+        self.values.get(index)?.as_ref()
+    }
+
     /// Removes and returns the value with this index and generation; `None` if it was removed before.
     pub(crate) fn remove(&mut self, index: usize, generation: u32) -> Option<T> {
         let current = self.generations.get_mut(index).filter(|current| **current == generation)?;

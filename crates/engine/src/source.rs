@@ -192,6 +192,10 @@ pub trait Source: Send + 'static {
         Pending::Unknown
     }
 
+    /// Has the processor fetch what the next take needs, without waiting for it. Called shortly before the take, and only in
+    /// executors with many entities, whose data do not all stay in its caches. Does nothing by default.
+    fn prefetch(&self) {}
+
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
     /// [`attach`](Self::attach).
     ///

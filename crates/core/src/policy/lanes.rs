@@ -3,10 +3,14 @@
 //! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first one take
 //! the same few instructions, however many are ready. What does not fit at the end of its lane goes elsewhere.
 
-use super::queue::{First, TieBreaker, precedes};
+use super::queue::{Entry, First, TieBreaker, precedes};
 
 /// The largest number of lanes: the bits of a word.
 const MOST: usize = 64;
+
+/// The number of places before the end of a lane at which an entry may still be put: moving so many takes less time than a heap
+/// does. Entities whose items pile up become ready again a little out of order.
+const REACH: usize = 16;
 
 /// Lanes in the order of their keys.
 pub(super) struct Lanes<K> {
@@ -30,6 +34,15 @@ struct Lane<K> {
 struct Item {
     tie_breaker: TieBreaker,
     place: u32,
+    /// The index of the entity.
+    entity: u32,
+}
+
+impl Item {
+    #[inline(always)]
+    fn of<K>(entry: &Entry<K>) -> Self {
+        Self { tie_breaker: entry.tie_breaker, place: entry.place, entity: entry.entity }
+    }
 }
 
 /// Items in order, which come at the end and leave at the front.
@@ -57,19 +70,41 @@ impl Ring {
         if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
-    /// Appends the item if there is room, and if it does not come before the last one. Returns true if it did.
+    /// Adds the item if there is room, and if it belongs to the end or near it. Returns true if it did.
     #[inline(always)]
-    fn append(&mut self, item: Item) -> bool {
+    fn add(&mut self, item: Item) -> bool {
         if self.len == self.items.len() {
             return false;
         }
         if self.len > 0 && precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
-            return false;
+            return self.insert(item);
         }
-        let end = (self.head + self.len) & (self.items.len() - 1);
-        self.items[end] = item;
+        self.set(self.len, item);
         self.len += 1;
         true
+    }
+
+    /// Adds an item that comes before the last one, if it belongs near it. There must be room.
+    #[inline(never)]
+    fn insert(&mut self, item: Item) -> bool {
+        let precedes_it = |position: usize| precedes(&item.tie_breaker, &self.at(position).tie_breaker);
+        let nearest = self.len.saturating_sub(REACH);
+        let place = (nearest..self.len).rev().find(|position| !precedes_it(*position));
+        let Some(place) = place.map(|before| before + 1).or((nearest == 0).then_some(0)) else {
+            return false;
+        };
+        for position in (place..self.len).rev() {
+            self.set(position + 1, *self.at(position));
+        }
+        self.set(place, item);
+        self.len += 1;
+        true
+    }
+
+    #[inline(always)]
+    fn set(&mut self, position: usize, item: Item) {
+        let at = (self.head + position) & (self.items.len() - 1);
+        self.items[at] = item;
     }
 
     /// Takes out the first item, of which there must be one, and appends another one, if that does not come before the last one.
@@ -99,7 +134,7 @@ impl Ring {
     /// Makes room for so many items.
     fn reserve(&mut self, room: usize) {
         if self.items.len() < room {
-            let nothing = Item { tie_breaker: TieBreaker::default(), place: 0 };
+            let nothing = Item { tie_breaker: TieBreaker::default(), place: 0, entity: 0 };
             let mut items = vec![nothing; room.next_power_of_two()].into_boxed_slice();
             (0..self.len).for_each(|position| items[position] = *self.at(position));
             (self.items, self.head) = (items, 0);
@@ -158,14 +193,14 @@ impl<K: Ord> Lanes<K> {
     }
 
     /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if the entry
-    /// does not belong to the end.
+    /// does not belong near the end.
     #[inline(always)]
-    pub(super) fn push(&mut self, key: &K, tie_breaker: TieBreaker, place: u32) -> bool {
+    pub(super) fn push(&mut self, entry: &Entry<K>) -> bool {
         // Most executors have one lane, or few.
-        let Some(at) = self.lanes.iter().position(|lane| lane.key == *key) else {
+        let Some(at) = self.lanes.iter().position(|lane| lane.key == entry.key) else {
             return false;
         };
-        let is_in = self.lanes[at].entries.append(Item { tie_breaker, place });
+        let is_in = self.lanes[at].entries.add(Item::of(entry));
         self.taken |= u64::from(is_in) << at;
         is_in
     }
@@ -175,7 +210,7 @@ impl<K: Ord> Lanes<K> {
     pub(super) fn first(&self) -> Option<First<'_, K>> {
         // Without entries the number of zeros is beyond all lanes.
         let Lane { key, entries, .. } = self.lanes.get(self.taken.trailing_zeros() as usize)?;
-        entries.first().map(|Item { tie_breaker, place }| First { key, tie_breaker, place: *place })
+        entries.first().map(|Item { tie_breaker, place, .. }| First { key, tie_breaker, place: *place })
     }
 
     /// Takes out the first entry. Does nothing if there are no entries.
@@ -194,9 +229,18 @@ impl<K: Ord> Lanes<K> {
     /// Takes out the first entry, and adds another one, if both are in one lane and the new one belongs to the end. Returns true if
     /// it did.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, key: &K, tie_breaker: TieBreaker, place: u32) -> bool {
+    pub(super) fn replace_first(&mut self, entry: &Entry<K>) -> bool {
         let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize);
-        lane.is_some_and(|lane| lane.key == *key && lane.entries.rotate(Item { tie_breaker, place }))
+        lane.is_some_and(|lane| lane.key == entry.key && lane.entries.rotate(Item::of(entry)))
+    }
+
+    /// Returns the entities of the second, third and fourth entry of the first lane by their indices.
+    #[inline(always)]
+    pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
+        let lane = self.lanes.get(self.taken.trailing_zeros() as usize);
+        [1, 2, 3].map(|position| {
+            lane.filter(|lane| position < lane.entries.len).map(|lane| lane.entries.at(position).entity as usize)
+        })
     }
 
     /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.

@@ -137,6 +137,12 @@ pub trait Policy: Send {
     /// Does nothing by default, which is right for a policy that never names one.
     fn replace_first(&mut self, _first: EntityId, _next: Option<&Activation>) {}
 
+    /// Returns the indices of the entities whose activations would probably be picked after the [`first`](Self::first) one, for a
+    /// driver that fetches their data in advance. `None` in place of what is not known.
+    fn upcoming(&self) -> [Option<usize>; 3] {
+        [None; 3]
+    }
+
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
     /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an
     /// [`exchange`](Self::exchange) adds.

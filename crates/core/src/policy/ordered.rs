@@ -128,7 +128,8 @@ impl<O: Order> Ordered<O> {
 
     #[inline(always)]
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
-        Entry { key: self.order.key(activation), tie_breaker: activation.tie_breaker(), place }
+        let (key, entity) = (self.order.key(activation), activation.entity.index() as u32);
+        Entry { key, tie_breaker: activation.tie_breaker(), place, entity }
     }
 
     /// Makes an activation of the group a candidate again: the holder if it is parked, or else the best blocked activation.
@@ -170,8 +171,8 @@ impl<O: Order> Ordered<O> {
         let group = activation.group;
         if self.holders.has(group) {
             // The activation came before everything that is ready, so also before the holder, which inherits its order.
-            let (key, tie_breaker) = (self.order.key(activation), activation.tie_breaker());
-            self.holders.change(group, |place| Entry { key, tie_breaker, place });
+            let inherited = self.entry(activation, place);
+            self.holders.change(group, |place| Entry { place, ..inherited });
         }
         let entry = self.entry(activation, place);
         self.groups[group.index()].blocked.push(entry);
@@ -314,6 +315,10 @@ impl<O: Order> Policy for Ordered<O> {
                 self.ready.drop_first();
             }
         }
+    }
+
+    fn upcoming(&self) -> [Option<usize>; 3] {
+        self.ready.upcoming()
     }
 
     fn orders_by_calls(&self) -> bool {

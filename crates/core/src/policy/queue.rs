@@ -15,6 +15,8 @@ pub(super) struct Entry<K> {
     pub(super) key: K,
     pub(super) tie_breaker: TieBreaker,
     pub(super) place: u32,
+    /// The index of the entity.
+    pub(super) entity: u32,
 }
 
 /// The first entry of a queue.
@@ -118,7 +120,7 @@ impl<K: Ord> Queue<K> {
     /// Adds the entry of an activation that is ready.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<K>) {
-        if !self.lanes.push(&entry.key, entry.tie_breaker, entry.place) {
+        if !self.lanes.push(&entry) {
             self.push_aside(entry);
         }
     }
@@ -156,10 +158,16 @@ impl<K: Ord> Queue<K> {
         }
     }
 
+    /// Returns the entities that come after the first one, as far as that is known without a search.
+    #[inline(always)]
+    pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
+        self.lanes.upcoming()
+    }
+
     /// Takes out the first entry, and adds another one.
     #[inline(always)]
     pub(super) fn replace_first(&mut self, entry: Entry<K>) {
-        if self.heap.is_empty() && self.lanes.replace_first(&entry.key, entry.tie_breaker, entry.place) {
+        if self.heap.is_empty() && self.lanes.replace_first(&entry) {
             return;
         }
         self.drop_first();
@@ -238,7 +246,7 @@ mod tests {
                     2..5 => {
                         let release = if below(4) == 0 { below(400) } else { sequence };
                         let tie_breaker = (Instant::from_nanos(release), 0, sequence);
-                        queue.push(Entry { key, tie_breaker, place: 0 });
+                        queue.push(Entry { key, tie_breaker, place: 0, entity: 0 });
                         model.insert((key, tie_breaker));
                     }
                     _ => {

@@ -1,6 +1,6 @@
 //! Runs that nobody sees until they are over: for drivers that have the scheduler to themselves while a callback runs.
 
-use super::Scheduler;
+use super::{EntityState, Scheduler};
 use crate::activation::Activation;
 use crate::id::EntityId;
 use crate::time::Instant;
@@ -21,6 +21,16 @@ impl Scheduler {
         let id = self.ready.policy.first(&self.groups)?;
         let entity = self.entities.get(id.index(), id.generation())?;
         entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0)
+    }
+
+    /// Returns the indices of the entities that probably run after the [`first`](Self::first) one, and looks at their states, so that
+    /// the processor fetches these. Where it is not known, there is `None`.
+    pub fn upcoming(&self) -> [Option<usize>; 3] {
+        let upcoming = self.ready.policy.upcoming();
+        if let Some(last) = upcoming[2] {
+            std::hint::black_box(self.entities.at(last).map(EntityState::is_pending));
+        }
+        upcoming
     }
 
     /// Notes that the activation that [`first`](Self::first) has returned ran in place, and that its entity has a further item since

@@ -65,6 +65,9 @@ pub(crate) trait Body: Any + Send {
     /// Sets the waker for activations that suspend.
     fn set_waker(&mut self, _waker: Waker) {}
 
+    /// Has the processor fetch what the next run needs.
+    fn prefetch(&self) {}
+
     /// Drops the activation after a panic.
     fn abandon(&mut self) {}
 }
@@ -79,6 +82,9 @@ pub(crate) trait Take: Send + 'static {
 
     /// Returns the contents that the source has left. Call it before the first take, and after every take that returned an item.
     fn pending(&self) -> Pending;
+
+    /// Has the processor fetch what the next take needs.
+    fn prefetch(&self) {}
 }
 
 /// A source that is attached for as long as its body lives.
@@ -120,6 +126,10 @@ impl<S: Source> Take for Attached<S> {
         let pending = self.source.pending();
         self.is_over.set(false);
         pending
+    }
+
+    fn prefetch(&self) {
+        self.source.prefetch();
     }
 }
 

@@ -56,6 +56,10 @@ where
     fn pending(&self) -> Pending {
         self.take.pending()
     }
+
+    fn prefetch(&self) {
+        self.take.prefetch();
+    }
 }
 
 /// A callback of a reentrant group, which may run on several threads at once.

@@ -13,6 +13,7 @@ pub(crate) mod inbox;
 pub(crate) mod log;
 pub(crate) mod mute;
 pub(crate) mod parker;
+pub(crate) mod prefetch;
 pub(crate) mod ring;
 mod sync;
 

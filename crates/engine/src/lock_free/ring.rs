@@ -19,6 +19,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::mute::Mute;
+use super::prefetch::prefetch;
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
@@ -182,6 +183,11 @@ impl<P: OwningPointer> Producer<P> {
         self.ring.tail.0.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of messages that the ring keeps.
+    pub(crate) fn depth(&self) -> usize {
+        self.ring.depth as usize
+    }
+
     /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
@@ -208,6 +214,13 @@ impl<P: OwningPointer> Consumer<P> {
     /// Returns a view of the producer's mute, for notifiers to look at.
     pub(crate) fn mute_of(&self) -> MuteOf<P> {
         MuteOf(Arc::clone(&self.ring))
+    }
+
+    /// Has the processor fetch what the next [`pop`](Self::pop) looks at.
+    pub(crate) fn prefetch(&self) {
+        let Shared { head, tail, .. } = &*self.ring;
+        prefetch(tail);
+        prefetch(self.ring.slot(head.0.load(Ordering::Relaxed)));
     }
 
     /// Takes the oldest message.

@@ -4,8 +4,12 @@ use rospin_core::{Instant, ThreadIndex};
 
 use super::State;
 use crate::body::Ran;
+use crate::lock_free::prefetch::prefetch;
 use crate::source::Pending;
 use crate::work::Run;
+
+/// The number of entities from which on their data are fetched in advance.
+const MANY: usize = 256;
 
 /// The outcome of [`State::run_first`].
 pub(crate) enum InPlace {
@@ -32,6 +36,7 @@ impl State {
             return InPlace::Nothing;
         };
         let (id, group_id, release) = (first.entity, first.group, first.release);
+        self.look_ahead();
         let Self { entities, groups, .. } = self;
         let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
         let group = groups.get_mut(group_id.index()).and_then(Option::as_mut);
@@ -58,6 +63,27 @@ impl State {
         };
         self.scheduler.ran_first(id, more);
         InPlace::Over
+    }
+
+    /// Has the processor fetch what the next callbacks need, while the present one runs: the later a callback comes, the fewer of its
+    /// data are known by then. Few entities have theirs in the caches anyway.
+    #[inline(always)]
+    fn look_ahead(&self) {
+        if self.entities.len() >= MANY {
+            self.prefetch_upcoming();
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch_upcoming(&self) {
+        let [second, third, fourth] = self.scheduler.upcoming();
+        let slot = |index: usize| self.entities.get(index);
+        let callback = |index| slot(index)?.as_ref()?.slots.first()?.callback.as_deref();
+        if let Some(callback) = second.and_then(callback) {
+            callback.body.prefetch();
+        }
+        third.and_then(callback).into_iter().for_each(prefetch);
+        fourth.and_then(slot).into_iter().for_each(prefetch);
     }
 
     /// Lends the callback that has just failed in place, so that it is given back as any other.

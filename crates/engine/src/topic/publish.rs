@@ -20,11 +20,15 @@ use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
 use crate::sync::{MutexGuard, thread};
 
-/// The number of times that a publisher which waits for room yields before it sleeps.
+/// The number of times that a publisher which waits for room in a short queue yields before it sleeps.
 const YIELDS: u32 = 16;
 
 /// The time for which a publisher that waits for room sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
+
+/// The depth from which on a queue is long: it does not run empty while a publisher sleeps, unless callbacks take nanoseconds. So
+/// the publisher sleeps at once. Each look would slow the executor down, which writes what the publisher looks at.
+const LONG: usize = 256;
 
 /// The result of publishing a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -152,7 +156,7 @@ impl AnyPublisher {
         let mut displaced = SmallVec::new();
         let stamp = self.clock.now();
         let state = self.topic.lock_to_push(&mut displaced);
-        if state.is_full_for(self.promises) {
+        if state.full_for(self.promises).is_some() {
             drop(state);
             return Err(message);
         }
@@ -173,14 +177,17 @@ impl AnyPublisher {
         loop {
             let state = self.topic.lock_to_push(displaced);
             // A thread of an executor never waits: it may be the one that has to empty the queue.
-            let may_wait = state.is_full_for(self.promises) && !Seat::is_taken();
-            if !may_wait || begin.get_or_insert_with(std::time::Instant::now).elapsed() >= at_most {
+            let full = state.full_for(self.promises).filter(|_| !Seat::is_taken());
+            let Some(depth) = full else {
+                return state;
+            };
+            if begin.get_or_insert_with(std::time::Instant::now).elapsed() >= at_most {
                 return state;
             }
             drop(state);
             looks += 1;
             // Short callbacks end while this thread yields. Otherwise a nap is long enough for several of them.
-            if looks <= YIELDS { thread::yield_now() } else { thread::sleep(NAP) }
+            if looks <= YIELDS && depth < LONG { thread::yield_now() } else { thread::sleep(NAP) }
         }
     }
 
@@ -210,9 +217,10 @@ impl AnyPublisher {
 }
 
 impl TopicState {
-    /// Returns true if a message with these promises would displace another one.
-    fn is_full_for(&self, promises: Guarantees) -> bool {
-        self.queues.iter().any(|queue| promises.include(queue.demands) && queue.producer.is_full())
+    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none.
+    fn full_for(&self, promises: Guarantees) -> Option<usize> {
+        let mut takers = self.queues.iter().filter(|queue| promises.include(queue.demands));
+        takers.find(|queue| queue.producer.is_full()).map(|queue| queue.producer.depth())
     }
 
     /// Appends the message as [`push`](Self::push) does, and records it.

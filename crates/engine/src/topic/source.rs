@@ -214,6 +214,10 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     fn pending(&self) -> Pending {
         self.any.pending()
     }
+
+    fn prefetch(&self) {
+        self.any.consumer.prefetch();
+    }
 }
 
 impl Drop for AnySource {
