@@ -63,8 +63,9 @@ struct Slot<T> {
     stamp: AtomicU64,
 }
 
-/// A count on a cache line of its own. Producer and consumer each write one of them, without slowing down the other.
-#[repr(align(64))]
+/// A count on two cache lines of its own, because processors fetch lines in pairs. Producer and consumer each write one of them,
+/// without slowing down the other.
+#[repr(align(128))]
 struct Count(AtomicU64);
 
 struct Shared<P: OwningPointer> {
