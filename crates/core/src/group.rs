@@ -35,11 +35,13 @@ struct GroupState {
 #[derive(Debug)]
 pub struct Groups {
     slots: Slots<GroupState>,
+    /// The number of groups that are not free.
+    held: usize,
 }
 
 impl Groups {
     pub(crate) const fn new() -> Self {
-        Self { slots: Slots::new() }
+        Self { slots: Slots::new(), held: 0 }
     }
 
     /// Returns true if `activation` may start or continue now: its group is reentrant, or none of the group's callbacks runs
@@ -58,7 +60,14 @@ impl Groups {
     /// [`admits`](Self::admits) tells.
     #[must_use]
     pub fn is_free(&self, group: GroupId) -> bool {
-        self.get(group).is_some_and(|group| group.holder == NOBODY && group.running == NOBODY)
+        self.get(group).is_some_and(GroupState::is_free)
+    }
+
+    /// Returns true if any group is not [free](Self::is_free). Takes constant time.
+    #[must_use]
+    #[inline]
+    pub const fn any_held(&self) -> bool {
+        self.held > 0
     }
 
     /// Returns the kind of the group; `None` if it was removed.
@@ -76,7 +85,9 @@ impl Groups {
 
     /// Removes a group. Returns true if it was there.
     pub(crate) fn remove(&mut self, group: GroupId) -> bool {
-        self.slots.remove(group.index(), group.generation()).is_some()
+        let removed = self.slots.remove(group.index(), group.generation());
+        self.held -= usize::from(removed.as_ref().is_some_and(|group| !group.is_free()));
+        removed.is_some()
     }
 
     /// Returns the group's entities, in no particular order.
@@ -108,10 +119,12 @@ impl Groups {
             return false;
         };
         if group.kind == GroupKind::MutuallyExclusive {
+            let was_free = group.is_free();
             group.running = activation.sequence;
             if group.holder == NOBODY {
                 group.holder = activation.sequence;
             }
+            self.held += usize::from(was_free);
         }
         true
     }
@@ -134,6 +147,8 @@ impl Groups {
         match self.get_mut(activation.group) {
             Some(group) if group.running == activation.sequence => {
                 group.running = NOBODY;
+                let is_free = group.is_free();
+                self.held -= usize::from(is_free);
                 true
             }
             _ => false,
@@ -153,6 +168,8 @@ impl Groups {
         if held {
             group.holder = NOBODY;
         }
+        let is_freed = (ran || held) && group.is_free();
+        self.held -= usize::from(is_freed);
         ran || held
     }
 
@@ -168,6 +185,10 @@ impl Groups {
 }
 
 impl GroupState {
+    const fn is_free(&self) -> bool {
+        self.holder == NOBODY && self.running == NOBODY
+    }
+
     #[inline(always)]
     fn admits(&self, activation: &Activation) -> bool {
         let is_for_it = self.holder == NOBODY || self.holder == activation.sequence || activation.precedes_all;

@@ -3,14 +3,14 @@
 //! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first one take
 //! the same few instructions, however many are ready. What does not fit at the end of its lane goes elsewhere.
 
-use super::queue::{Entry, First, TieBreaker, precedes};
+use super::queue::{EntityOf, Entry, First, TieBreaker, precedes};
 
 /// The largest number of lanes: the bits of a word.
 const MOST: usize = 64;
 
 /// The number of places before the end of a lane at which an entry may still be put: moving so many takes less time than a heap
 /// does. Entities whose items pile up become ready again a little out of order.
-const REACH: usize = 16;
+const REACH: usize = 8;
 
 /// Lanes in the order of their keys.
 pub(super) struct Lanes<K> {
@@ -34,8 +34,8 @@ struct Lane<K> {
 struct Item {
     tie_breaker: TieBreaker,
     place: u32,
-    /// The index of the entity.
-    entity: u32,
+    /// The index of the entity, and whether the activation is resumed.
+    entity: EntityOf,
 }
 
 impl Item {
@@ -87,16 +87,21 @@ impl Ring {
     /// Adds an item that comes before the last one, if it belongs near it. There must be room.
     #[inline(never)]
     fn insert(&mut self, item: Item) -> bool {
-        let precedes_it = |position: usize| precedes(&item.tie_breaker, &self.at(position).tie_breaker);
-        let nearest = self.len.saturating_sub(REACH);
-        let place = (nearest..self.len).rev().find(|position| !precedes_it(*position));
-        let Some(place) = place.map(|before| before + 1).or((nearest == 0).then_some(0)) else {
+        if self.len > REACH && precedes(&item.tie_breaker, &self.at(self.len - 1 - REACH).tie_breaker) {
             return false;
-        };
-        for position in (place..self.len).rev() {
-            self.set(position + 1, *self.at(position));
         }
-        self.set(place, item);
+        let (items, head) = (&mut *self.items, self.head);
+        let mask = items.len() - 1;
+        let mut place = head + self.len;
+        while place > head {
+            let before = items[(place - 1) & mask];
+            if !precedes(&item.tie_breaker, &before.tie_breaker) {
+                break;
+            }
+            items[place & mask] = before;
+            place -= 1;
+        }
+        items[place & mask] = item;
         self.len += 1;
         true
     }
@@ -134,7 +139,7 @@ impl Ring {
     /// Makes room for so many items.
     fn reserve(&mut self, room: usize) {
         if self.items.len() < room {
-            let nothing = Item { tie_breaker: TieBreaker::default(), place: 0, entity: 0 };
+            let nothing = Item { tie_breaker: TieBreaker::default(), place: 0, entity: EntityOf::default() };
             let mut items = vec![nothing; room.next_power_of_two()].into_boxed_slice();
             (0..self.len).for_each(|position| items[position] = *self.at(position));
             (self.items, self.head) = (items, 0);
@@ -210,7 +215,12 @@ impl<K: Ord> Lanes<K> {
     pub(super) fn first(&self) -> Option<First<'_, K>> {
         // Without entries the number of zeros is beyond all lanes.
         let Lane { key, entries, .. } = self.lanes.get(self.taken.trailing_zeros() as usize)?;
-        entries.first().map(|Item { tie_breaker, place, .. }| First { key, tie_breaker, place: *place })
+        entries.first().map(|Item { tie_breaker, place, entity }| First {
+            key,
+            tie_breaker,
+            place: *place,
+            entity: *entity,
+        })
     }
 
     /// Takes out the first entry. Does nothing if there are no entries.
@@ -239,7 +249,7 @@ impl<K: Ord> Lanes<K> {
     pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
         let lane = self.lanes.get(self.taken.trailing_zeros() as usize);
         [1, 2, 3].map(|position| {
-            lane.filter(|lane| position < lane.entries.len).map(|lane| lane.entries.at(position).entity as usize)
+            lane.filter(|lane| position < lane.entries.len).map(|lane| lane.entries.at(position).entity.index())
         })
     }
 

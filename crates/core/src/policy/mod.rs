@@ -125,9 +125,9 @@ pub trait Policy: Send {
         Exchange::Unchanged
     }
 
-    /// Returns the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment. May return
-    /// `None` in any case.
-    fn first(&self, _groups: &Groups) -> Option<EntityId> {
+    /// Returns the index of the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment.
+    /// May return `None` in any case.
+    fn first(&self, _groups: &Groups) -> Option<usize> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use super::holders::Holders;
 use super::places::{Places, room_for};
-use super::queue::{Entry, First, Queue};
+use super::queue::{EntityOf, Entry, First, Queue};
 use super::{Exchange, Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
@@ -128,7 +128,7 @@ impl<O: Order> Ordered<O> {
 
     #[inline(always)]
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
-        let (key, entity) = (self.order.key(activation), activation.entity.index() as u32);
+        let (key, entity) = (self.order.key(activation), EntityOf::new(activation));
         Entry { key, tie_breaker: activation.tie_breaker(), place, entity }
     }
 
@@ -295,13 +295,13 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     #[inline]
-    fn first(&self, groups: &Groups) -> Option<EntityId> {
-        if self.waiting > 0 || !self.holders.is_empty() {
+    fn first(&self, groups: &Groups) -> Option<usize> {
+        // While a group is held, its activations may have to wait.
+        if self.waiting > 0 || !self.holders.is_empty() || self.ready.has_stale() || groups.any_held() {
             return None;
         }
-        let first = self.ready.first()?;
-        let activation = self.places.get(first.place, first.sequence())?;
-        (activation.segment == 0 && groups.admits(activation)).then_some(activation.entity)
+        let entity = self.ready.first()?.entity;
+        (!entity.is_resumed()).then_some(entity.index())
     }
 
     fn replace_first(&mut self, first: EntityId, next: Option<&Activation>) {

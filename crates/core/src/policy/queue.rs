@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::lanes::Lanes;
 use super::places::Places;
+use crate::activation::Activation;
 use crate::time::Instant;
 
 /// The order of activations with the same key: release, registration and sequence.
@@ -15,8 +16,30 @@ pub(super) struct Entry<K> {
     pub(super) key: K,
     pub(super) tie_breaker: TieBreaker,
     pub(super) place: u32,
-    /// The index of the entity.
-    pub(super) entity: u32,
+    pub(super) entity: EntityOf,
+}
+
+/// The entity of an activation: its index, and a bit that is set if the activation was resumed.
+#[derive(Clone, Copy, Default)]
+pub(super) struct EntityOf(u32);
+
+impl EntityOf {
+    const RESUMED: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(super) const fn new(activation: &Activation) -> Self {
+        // The index fits: two billion live entities would not fit into memory.
+        let resumed = if activation.segment > 0 { Self::RESUMED } else { 0 };
+        Self(activation.entity.index() as u32 | resumed)
+    }
+
+    pub(super) const fn index(self) -> usize {
+        (self.0 & !Self::RESUMED) as usize
+    }
+
+    pub(super) const fn is_resumed(self) -> bool {
+        self.0 & Self::RESUMED != 0
+    }
 }
 
 /// The first entry of a queue.
@@ -24,6 +47,7 @@ pub(super) struct First<'a, K> {
     pub(super) key: &'a K,
     pub(super) tie_breaker: &'a TieBreaker,
     pub(super) place: u32,
+    pub(super) entity: EntityOf,
 }
 
 impl<K: Ord> Entry<K> {
@@ -34,7 +58,7 @@ impl<K: Ord> Entry<K> {
     }
 
     const fn as_first(&self) -> First<'_, K> {
-        First { key: &self.key, tie_breaker: &self.tie_breaker, place: self.place }
+        First { key: &self.key, tie_breaker: &self.tie_breaker, place: self.place, entity: self.entity }
     }
 }
 
@@ -186,6 +210,11 @@ impl<K: Ord> Queue<K> {
         }
     }
 
+    /// Returns true if an entry may be stale.
+    pub(super) const fn has_stale(&self) -> bool {
+        self.stale > 0
+    }
+
     /// Notes that the entry that was taken out last is stale.
     pub(super) const fn was_stale(&mut self) {
         self.stale -= 1;
@@ -246,7 +275,7 @@ mod tests {
                     2..5 => {
                         let release = if below(4) == 0 { below(400) } else { sequence };
                         let tie_breaker = (Instant::from_nanos(release), 0, sequence);
-                        queue.push(Entry { key, tie_breaker, place: 0, entity: 0 });
+                        queue.push(Entry { key, tie_breaker, place: 0, entity: EntityOf::default() });
                         model.insert((key, tie_breaker));
                     }
                     _ => {

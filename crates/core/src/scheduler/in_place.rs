@@ -18,8 +18,7 @@ impl Scheduler {
         if self.trace.is_some() || self.ready.has_preceding() {
             return None;
         }
-        let id = self.ready.policy.first(&self.groups)?;
-        let entity = self.entities.get(id.index(), id.generation())?;
+        let entity = self.entities.at(self.ready.policy.first(&self.groups)?)?;
         entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0)
     }
 
