@@ -12,14 +12,12 @@ impl Spin<'_> {
     /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due. Gives the
     /// run of the seat back before, if that could have run in place, too. Returns true if it did anything.
     pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
-        if !self.is_calm(state, main) {
+        let may_be_given_back = seat.run.as_ref().is_none_or(|run| state.is_simple(run) && state.can_exchange(run));
+        if !may_be_given_back || !self.is_calm(state, main) {
             return false;
         }
         let mut has_run = false;
         if let Some(run) = &seat.run {
-            if !state.can_exchange(run) || !state.is_simple(run) {
-                return false;
-            }
             let now = match run.callback.cx.pending {
                 Pending::Unknown => self.executor.now(),
                 _ => run.activation.release,
