@@ -58,6 +58,7 @@ mod guarantees;
 mod incident;
 mod jump_source;
 mod lock_free;
+mod lookout;
 mod loss;
 mod loss_watch;
 mod main_future;

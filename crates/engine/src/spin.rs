@@ -17,8 +17,9 @@ use crate::executor_core::ExecutorCore;
 use crate::executor_options::Until;
 use crate::incident::contain;
 use crate::lock_free::parker::{Deadline, Ticket};
+use crate::lookout::Lookout;
 use crate::main_future::MainFuture;
-use crate::os::ShortSlices;
+use crate::os::{ShortSlices, TickCounter};
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
@@ -66,6 +67,7 @@ struct Seat {
     /// True if the last step led to a further item of the entity that had run before, so that this one may do so, too. It only
     /// chooses between two ways to the same result.
     repeats: bool,
+    lookout: Lookout,
     /// The thread's short time slices, once it waited for work.
     slices: Option<ShortSlices>,
 }
@@ -189,6 +191,7 @@ impl<'a> Spin<'a> {
             has_woken: false,
             main_waits: false,
             repeats: true,
+            lookout: Lookout::new(if self.executor.times.clock.passes() { TickCounter::new() } else { None }),
             slices: None,
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));

@@ -78,6 +78,7 @@ mod report;
 mod setup;
 mod slice;
 mod threads;
+mod ticks;
 
 pub use rospin_core::{OsScheduling, OsSchedulingError};
 
@@ -94,3 +95,4 @@ pub(crate) use slice::ShortSlices;
 pub use slice::time_slice;
 pub(crate) use threads::cut_off;
 pub use threads::{ThreadId, threads_of_process};
+pub(crate) use ticks::TickCounter;

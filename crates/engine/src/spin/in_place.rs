@@ -30,7 +30,7 @@ impl Spin<'_> {
             if !inbox.is_empty() {
                 state.drain(inbox, || self.executor.now());
             }
-            if self.is_anything_due(state) {
+            if self.is_anything_due(state, seat) {
                 break;
             }
             match state.run_first(seat.thread, || self.executor.now()) {
@@ -69,9 +69,9 @@ impl Spin<'_> {
 
     /// Returns true if a timer or a sleeper is due, or the spin is over. Reads the clock only if one of them may be.
     #[inline(always)]
-    fn is_anything_due(&self, state: &State) -> bool {
+    fn is_anything_due(&self, state: &State, seat: &mut Seat) -> bool {
         let due = self.executor.sleeps.earlier(state.scheduler.next_due());
         let due = [due, self.deadline].into_iter().flatten().min();
-        due.is_some_and(|due| due <= self.executor.now())
+        due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now()))
     }
 }
