@@ -230,6 +230,8 @@ pub struct SubscriptionOptions {
     pub(crate) common: Common,
     pub(crate) topic: String,
     pub(crate) depth: usize,
+    /// True if publishers that keep all wait for room in this queue.
+    pub(crate) keeps_all: bool,
     pub(crate) transient_local: bool,
     pub(crate) demands: Guarantees,
     /// Namespace of the topic; `None` for the context's own.
@@ -244,6 +246,7 @@ impl SubscriptionOptions {
             common: Common::default(),
             topic: topic.into(),
             depth: 10,
+            keeps_all: false,
             transient_local: false,
             demands: Guarantees::NONE,
             topics: None,
@@ -256,6 +259,14 @@ impl SubscriptionOptions {
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);
         self
+    }
+
+    /// Keeps all messages as long as there are at most `room`, at least 1. Publishers that [keep all](PublisherOptions::keep_all),
+    /// too, wait for room. Otherwise it is as with [`keep_last`](Self::keep_last).
+    #[must_use]
+    pub fn keep_all(mut self, room: usize) -> Self {
+        self.keeps_all = true;
+        self.keep_last(room)
     }
 
     /// Makes the subscription also receive earlier messages of [transient local](PublisherOptions::transient_local) publishers.
@@ -298,6 +309,8 @@ pub struct PublisherOptions {
     pub(crate) promises: Guarantees,
     /// The longest time for which a message waits for room; `None` if it never waits.
     pub(crate) patience: Option<Duration>,
+    /// True if it waits only for subscriptions that keep all.
+    pub(crate) keeps_all: bool,
     /// Namespace of the topic; `None` for the context's own.
     pub(crate) topics: Option<Topics>,
 }
@@ -306,7 +319,14 @@ impl PublisherOptions {
     /// Creates options for a publisher that keeps no messages.
     #[must_use]
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { topic: topic.into(), latched: 0, promises: Guarantees::ALL, patience: None, topics: None }
+        Self {
+            topic: topic.into(),
+            latched: 0,
+            promises: Guarantees::ALL,
+            patience: None,
+            keeps_all: false,
+            topics: None,
+        }
     }
 
     /// Makes [`publish`](crate::Publisher::publish) wait while the queue of a subscription is full, at most for that time (real time,
@@ -318,7 +338,16 @@ impl PublisherOptions {
     /// A wait does not end when executors halt: choose a time after which the thread may still end the program.
     #[must_use]
     pub const fn wait_for_room(mut self, at_most: Duration) -> Self {
-        self.patience = Some(at_most);
+        (self.patience, self.keeps_all) = (Some(at_most), false);
+        self
+    }
+
+    /// Makes [`publish`](crate::Publisher::publish) wait as [`wait_for_room`](Self::wait_for_room) does, but only for subscriptions
+    /// that [keep all](SubscriptionOptions::keep_all). In others it displaces at once. This is what a reliable writer that keeps
+    /// all does in DDS, with `at_most` as its `max_blocking_time`.
+    #[must_use]
+    pub const fn keep_all(mut self, at_most: Duration) -> Self {
+        (self.patience, self.keeps_all) = (Some(at_most), true);
         self
     }
 

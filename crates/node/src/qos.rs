@@ -88,6 +88,11 @@ impl Qos {
         self.liveliness_lease_duration.filter(|lease| !lease.is_zero())
     }
 
+    /// Returns true if it is reliable and keeps all.
+    pub(crate) fn loses_nothing(&self) -> bool {
+        self.reliability == Reliability::Reliable && self.history == History::KeepAll
+    }
+
     /// Returns true if it has a deadline, a lifespan, a lease or manual liveliness. Ends with such a quality of service exchange
     /// encoded messages, so that all other ends need no code for time.
     pub(crate) fn is_timed(&self) -> bool {
@@ -160,7 +165,9 @@ pub enum Liveliness {
 pub enum History {
     /// The newest messages, as many as this number; at least one.
     KeepLast(usize),
-    /// All messages, within the limits of the middleware.
+    /// All messages, within the limits of the middleware. In a process, a subscription has room for 8192. While that is full, a
+    /// reliable publisher that keeps all waits for up to 100 ms, as in DDS, unless its thread spins an executor: a callback that
+    /// waited might keep the subscription's callback from running. After that, the oldest messages are lost, and counted.
     KeepAll,
 }
 

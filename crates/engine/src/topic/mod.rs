@@ -69,6 +69,8 @@ struct Queue {
     /// The number of the queue in recordings.
     number: u64,
     demands: Guarantees,
+    /// True if publishers that keep all wait for room in it.
+    keeps_all: bool,
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
     losses: Arc<LossCounters>,

@@ -76,6 +76,8 @@ pub(super) struct AnyPublisher {
     promises: Guarantees,
     /// The longest time for which a message waits for room; `None` if it never waits.
     patience: Option<Duration>,
+    /// True if it waits only for queues that keep all.
+    keeps_all: bool,
 }
 
 impl AnyPublisher {
@@ -85,7 +87,7 @@ impl AnyPublisher {
         message_type: MessageType,
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
-        let (promises, patience) = (options.promises, options.patience);
+        let PublisherOptions { promises, patience, keeps_all, .. } = options;
         let messages = VecDeque::with_capacity(options.latched);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, None);
@@ -98,7 +100,7 @@ impl AnyPublisher {
         drop(room);
         topic.wake_waiters();
         let (clock, scribe) = (context.clock().clone(), context.scribe().clone());
-        Ok(Self { topic, clock, scribe, history, promises, patience })
+        Ok(Self { topic, clock, scribe, history, promises, patience, keeps_all })
     }
 
     pub(super) fn kept(&self) -> Vec<AnyMessage> {
@@ -156,7 +158,7 @@ impl AnyPublisher {
         let mut displaced = SmallVec::new();
         let stamp = self.clock.now();
         let state = self.topic.lock_to_push(&mut displaced);
-        if state.full_for(self.promises).is_some() {
+        if state.full_for(self.promises, false).is_some() {
             drop(state);
             return Err(message);
         }
@@ -177,7 +179,7 @@ impl AnyPublisher {
         loop {
             let state = self.topic.lock_to_push(displaced);
             // A thread of an executor never waits: it may be the one that has to empty the queue.
-            let full = state.full_for(self.promises).filter(|_| !Seat::is_taken());
+            let full = state.full_for(self.promises, self.keeps_all).filter(|_| !Seat::is_taken());
             let Some(depth) = full else {
                 return state;
             };
@@ -217,9 +219,11 @@ impl AnyPublisher {
 }
 
 impl TopicState {
-    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none.
-    fn full_for(&self, promises: Guarantees) -> Option<usize> {
-        let mut takers = self.queues.iter().filter(|queue| promises.include(queue.demands));
+    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none. With
+    /// `of_keep_all`, only queues that keep all count.
+    fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {
+        let counts = |queue: &&Queue| promises.include(queue.demands) && (queue.keeps_all || !of_keep_all);
+        let mut takers = self.queues.iter().filter(counts);
         takers.find(|queue| queue.producer.is_full()).map(|queue| queue.producer.depth())
     }
 

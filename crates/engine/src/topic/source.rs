@@ -89,7 +89,8 @@ impl AnySource {
                 drop(producer.push(message.clone(), now));
             }
         }
-        let queue = Queue { id, number, demands, producer, alarm: None, losses: Arc::clone(&losses) };
+        let keeps_all = options.keeps_all;
+        let queue = Queue { id, number, demands, keeps_all, producer, alarm: None, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);

@@ -209,3 +209,25 @@ fn a_message_that_would_displace_another_one_is_returned_and_nobody_gets_it() {
     assert!(publisher.publish_if_room(refused.message).is_ok());
     assert_eq!((roomy.len(), narrow.try_take().as_deref()), (2, Some(&2)));
 }
+
+#[test]
+fn publishers_that_keep_all_wait_for_subscriptions_that_keep_all_and_for_no_others() {
+    let context = Context::new(ContextOptions::new());
+    let at_most = Duration::from_millis(20);
+    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").keep_all(at_most)).unwrap();
+    let last = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    // Without a limit of time this would hang if it waited.
+    let patient = PublisherOptions::new("topic").keep_all(Duration::MAX);
+    let patient = context.create_publisher::<u32>(patient).unwrap();
+    assert_eq!((patient.publish(0).displaced, patient.publish(1).displaced), (0, 1));
+    assert_eq!((last.try_take().as_deref(), last.lost(LossCause::QueueFull)), (Some(&1), 1));
+    let all = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_all(2)).unwrap();
+    (2..4).for_each(|number| _ = publisher.publish(number));
+    let begin = Instant::now();
+    assert_eq!(publisher.publish(4).displaced, 2);
+    assert!(begin.elapsed() >= at_most);
+    assert_eq!((all.try_take().as_deref(), all.lost(LossCause::QueueFull)), (Some(&3), 1));
+    // A publisher that keeps the last ones displaces at once.
+    let hasty = context.create_publisher::<u32>("topic").unwrap();
+    assert_eq!([hasty.publish(5), hasty.publish(6)].map(|delivery| delivery.displaced), [1, 2]);
+}

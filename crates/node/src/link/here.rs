@@ -9,6 +9,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rospin_engine::{
     Clock, Closer, Context, Guarantees, Instant, Notifier, Pending, Published, Publisher, PublisherOptions, Queue,
@@ -25,6 +26,9 @@ use crate::local_topics::LocalTopics;
 use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
 
+/// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the default of DDS.
+const MAX_BLOCKING_TIME: Duration = Duration::from_millis(100);
+
 /// Returns the engine's name of the topic of messages together with their origins.
 fn name_with_origins(address: &Address) -> String {
     format!("{} with origins", address.engine_name())
@@ -32,12 +36,14 @@ fn name_with_origins(address: &Address) -> String {
 
 fn publisher_options(topics: &LocalTopics, topic: String, promises: Guarantees, qos: &Qos) -> PublisherOptions {
     let options = PublisherOptions::new(topic).within(&topics.engine).promises(promises);
+    let options = if qos.loses_nothing() { options.keep_all(MAX_BLOCKING_TIME) } else { options };
     if qos.durability == Durability::TransientLocal { options.transient_local(depth(qos)) } else { options }
 }
 
 fn queue_options(topics: &LocalTopics, topic: String, qos: &Qos) -> SubscriptionOptions {
-    let options =
-        SubscriptionOptions::new(topic).within(&topics.engine).keep_last(depth(qos)).demands(Terms::of(qos).guarantees);
+    let options = SubscriptionOptions::new(topic).within(&topics.engine).demands(Terms::of(qos).guarantees);
+    let room = depth(qos);
+    let options = if qos.loses_nothing() { options.keep_all(room) } else { options.keep_last(room) };
     if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
 }
 
