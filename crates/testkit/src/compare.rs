@@ -114,6 +114,9 @@ impl Driver {
                 let is_timer = self.plans.get(entity)?.timer.is_some();
                 Some(Op::GoOn { running: thread, ago_ms: ago_ms.filter(|_| !is_timer) })
             }
+            Op::RunThrough { idle, ago_ms } => {
+                nth(idle, &threads(false)).map(|thread| Op::RunThrough { idle: thread, ago_ms })
+            }
             Op::Suspend(place) => nth(place, &threads(true)).map(Op::Suspend),
             Op::Resume(place) => place.checked_rem(self.suspended.len()).map(Op::Resume),
             Op::Wake { entity, sequence } if entity < entities => {
@@ -152,6 +155,10 @@ impl Driver {
                 let release = ago_ms.map(|ago_ms| now - Duration::from_millis(ago_ms));
                 let decision = self.running[running].as_ref();
                 Outcome::Picked(decision.and_then(|decision| subject.go_on(now, running as u16, decision, release)))
+            }
+            Op::RunThrough { idle: thread, ago_ms } => {
+                let release = ago_ms.map(|ago_ms| now - Duration::from_millis(ago_ms));
+                Outcome::Picked(subject.run_through(now, thread as u16, release))
             }
             Op::Suspend(thread) => {
                 self.running[thread].iter().for_each(|decision| subject.suspend(now, decision));

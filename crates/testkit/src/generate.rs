@@ -53,7 +53,7 @@ impl Mixture {
             rng.pick(&[0, 0, 1, 3]),                              // add an entity
             rng.pick(&[0, 0, 1, 2]),                              // remove or add a group
             rng.pick(&[0, 0, 1]),                                 // a stray wake-up
-            rng.pick(&[0, 5, 15]),                                // go on
+            rng.pick(&[0, 15, 40]),                               // go on, or run through
         ];
         Self {
             timers_percent: rng.pick(&[0, 30, 70]),
@@ -121,7 +121,12 @@ impl Mixture {
             11 => Op::Wake { entity: place, sequence: rng.below(10) },
             _ => {
                 let ago_ms = rng.below(self.backdate_most_ms + 1);
-                Op::GoOn { running: place, ago_ms: rng.chance(75).then_some(ago_ms) }
+                let ago_ms = rng.chance(75).then_some(ago_ms);
+                if rng.chance(50) {
+                    Op::GoOn { running: place, ago_ms }
+                } else {
+                    Op::RunThrough { idle: place, ago_ms }
+                }
             }
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rospin_core::trace::TraceEvent;
 use rospin_core::{
-    Activation, EntityId, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, Release, Scheduler, ThreadIndex,
-    TimerSpec,
+    Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, Release, Scheduler,
+    ThreadIndex, TimerSpec,
 };
 
 use crate::decision::{Decision, Note};
@@ -24,6 +24,7 @@ pub struct Real {
     under_way: Vec<Activation>,
     recorded: Recorded,
     short_ways: u64,
+    in_place: u64,
 }
 
 impl Real {
@@ -50,6 +51,7 @@ impl Real {
             under_way: Vec::new(),
             recorded: Recorded::default(),
             short_ways: 0,
+            in_place: 0,
         }
     }
 
@@ -57,6 +59,12 @@ impl Real {
     #[must_use]
     pub const fn short_ways(&self) -> u64 {
         self.short_ways
+    }
+
+    /// Returns how often an activation ran in place, see [`Scheduler::first`].
+    #[must_use]
+    pub const fn in_place(&self) -> u64 {
+        self.in_place
     }
 
     /// Converts an activation. An unknown identifier becomes `usize::MAX`, which differs from any number of the
@@ -182,6 +190,21 @@ impl Subject for Real {
         self.forget(&next);
         self.under_way.push(next);
         Some(self.decision(&next))
+    }
+
+    fn run_through(&mut self, now: Instant, thread: u16, release: Option<Instant>) -> Option<Decision> {
+        let is_timer_due = self.scheduler.next_due().is_some_and(|due| due <= now);
+        if let Some(first) = self.scheduler.first().copied().filter(|_| !is_timer_due) {
+            self.in_place += 1;
+            self.scheduler.ran_first(first.entity, release);
+            return Some(self.decision(&first));
+        }
+        let decision = self.next(now, thread)?;
+        if let Some(release) = release.filter(|_| decision.kind != EntityKind::Timer) {
+            self.release(release, decision.entity);
+        }
+        self.complete(now, &decision);
+        Some(decision)
     }
 
     fn suspend(&mut self, now: Instant, decision: &Decision) {

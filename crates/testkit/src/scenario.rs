@@ -73,6 +73,14 @@ pub enum Op {
         /// Age of the new release, in ms; `None` if there is none.
         ago_ms: Option<u64>,
     },
+    /// One of the idle threads asks for work, and what it gets completes before anything else happens. Its entity (unless it is a
+    /// timer) may be released again before it completes.
+    RunThrough {
+        /// Place of the thread among the idle ones.
+        idle: usize,
+        /// Age of the new release, in ms; `None` if there is none.
+        ago_ms: Option<u64>,
+    },
     /// One of the running activations is suspended.
     Suspend(usize),
     /// One of the suspended activations is resumed.
@@ -154,6 +162,7 @@ impl Op {
             | Self::Next(_)
             | Self::Complete(_)
             | Self::GoOn { .. }
+            | Self::RunThrough { .. }
             | Self::Suspend(_)
             | Self::Resume(_) => self,
         }
@@ -174,6 +183,10 @@ impl fmt::Display for Op {
             Self::Complete(running) => write!(f, "complete, running [{running}]"),
             Self::GoOn { running, ago_ms: None } => write!(f, "go on, running [{running}], no more"),
             Self::GoOn { running, ago_ms: Some(ms) } => write!(f, "go on, running [{running}], more since {ms} ms ago"),
+            Self::RunThrough { idle, ago_ms: None } => write!(f, "run through, idle thread [{idle}], no more"),
+            Self::RunThrough { idle, ago_ms: Some(ms) } => {
+                write!(f, "run through, idle thread [{idle}], more since {ms} ms ago")
+            }
             Self::Suspend(running) => write!(f, "suspend, running [{running}]"),
             Self::Resume(suspended) => write!(f, "resume, suspended [{suspended}]"),
             Self::Wake { entity, sequence } => write!(f, "wake e{entity} #{sequence}"),

@@ -91,6 +91,14 @@ fn plainer(op: Op) -> Vec<Op> {
             }
             simpler
         }
+        Op::RunThrough { idle, ago_ms } => {
+            let mut simpler = vec![Op::Next(idle)];
+            simpler.extend(lower(idle).into_iter().map(|idle| Op::RunThrough { idle, ago_ms }));
+            if ago_ms.is_some_and(|ago_ms| ago_ms > 0) {
+                simpler.push(Op::RunThrough { idle, ago_ms: Some(0) });
+            }
+            simpler
+        }
         Op::Complete(place) => lower(place).into_iter().map(Op::Complete).collect(),
         Op::Suspend(place) => lower(place).into_iter().map(Op::Suspend).collect(),
         Op::Resume(place) => lower(place).into_iter().map(Op::Resume).collect(),

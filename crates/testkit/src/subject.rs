@@ -1,6 +1,6 @@
 //! Subjects: what scenarios are played against.
 
-use rospin_core::{GroupKind, Instant, Release};
+use rospin_core::{EntityKind, GroupKind, Instant, Release};
 
 use crate::decision::{Decision, Note};
 use crate::scenario::EntityPlan;
@@ -29,6 +29,16 @@ pub trait Subject {
         }
         self.complete(now, decision);
         self.next(now, thread)
+    }
+    /// Runs the next activation of `thread` to its end: returns it after it was dispatched, its entity was released again at
+    /// `release` if that is given and it is no timer, and it was completed. `None` if there is nothing for the thread.
+    fn run_through(&mut self, now: Instant, thread: u16, release: Option<Instant>) -> Option<Decision> {
+        let decision = self.next(now, thread)?;
+        if let Some(release) = release.filter(|_| decision.kind != EntityKind::Timer) {
+            self.release(release, decision.entity);
+        }
+        self.complete(now, &decision);
+        Some(decision)
     }
     /// Suspends a dispatched activation.
     fn suspend(&mut self, now: Instant, decision: &Decision);

@@ -48,6 +48,24 @@ fn wait_set_e2() {
 }
 
 #[test]
+fn activations_often_run_in_place() {
+    let often = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
+        let in_place = |seed| {
+            let mut real = Real::untraced(policy());
+            compare(&generate(seed), &mut Reference::new(like), &mut real).unwrap();
+            real.in_place()
+        };
+        (0..2000).map(in_place).sum()
+    };
+    let counts = [
+        often(|| Box::new(Fifo::new()), ReferencePolicy::Fifo),
+        often(|| Box::new(FixedPriority::new()), ReferencePolicy::FixedPriority),
+        often(|| Box::new(Edf::new()), ReferencePolicy::Edf),
+    ];
+    assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
+}
+
+#[test]
 fn entities_often_go_on_by_the_short_way() {
     let ways = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
         let short_ways = |seed| {
