@@ -104,6 +104,6 @@ mod tests {
             }
             assert_eq!(row["latency_us"].is_object(), row["workload"] == "fixed-rate");
         }
-        assert_eq!(document["aims"].as_array().unwrap().len(), 40);
+        assert_eq!(document["aims"].as_array().unwrap().len(), 52);
     }
 }

@@ -88,9 +88,14 @@ fn compare(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             "the threads of rospin's executors looked for something to do for {busy_poll:?} before they slept"
         ));
     }
-    if options.wait_for_room {
-        remarks.push("the publisher waited while a queue was full".to_owned());
-    }
+    remarks.push(
+        if options.displace {
+            "the publisher displaced the oldest message while a queue was full"
+        } else {
+            "the publisher waited while a queue was full"
+        }
+        .to_owned(),
+    );
     let throughput =
         Throughput { machine, rounds: options.rounds, window: options.seconds, busy_poll, figures, remarks };
     print(&throughput, out)?;

@@ -17,13 +17,14 @@ pub(crate) const DEFAULT_REPORT: &str = "rospin-throughput.html";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 All contenders take from the same rings. In each round, all of them run in turn, so that whatever else the machine does hits
-all alike; the figures are medians over the rounds. `limit` is a thread that calls the closures without any executor.
+all alike; the figures are medians over the rounds. `limit` is a thread that calls the closures without any executor. The publisher
+waits while a queue is full, as a reliable one that keeps all does, so that no design gets more done by losing messages.
 
 Examples:
   rospin lab throughput
   rospin lab throughput --workloads fixed-rate --rounds 11
   rospin lab throughput --workloads fixed-rate --busy-poll 200
-  rospin lab throughput --workloads saturation --wait-for-room
+  rospin lab throughput --workloads saturation --displace
   rospin lab throughput --contenders limit,rospin-fifo --seconds 0.5 --json throughput.json")]
 pub(crate) struct Options {
     /// Workloads to run, separated by commas; all unless given
@@ -48,9 +49,10 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) busy_poll: Duration,
 
-    /// Has the publisher wait while a queue is full, so that no contender loses messages, and all run under the same load
+    /// Has the publisher displace the oldest message while a queue is full, instead of waiting for room. Then the figures also depend
+    /// on how much each design slows the publisher down
     #[arg(long)]
-    pub(crate) wait_for_room: bool,
+    pub(crate) displace: bool,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,
@@ -90,7 +92,7 @@ mod tests {
         let options = Options::from_arguments(&[]).unwrap();
         assert_eq!((options.workloads(), options.contenders()), (Workload::ALL.to_vec(), Contender::ALL.to_vec()));
         assert_eq!((options.rounds, options.seconds), (5, Duration::from_millis(60)));
-        assert_eq!((options.busy_poll, options.wait_for_room), (Duration::ZERO, false));
+        assert_eq!((options.busy_poll, options.displace), (Duration::ZERO, false));
     }
 
     #[test]

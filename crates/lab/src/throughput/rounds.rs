@@ -118,7 +118,7 @@ fn run_cell(
     progress: &dyn Fn(f64),
 ) -> Result<Vec<Row>, MeasureError> {
     let window = options.seconds * cell.workload.window_factor();
-    let (warm_up, busy_poll, wait_for_room) = (WARM_UP, options.busy_poll, options.wait_for_room);
+    let (warm_up, busy_poll, wait_for_room) = (WARM_UP, options.busy_poll, !options.displace);
     let order = |contender, window| Order { contender, cell, warm_up, window, calibration, busy_poll, wait_for_room };
     let able: Vec<_> = contenders.iter().copied().filter(|contender| contender.threads(&cell).is_some()).collect();
     let mut samples: Vec<Vec<Sample>> = able.iter().map(|_| Vec::new()).collect();
