@@ -118,12 +118,12 @@ impl Companions {
     /// the last round, if that round ended in a companion's callback and no leader has returned the failure.
     fn join(&self, leader: &ExecutorHandle) -> Result<(), SpinError> {
         let mut state = self.common.lock();
-        let is_last_round_over = |state: &State| !state.is_any_spinning() && !state.is_leaving;
+        let is_last_round_over = |state: &State| !state.is_any_spinning() && state.leaving == 0;
         while state.leaders.is_empty() && !is_last_round_over(&state) && !state.is_here() {
             state = self.common.wait(state);
         }
         if state.leaders.is_empty() {
-            if !state.is_leaving {
+            if state.leaving == 0 {
                 // The last round ended in a companion's callback, which did not wait for it.
                 let (failure, panic) = (state.failure.take(), state.panic.0.take());
                 if failure.is_some() || panic.is_some() {
@@ -167,15 +167,17 @@ impl Companions {
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
         spinning.for_each(|companion| companion.executor.handle().halt());
         if !state.is_here() {
-            state.is_leaving = true;
+            state.leaving += 1;
             while state.companions.iter().any(|companion| companion.is_spinning && companion.round <= round) {
                 state = self.common.wait(state);
             }
-            state.is_leaving = false;
+            state.leaving -= 1;
             self.common.changed.notify_all();
         }
-        // A companion's callback may have begun another round meanwhile, whose leaders stop for the same failure.
-        let failure = if state.leaders.is_empty() { state.failure.take() } else { state.failure.as_ref().map(copy) };
+        // A companion's callback may have begun another round meanwhile. Its leaders stop for the same failure, so the last one of all
+        // takes it.
+        let is_last = state.leaders.is_empty() && state.leaving == 0;
+        let failure = if is_last { state.failure.take() } else { state.failure.as_ref().map(copy) };
         let panic = state.panic.0.take();
         drop(state);
         if panic.is_some() {

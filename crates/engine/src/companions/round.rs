@@ -38,8 +38,9 @@ pub(super) struct State {
     /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short
     /// one.
     pub(super) rest: Option<SpinOptions>,
-    /// True while the last leader waits for the end of the companions. Their failures are for it, not for the next leader.
-    pub(super) is_leaving: bool,
+    /// The number of threads on which the last leader of a round waits for the end of the companions. Their failures are for these,
+    /// not for the next leader. There may be several: a companion's callback can begin and end another round meanwhile.
+    pub(super) leaving: usize,
     /// The failure of the first companion that ended before its leaders, until the last leader has left.
     pub(super) failure: Option<SpinError>,
     /// A panic of the engine itself on a companion's thread, until the last leader has left.

@@ -167,6 +167,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P
 
 impl<P: OwningPointer> Producer<P> {
     /// Appends a message, which must be of the ring's kind. If the ring was full, returns the oldest message, which was displaced.
+    #[inline]
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
         debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
         // Only this producer writes `tail`.
@@ -195,11 +196,14 @@ impl<P: OwningPointer> Producer<P> {
         tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
     }
 
+    #[inline]
     fn make_room(&mut self, tail: u64) -> Option<P> {
+        if tail - self.head_seen < self.ring.depth { None } else { self.displace(tail) }
+    }
+
+    #[inline(never)]
+    fn displace(&mut self, tail: u64) -> Option<P> {
         let Shared { depth, head, .. } = &*self.ring;
-        if tail - self.head_seen < *depth {
-            return None;
-        }
         let displaced = self.ring.claim(|head| tail - head >= *depth);
         self.head_seen = head.0.load(Ordering::Acquire);
         displaced.map(|(message, _)| message)

@@ -242,7 +242,7 @@ impl TopicState {
 
     /// Appends the message to every queue that demands no more than its publisher promises. Leaves the messages that made room in
     /// `displaced`, and also the message itself if no queue gets it.
-    #[inline]
+    #[inline(always)]
     fn push<const IS_RECORDED: bool>(
         &mut self,
         message: AnyMessage,

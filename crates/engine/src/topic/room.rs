@@ -87,18 +87,28 @@ impl Topic {
     }
 
     /// Locks the topic for a message, with room for all messages that it displaces.
-    #[inline]
+    #[inline(always)]
     pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> MutexGuard<'_, TopicState> {
+        let state = self.lock();
+        // One more place is for the message that a transient local publisher stops keeping.
+        if state.queues.len() < displaced.capacity() { state } else { self.lock_with_many(state, displaced) }
+    }
+
+    /// Does what [`lock_to_push`](Self::lock_to_push) does, for a topic with more queues than there is room for.
+    #[inline(never)]
+    fn lock_with_many<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, TopicState>,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> MutexGuard<'a, TopicState> {
         loop {
-            let state = self.lock();
-            // One more place is for the message that a transient local publisher stops keeping.
-            let fits = |queues: usize| queues < displaced.capacity();
-            if fits(state.queues.len()) || fits(state.queues.iter().filter(|queue| queue.producer.is_full()).count()) {
+            if state.queues.iter().filter(|queue| queue.producer.is_full()).count() < displaced.capacity() {
                 return state;
             }
             let queues = state.queues.len();
             drop(state);
             displaced.reserve(queues + 1);
+            state = self.lock();
         }
     }
 }
