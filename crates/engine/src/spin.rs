@@ -223,7 +223,7 @@ impl<'a> Spin<'a> {
                 if seat.repeats && self.goes_on(state, seat) {
                     return (Next::Run, false);
                 }
-                if self.width() == 1 && self.runs_in_place(state, seat, main.as_ref()) {
+                if self.may_run_in_place(state, seat) && self.runs_in_place(state, seat, main.as_ref()) {
                     return (Next::Again, false);
                 }
                 if self.exchanges(state, seat) {

@@ -49,7 +49,7 @@ impl Item {
 struct Ring {
     /// As many as a power of two, or none at all.
     items: Box<[Item]>,
-    /// The index of the first item, before it is wrapped.
+    /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the number of indices.
     head: usize,
     len: usize,
 }
@@ -62,7 +62,7 @@ impl Ring {
     /// Returns the item at the position, counted from the front. There must be room for so many.
     #[inline(always)]
     fn at(&self, position: usize) -> &Item {
-        &self.items[(self.head + position) & (self.items.len() - 1)]
+        &self.items[self.head.wrapping_add(position) & (self.items.len() - 1)]
     }
 
     #[inline(always)]
@@ -70,7 +70,7 @@ impl Ring {
         if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
-    /// Adds the item if there is room, and if it belongs to the end or near it. Returns true if it did.
+    /// Adds the item if there is room, and if it belongs to the front, to the end or near that. Returns true if it did.
     #[inline(always)]
     fn add(&mut self, item: Item) -> bool {
         if self.len == self.items.len() {
@@ -84,31 +84,37 @@ impl Ring {
         true
     }
 
-    /// Adds an item that comes before the last one, if it belongs near it. There must be room.
+    /// Adds an item that comes before the last one, if it belongs to the front or near the end. There must be room.
     #[inline(never)]
     fn insert(&mut self, item: Item) -> bool {
+        if precedes(&item.tie_breaker, &self.at(0).tie_breaker) {
+            self.head = self.head.wrapping_sub(1);
+            self.set(0, item);
+            self.len += 1;
+            return true;
+        }
         if self.len > REACH && precedes(&item.tie_breaker, &self.at(self.len - 1 - REACH).tie_breaker) {
             return false;
         }
         let (items, head) = (&mut *self.items, self.head);
         let mask = items.len() - 1;
-        let mut place = head + self.len;
-        while place > head {
-            let before = items[(place - 1) & mask];
+        let mut place = self.len;
+        while place > 0 {
+            let before = items[head.wrapping_add(place - 1) & mask];
             if !precedes(&item.tie_breaker, &before.tie_breaker) {
                 break;
             }
-            items[place & mask] = before;
+            items[head.wrapping_add(place) & mask] = before;
             place -= 1;
         }
-        items[place & mask] = item;
+        items[head.wrapping_add(place) & mask] = item;
         self.len += 1;
         true
     }
 
     #[inline(always)]
     fn set(&mut self, position: usize, item: Item) {
-        let at = (self.head + position) & (self.items.len() - 1);
+        let at = self.head.wrapping_add(position) & (self.items.len() - 1);
         self.items[at] = item;
     }
 
@@ -121,8 +127,8 @@ impl Ring {
         } else if precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
             return false;
         } else {
-            self.head += 1;
-            self.head + self.len - 1
+            self.head = self.head.wrapping_add(1);
+            self.head.wrapping_add(self.len - 1)
         };
         let mask = self.items.len() - 1;
         self.items[end & mask] = item;
@@ -132,7 +138,7 @@ impl Ring {
     /// Takes out the first item. There must be one.
     #[inline(always)]
     const fn drop_first(&mut self) {
-        self.head += 1;
+        self.head = self.head.wrapping_add(1);
         self.len -= 1;
     }
 
@@ -152,7 +158,7 @@ impl Ring {
         for position in 0..self.len {
             let item = *self.at(position);
             if keep(&item) {
-                let at = (self.head + kept) & (self.items.len() - 1);
+                let at = self.head.wrapping_add(kept) & (self.items.len() - 1);
                 self.items[at] = item;
                 kept += 1;
             }
@@ -198,7 +204,7 @@ impl<K: Ord> Lanes<K> {
     }
 
     /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if the entry
-    /// does not belong near the end.
+    /// belongs neither to the front nor near the end.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: &Entry<K>) -> bool {
         // Most executors have one lane, or few.

@@ -125,6 +125,11 @@ pub trait Policy: Send {
         Exchange::Unchanged
     }
 
+    /// Returns true if [`first`](Self::first) mostly names an entity. The answer must stay the same.
+    fn names_first(&self) -> bool {
+        false
+    }
+
     /// Returns the index of the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment.
     /// May return `None` in any case.
     fn first(&self, _groups: &Groups) -> Option<usize> {

@@ -294,6 +294,10 @@ impl<O: Order> Policy for Ordered<O> {
         Exchange::Picked(entity)
     }
 
+    fn names_first(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn first(&self, groups: &Groups) -> Option<usize> {
         // While a group is held, its activations may have to wait.

@@ -6,6 +6,14 @@ use crate::id::EntityId;
 use crate::time::Instant;
 
 impl Scheduler {
+    /// Returns true if activations may run in place: there is no trace, nothing [precedes
+    /// all](crate::EntitySpec::precedes_all), and the policy [names the first](crate::Policy::names_first).
+    #[must_use]
+    #[inline]
+    pub const fn runs_in_place(&self) -> bool {
+        self.ready.names_first && !self.is_traced() && !self.ready.has_preceding()
+    }
+
     /// Returns the activation that [`next`](Self::next) would return now if no timer is due; `None` if there is none, or if it may not
     /// run in place.
     ///
@@ -15,7 +23,7 @@ impl Scheduler {
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<&Activation> {
-        if self.trace.is_some() || self.ready.has_preceding() {
+        if !self.runs_in_place() {
             return None;
         }
         let entity = self.entities.at(self.ready.policy.first(&self.groups)?)?;

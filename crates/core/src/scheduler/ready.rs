@@ -10,6 +10,8 @@ pub(super) struct Ready {
     pub(super) policy: Box<dyn Policy>,
     /// The policy's [`looks_at_time`](Policy::looks_at_time), which is asked only once, since each step needs it.
     pub(super) looks_at_time: bool,
+    /// The policy's [`names_first`](Policy::names_first), asked only once, too.
+    pub(super) names_first: bool,
     /// The policy's [`orders_by_calls`](Policy::orders_by_calls), asked only once, too.
     pub(super) orders_by_calls: bool,
     /// The activations that precede all, in the order of their release.
@@ -20,8 +22,9 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(policy: Box<dyn Policy>) -> Self {
-        let (looks_at_time, orders_by_calls) = (policy.looks_at_time(), policy.orders_by_calls());
-        Self { policy, looks_at_time, orders_by_calls, ahead: Fifo::new(), preceding: 0 }
+        let (looks_at_time, names_first) = (policy.looks_at_time(), policy.names_first());
+        let orders_by_calls = policy.orders_by_calls();
+        Self { policy, looks_at_time, names_first, orders_by_calls, ahead: Fifo::new(), preceding: 0 }
     }
 
     /// Returns true if there are entities that precede all.

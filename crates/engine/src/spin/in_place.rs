@@ -9,11 +9,17 @@ use crate::source::Pending;
 use crate::state::{InPlace, State};
 
 impl Spin<'_> {
+    /// Returns true if this is the only thread, and the run of the seat, if there is one, could have run in place, too.
+    #[inline(always)]
+    pub(super) fn may_run_in_place(&self, state: &State, seat: &Seat) -> bool {
+        let may_be_given_back = |run| state.is_simple(run) && state.can_exchange(run);
+        self.width() == 1 && seat.run.as_ref().is_none_or(may_be_given_back)
+    }
+
     /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due. Gives the
-    /// run of the seat back before, if that could have run in place, too. Returns true if it did anything.
+    /// run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns true if it did anything.
     pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
-        let may_be_given_back = seat.run.as_ref().is_none_or(|run| state.is_simple(run) && state.can_exchange(run));
-        if !may_be_given_back || !self.is_calm(state, main) {
+        if !self.is_calm(state, main) {
             return false;
         }
         let mut has_run = false;

@@ -23,7 +23,11 @@ pub(crate) enum InPlace {
 
 impl State {
     /// Returns true if the callback of the run is one that [`run_first`](Self::run_first) runs.
+    #[inline(always)]
     pub(crate) fn is_simple(&self, run: &Run) -> bool {
+        if !self.scheduler.runs_in_place() {
+            return false;
+        }
         let entity = self.entities.get(run.activation.entity.index()).and_then(Option::as_ref);
         entity.is_some_and(|entity| entity.is_simple)
     }
