@@ -104,8 +104,8 @@ impl Row {
 
     /// Returns the largest distance in metres from the lane's middle, after the first seconds; infinite if there was no drive.
     pub(crate) fn worst_offset(&self) -> f64 {
-        let settled = self.answer.path.iter().filter(|(time, _)| *time > SETTLED_S);
-        settled.map(|(_, offset)| offset.abs()).reduce(f64::max).unwrap_or(f64::INFINITY)
+        let settled = self.answer.path.iter().filter(|place| place.time_s > SETTLED_S);
+        settled.map(|place| place.offset_m.abs()).reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 }
 

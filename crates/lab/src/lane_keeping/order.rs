@@ -80,11 +80,22 @@ pub(crate) struct Order {
     pub(crate) recording: PathBuf,
 }
 
+/// Where the car was at one moment.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Place {
+    /// Time in seconds from the beginning of the drive.
+    pub(crate) time_s: f64,
+    /// Distance along the road in metres.
+    pub(crate) travelled_m: f64,
+    /// Distance to the left of the lane's middle in metres.
+    pub(crate) offset_m: f64,
+}
+
 /// Answer of a process. What happened in its callbacks is in its recording.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Answer {
-    /// The drive: seconds from its beginning, and metres to the left of the lane's middle. Only the vehicle has one.
-    pub(crate) path: Vec<(f64, f64)>,
+    /// The drive, every 20 ms. Only the vehicle has one.
+    pub(crate) path: Vec<Place>,
     /// Due time of each odometry message on the steady clock, and the time until the visualiser had it, in nanoseconds.
     pub(crate) chain_ns: Vec<(u64, u64)>,
     /// Number of plans that the lane keeper made, and of those that it could not make.

@@ -32,6 +32,13 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, ReportError> {
     let legend: Vec<String> = names.iter().zip(colours).map(|(name, colour)| format!("{colour}: {name}")).collect();
     writeln!(body, "<p class=\"soft\">{}.</p>", escape(&legend.join("; ")))?;
     writeln!(body, "<figure>{}</figure>", plots::offsets(&rows)?)?;
+    writeln!(
+        body,
+        "<p class=\"soft\">The lane from above, with the car's way on it. What is beside the lane's middle is drawn {} times as \
+         large.</p>",
+        plots::MAGNIFIED
+    )?;
+    writeln!(body, "<figure>{}</figure>", plots::drives(&rows)?)?;
     writeln!(body, "<h2>The deployment files</h2>")?;
     for text in [deployment::AS_IN_TABLE_3, deployment::ONE_THREAD] {
         writeln!(body, "<pre>{}</pre>", escape(text))?;
@@ -76,6 +83,6 @@ mod tests {
     fn the_report_has_plots_and_bounds_and_needs_no_other_file() {
         let page = render(&testing::comparison()).unwrap();
         page::assert_self_contained(&page);
-        assert!(page.matches("<svg").count() == 13 && page.contains("keeper/control"));
+        assert!(page.matches("<svg").count() == 14 && page.contains("keeper/control"));
     }
 }

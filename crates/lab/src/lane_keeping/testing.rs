@@ -7,7 +7,7 @@ use rospin_measure::machine::Machine;
 use super::bounds::Bound;
 use super::comparison::Comparison;
 use super::measured::{CHAIN, Durations, Row};
-use super::order::{Answer, Drive, Executors};
+use super::order::{Answer, Drive, Executors, Place};
 use crate::middleware::Middleware;
 
 /// Returns a drive over DDS whose chain takes `chain_us`.
@@ -17,6 +17,8 @@ pub(crate) fn row(executors: Executors, planner: u32, chain_us: f64) -> Row {
     let durations = durations.map(|name| Durations { name: (*name).to_owned(), us: vec![us(name); 100] }).collect();
     let bound =
         Bound { name: "keeper/control".to_owned(), measured_us: Some(90.0), bound_us: Some(120.0), reason: None };
+    let place = |(time_s, offset_m)| Place { time_s, travelled_m: 10.0 + 25.0 * time_s, offset_m };
+    let path = [(0.0, 0.2), (4.0, -0.05), (5.0, 0.02)].map(place).to_vec();
     Row {
         drive: Drive { middleware: Middleware::Dds, executors, planner },
         sent: 100,
@@ -25,7 +27,7 @@ pub(crate) fn row(executors: Executors, planner: u32, chain_us: f64) -> Row {
         lost: 0,
         dropped: 0,
         bounds: Ok(vec![bound]),
-        answer: Answer { path: vec![(0.0, 0.2), (4.0, -0.05), (5.0, 0.02)], ..Answer::default() },
+        answer: Answer { path, ..Answer::default() },
     }
 }
 

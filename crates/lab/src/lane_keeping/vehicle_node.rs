@@ -10,7 +10,7 @@ use super::messages::lane_keeping_msgs::msg::{
     Command, Gps, Imu, Lines, Odometry, Signal, Spline as SplineMessage, Vehicle as VehicleMessage, Vehicles,
     WheelSpeeds,
 };
-use super::order::{Answer, Order};
+use super::order::{Answer, Order, Place};
 use super::process::{Failed, Finish, Kept, PERIOD, every, publish, send, subscribe};
 use super::road::{Pose, Road};
 use super::spline::Spline;
@@ -27,7 +27,7 @@ struct State {
     wish: Wish,
     topics: Topics,
     periods: u64,
-    path: Vec<(f64, f64)>,
+    path: Vec<Place>,
     unsent: u64,
 }
 
@@ -92,7 +92,8 @@ impl State {
         self.vehicle.drive(self.wish, PERIOD.as_secs_f64());
         self.periods += 1;
         let time_ns = self.time_ns();
-        self.path.push((time_ns as f64 / 1e9, self.vehicle.offset));
+        let (travelled_m, offset_m) = (self.vehicle.travelled, self.vehicle.offset);
+        self.path.push(Place { time_s: time_ns as f64 / 1e9, travelled_m, offset_m });
         let (car, start, unsent) = (self.vehicle.car, self.vehicle.start, &mut self.unsent);
         send(&self.topics.odometry, odometry([time_ns, due_ns], start.into_frame(car.pose)), unsent);
         let sideways = car.speed * car.yaw_rate();

@@ -125,6 +125,7 @@ fn beside(comparison: &Comparison, row: &Row) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::order::Place;
     use super::super::testing;
     use super::*;
 
@@ -148,7 +149,10 @@ mod tests {
     #[test]
     fn each_promise_can_be_broken() {
         assert_eq!(broken(|row| row.chain_us = vec![1600.0; 100]).len(), 2, "too late, and later than with x1");
-        assert!(broken(|row| row.answer.path.push((6.0, -0.31)))[0].contains("31.0 cm"));
+        assert!(
+            broken(|row| row.answer.path.push(Place { time_s: 6.0, travelled_m: 160.0, offset_m: -0.31 }))[0]
+                .contains("31.0 cm")
+        );
         assert_eq!(broken(|row| row.answer.path.clear()).len(), 1, "no drive is no good drive");
         assert_eq!(broken(|row| row.chain_us.clear()).len(), 2);
     }
