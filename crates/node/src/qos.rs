@@ -43,6 +43,12 @@ impl Qos {
         }
     }
 
+    /// Returns reliable, volatile quality of service that keeps [all](History::KeepAll) messages.
+    #[must_use]
+    pub const fn keep_all() -> Self {
+        Self { history: History::KeepAll, ..Self::keep_last(1) }
+    }
+
     /// Sets the longest time between two messages. Zero is no limit.
     ///
     /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a subscription from

@@ -218,7 +218,7 @@ impl Policy for Mutant {
         }
         let second = self.inner.pick(view);
         if second.is_some() {
-            self.inner.release(first);
+            self.inner.release(&first);
         } else {
             self.until_mistake = Some(0);
         }

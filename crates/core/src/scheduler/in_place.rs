@@ -2,8 +2,10 @@
 
 use super::{EntityState, Scheduler};
 use crate::activation::Activation;
-use crate::id::EntityId;
+use crate::id::{EntityId, ThreadIndex};
+use crate::policy::View;
 use crate::time::Instant;
+use crate::timer::ClockKind;
 
 impl Scheduler {
     /// Returns true if activations may run in place: there is no trace, nothing [precedes
@@ -28,6 +30,14 @@ impl Scheduler {
         }
         let entity = self.entities.at(self.ready.policy.first(&self.groups)?)?;
         entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0)
+    }
+
+    /// Takes the activation that [`first`](Self::first) has returned, as [`next`](Self::next) would: for one that did not run to its
+    /// end in place. Releases no timers, so that no other activation comes before it.
+    pub fn take_first(&mut self, thread: ThreadIndex) -> Option<Activation> {
+        let now = self.clocks[ClockKind::Steady.index()];
+        let first = self.ready.pick(&mut View::new(now, thread, &self.groups, None))?;
+        self.begin(now, thread, first)
     }
 
     /// Returns the indices of the entities that probably run after the [`first`](Self::first) one, and looks at their states, so that

@@ -3,6 +3,7 @@
 
 mod foreign_panics;
 mod guests;
+mod in_place;
 mod inheritance;
 mod releases;
 mod repeats;

@@ -58,7 +58,7 @@ impl State {
         callback.run(release);
         std::mem::swap(&mut callback.cx.payload, &mut group.payload);
         if !matches!(callback.result, Ok(Ran::Done | Ran::Nothing)) {
-            return self.lend_afterwards(release, thread);
+            return self.lend_afterwards(thread);
         }
         let more = match callback.cx.pending {
             Pending::Empty => None,
@@ -92,9 +92,8 @@ impl State {
 
     /// Lends the callback that has just failed in place, so that it is given back as any other.
     #[cold]
-    fn lend_afterwards(&mut self, release: Instant, thread: ThreadIndex) -> InPlace {
-        // No timer is due at a time before now, so this is the activation that ran.
-        let activation = self.scheduler.next(release, thread);
+    fn lend_afterwards(&mut self, thread: ThreadIndex) -> InPlace {
+        let activation = self.scheduler.take_first(thread);
         activation.and_then(|activation| self.lend(activation)).map_or(InPlace::Nothing, InPlace::Failed)
     }
 }

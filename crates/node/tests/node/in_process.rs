@@ -1,6 +1,8 @@
 //! Nodes of one process.
 
-use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use std::time::{Duration, Instant};
+
+use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, LossCause, SpinOptions};
 use rospin_node::{
     CallError, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, Ros, Service, ServiceOptions,
     SubscriptionOptions,
@@ -303,4 +305,29 @@ fn groups_of_a_node_are_on_its_executor_unless_that_is_gone() {
 
     drop(ros);
     assert_eq!(on_main.create_group("late", ()).unwrap_err().group, "leg");
+}
+
+/// Nobody spins, so that the queues stay full.
+#[test]
+fn a_reliable_publisher_that_keeps_all_waits_for_a_subscription_that_keeps_all_and_for_no_other() {
+    const ROOM: i64 = 8192;
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
+    let group = executor.create_group("group", ());
+    let keep_all = Qos::keep_all();
+    let ignore = |_: &mut (), _: Number| ();
+    let last = SubscriptionOptions::new("numbers").qos(Qos::keep_last(1));
+    let last = node.on(&group).create_subscription(last, ignore).unwrap();
+    let all = SubscriptionOptions::new("numbers").qos(keep_all);
+    let all = node.on(&group).create_subscription(all, ignore).unwrap();
+    let publisher = node.create_publisher::<Number>(PublisherOptions::new("numbers").qos(keep_all)).unwrap();
+    let begin = Instant::now();
+    (0..ROOM).for_each(|data| publisher.publish(Number { data }).unwrap());
+    // It would take minutes if it waited for each message.
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    assert_eq!([&last, &all].map(|one| one.lost(LossCause::QueueFull)), [ROOM as u64 - 1, 0]);
+    let begin = Instant::now();
+    publisher.publish(Number { data: ROOM }).unwrap();
+    assert!(begin.elapsed() >= Duration::from_millis(100));
+    assert_eq!(all.lost(LossCause::QueueFull), 1);
 }

@@ -1,0 +1,52 @@
+//! Activations that run in place, and those that are taken after all.
+
+use std::time::Duration;
+
+use rospin_core::policy::{Fifo, Timers, WaitSet};
+use rospin_core::{EntityKind, EntitySpec, GroupKind, Instant, Scheduler, ThreadIndex, TimerSpec};
+
+const THREAD: ThreadIndex = ThreadIndex(0);
+
+const fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+#[test]
+fn what_is_taken_after_all_is_what_ran_although_its_release_is_later_than_a_timer() {
+    let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let spec = |name, kind| EntitySpec::new(name, kind, group);
+    let entity = scheduler.add_entity(spec("entity", EntityKind::Subscription)).unwrap();
+    let timer = TimerSpec::periodic(at(100), Duration::from_millis(100));
+    let timer = scheduler.add_timer(spec("timer", EntityKind::Timer), timer).unwrap();
+    // A source may tell a time that has not come yet.
+    scheduler.release(at(200), entity);
+    assert_eq!(scheduler.first().map(|first| first.entity), Some(entity));
+    let taken = scheduler.take_first(THREAD).unwrap();
+    assert_eq!((taken.entity, taken.release), (entity, at(200)));
+    // It holds its group like any other.
+    assert!(scheduler.first().is_none() && scheduler.next(at(150), THREAD).is_none());
+    scheduler.complete(at(150), &taken);
+    assert_eq!(scheduler.next(at(150), THREAD).map(|next| next.entity), Some(timer));
+}
+
+#[test]
+fn nothing_runs_in_place_while_a_group_is_held_or_a_trace_is_set_or_under_a_wait_set() {
+    for (policy, names_first) in [
+        (Box::new(Fifo::new()) as Box<dyn rospin_core::Policy>, true),
+        (Box::new(WaitSet::new(Timers::Outside)), false),
+    ] {
+        let mut scheduler = Scheduler::new(policy);
+        let groups = [GroupKind::MutuallyExclusive; 2].map(|kind| scheduler.add_group(kind));
+        let entities = groups
+            .map(|group| scheduler.add_entity(EntitySpec::new("entity", EntityKind::Subscription, group)).unwrap());
+        entities.iter().for_each(|entity| _ = scheduler.release(at(1), *entity));
+        assert_eq!(scheduler.first().is_some(), names_first);
+        let running = scheduler.next(at(1), THREAD).unwrap();
+        assert!(scheduler.first().is_none());
+        scheduler.complete(at(2), &running);
+        assert_eq!(scheduler.first().map(|first| first.entity), names_first.then_some(entities[1]));
+        scheduler.set_trace(Some(Box::new(|_, _| ())));
+        assert!(scheduler.first().is_none());
+    }
+}
