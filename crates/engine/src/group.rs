@@ -49,7 +49,8 @@ use crate::topic::TopicError;
 /// ```
 pub struct CallbackGroup<P: Send + 'static> {
     core: Arc<GroupCore>,
-    payload: PhantomData<fn(P)>,
+    /// Neither a subtype nor a supertype may stand in for the payload's type, since callbacks take the payload unchecked.
+    payload: PhantomData<fn(P) -> P>,
 }
 
 impl<P: Send + 'static> CallbackGroup<P> {

@@ -2,7 +2,8 @@
 //!
 //! An executor with a timer must know before each pick if the timer is due. Reading the clock takes as long as the rest of the step.
 //! So once the clock was read, the lookout knows how many ticks of the processor's counter must pass at least until the due time, and
-//! until then it only reads the counter. It errs on one side: it may read the clock too early, and never too late.
+//! until then it only reads the counter, for some milliseconds at most. Every error in what it measures makes it read the clock too
+//! early rather than too late.
 
 use std::time::Duration;
 
@@ -14,11 +15,15 @@ use crate::os::TickCounter;
 /// apart, unless the thread was interrupted.
 const MEASURED_OVER: Duration = Duration::from_millis(1);
 
-/// The longest time for which the counter alone is believed.
-const LONGEST: Duration = Duration::from_millis(100);
+/// The longest time for which the counter alone is believed, and so the longest time by which a timer could be late if the kernel
+/// gave up the counter while the executor spins.
+const LONGEST: Duration = Duration::from_millis(5);
 
-/// Part of the measured rate by which it may be too high, since the clock is slewed: 1 / 256. Linux slews by 1 / 2000 at most.
-const SLACK: u64 = 256;
+/// Part of the expected ticks that is believed: 7 of 8, since the kernel's clock may be slewed by up to a tenth (`adjtimex(2)`).
+const BELIEVED: [u64; 2] = [7, 8];
+
+/// Number of binary places of a rate.
+const PLACES: u32 = 20;
 
 /// The highest rate that is believed, in ticks a nanosecond.
 const HIGHEST: u64 = 16;
@@ -28,6 +33,9 @@ pub(crate) struct Lookout {
     counter: Option<TickCounter>,
     /// A reading of the clock, and one of the counter right after it; `None` before the first one.
     origin: Option<(Instant, u64)>,
+    /// The last two rates that were measured, in ticks a nanosecond with [`PLACES`]; zero if there is none. The lower one counts: a
+    /// machine that was suspended in between has counted too much only once.
+    rates: [u64; 2],
     /// The due time that the next two are for.
     due: Instant,
     /// A reading of the counter, and the number of ticks after it during which `due` cannot come.
@@ -38,7 +46,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     /// Creates a lookout. With `counter` being `None`, it reads the clock each time.
     pub(crate) const fn new(counter: Option<TickCounter>) -> Self {
-        Self { counter, origin: None, due: Instant::ZERO, from: 0, quiet: 0 }
+        Self { counter, origin: None, rates: [0; 2], due: Instant::ZERO, from: 0, quiet: 0 }
     }
 
     /// Returns true if `due` has come. `now` reads the clock.
@@ -60,31 +68,35 @@ impl Lookout {
         // measured rate is too low, never too high.
         let ticks = counter.read();
         let time = now();
-        (self.due, self.from, self.quiet) = (due, ticks, self.quiet_for(ticks, time, due));
-        if self.origin.is_none() {
+        if self.measure(ticks, time) {
             self.origin = Some((time, counter.read()));
         }
+        (self.due, self.from, self.quiet) = (due, ticks, self.quiet_for(due.saturating_since(time)));
         due <= time
     }
 
-    /// Returns the number of ticks that pass at least from `time`, when the counter showed `ticks`, to `due`.
-    fn quiet_for(&mut self, ticks: u64, time: Instant, due: Instant) -> u64 {
+    /// Measures the rate since the origin if that is long enough ago. Returns true if a new origin is needed.
+    fn measure(&mut self, ticks: u64, time: Instant) -> bool {
         let Some((origin, origin_ticks)) = self.origin else {
-            return 0;
+            return true;
         };
-        let (passed, counted) = (nanos(time.saturating_since(origin)), ticks.wrapping_sub(origin_ticks));
+        let passed = nanos(time.saturating_since(origin));
         if passed < nanos(MEASURED_OVER) {
-            return 0;
+            return false;
         }
-        if counted / HIGHEST > passed {
-            // The counter went back, or another one came in its place.
-            self.origin = None;
-            return 0;
-        }
-        let left = nanos(due.saturating_since(time).min(LONGEST));
-        let expected = u128::from(left) * u128::from(counted) / u128::from(passed);
-        // Fits: at most 0.1 s at the highest rate.
-        expected as u64 / SLACK * (SLACK - 1)
+        let rate = (u128::from(ticks.wrapping_sub(origin_ticks)) << PLACES) / u128::from(passed);
+        // A higher one means that the counter went back, or that another one came in its place.
+        let is_possible = rate <= u128::from(HIGHEST << PLACES);
+        self.rates = [self.rates[1], if is_possible { rate as u64 } else { 0 }];
+        true
+    }
+
+    /// Returns the number of ticks that pass at least in that time.
+    fn quiet_for(&self, left: Duration) -> u64 {
+        let rate = self.rates[0].min(self.rates[1]);
+        // Fits: at most 5 ms at the highest rate.
+        let expected = (u128::from(nanos(left.min(LONGEST))) * u128::from(rate)) >> PLACES;
+        expected as u64 / BELIEVED[1] * BELIEVED[0]
     }
 }
 
@@ -137,14 +149,29 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_cannot_be_is_not_believed() {
+    fn the_lower_one_of_two_rates_counts_and_one_that_cannot_be_is_not_believed() {
         let mut lookout = Lookout::new(None);
-        lookout.origin = Some((Instant::ZERO, 1_000));
-        assert_eq!(lookout.quiet_for(900, Instant::from_millis(2), Instant::from_millis(3)), 0);
-        assert!(lookout.origin.is_none());
-        lookout.origin = Some((Instant::ZERO, 0));
-        // Two ticks a nanosecond; a millisecond is left.
-        let quiet = lookout.quiet_for(4_000_000, Instant::from_millis(2), Instant::from_millis(3));
-        assert!((1_990_000..2_000_000).contains(&quiet), "{quiet}");
+        let (ms, left) = (Instant::from_millis, Duration::from_millis(1));
+        let mut measured = |from: (u64, u64), to: (u64, u64)| {
+            lookout.origin = Some((ms(from.0), from.1));
+            assert!(lookout.measure(to.1, ms(to.0)));
+            lookout.quiet_for(left)
+        };
+        // Two ticks a nanosecond; one measurement is not enough.
+        assert_eq!(measured((0, 0), (2, 4_000_000)), 0);
+        assert_eq!(measured((2, 0), (4, 4_000_000)), 1_750_000);
+        // The counter counted on while the machine was suspended.
+        assert_eq!(measured((4, 0), (6, 12_000_000)), 1_750_000);
+        assert_eq!(measured((6, 0), (8, 4_000_000)), 1_750_000);
+        // The counter went back.
+        assert_eq!(measured((8, 1_000), (10, 900)), 0);
+        assert_eq!(lookout.quiet_for(Duration::from_secs(1)), 0);
+    }
+
+    #[test]
+    fn the_counter_is_not_believed_for_long() {
+        let mut lookout = Lookout::new(None);
+        lookout.rates = [1 << PLACES; 2];
+        assert_eq!(lookout.quiet_for(Duration::from_secs(1)), 4_375_000);
     }
 }

@@ -257,7 +257,7 @@ impl SubscriptionOptions {
     /// and is counted as lost.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
-        self.depth = depth.max(1);
+        (self.depth, self.keeps_all) = (depth.max(1), false);
         self
     }
 
@@ -265,8 +265,8 @@ impl SubscriptionOptions {
     /// too, wait for room. Otherwise it is as with [`keep_last`](Self::keep_last).
     #[must_use]
     pub fn keep_all(mut self, room: usize) -> Self {
-        self.keeps_all = true;
-        self.keep_last(room)
+        (self.depth, self.keeps_all) = (room.max(1), true);
+        self
     }
 
     /// Makes the subscription also receive earlier messages of [transient local](PublisherOptions::transient_local) publishers.

@@ -194,6 +194,9 @@ pub trait Source: Send + 'static {
 
     /// Has the processor fetch what the next take needs, without waiting for it. Called shortly before the take, and only in
     /// executors with many entities, whose data do not all stay in its caches. Does nothing by default.
+    ///
+    /// # Panics
+    /// A panic is contained, and has no effect. Not called once the source has ended.
     fn prefetch(&self) {}
 
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after

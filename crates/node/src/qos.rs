@@ -172,8 +172,9 @@ pub enum History {
     /// The newest messages, as many as this number; at least one.
     KeepLast(usize),
     /// All messages, within the limits of the middleware. In a process, a subscription has room for 8192. While that is full, a
-    /// reliable publisher that keeps all waits for up to 100 ms, as in DDS, unless its thread spins an executor: a callback that
-    /// waited might keep the subscription's callback from running. After that, the oldest messages are lost, and counted.
+    /// reliable publisher that keeps all waits for up to 100 ms, as in DDS (and once more for subscriptions that ask for a
+    /// [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited might keep the subscription's
+    /// callback from running. A thread of Tokio's waits, too. After that, the oldest messages are lost, and counted.
     KeepAll,
 }
 

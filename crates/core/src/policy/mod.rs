@@ -131,7 +131,8 @@ pub trait Policy: Send {
     }
 
     /// Returns the index of the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment.
-    /// May return `None` in any case.
+    /// May return `None` in any case. Asked only if the policy [names the first](Self::names_first). Nobody checks the answer: the group
+    /// of that activation must [admit](Groups::admits) it, and [`replace_first`](Self::replace_first) must take it out.
     fn first(&self, _groups: &Groups) -> Option<usize> {
         None
     }

@@ -311,8 +311,10 @@ impl<O: Order> Policy for Ordered<O> {
     fn replace_first(&mut self, first: EntityId, next: Option<&Activation>) {
         match next {
             Some(next) => {
-                let place = self.places.replace_released(next);
-                self.ready.replace_first(self.entry(next, place));
+                // The key may be a user's code. If it panics, nothing has changed.
+                let entry = self.entry(next, self.places.of_released(next.entity));
+                self.places.replace_released(next);
+                self.ready.replace_first(entry);
             }
             None => {
                 self.places.free_released(first);

@@ -141,13 +141,12 @@ impl Places {
         Some(slot.entity)
     }
 
-    /// Replaces the released activation of an entity, which has one, by the next one. Returns the place.
+    /// Replaces the released activation of an entity, which has one, by the next one.
     #[inline(always)]
-    pub(super) fn replace_released(&mut self, next: &Activation) -> u32 {
+    pub(super) fn replace_released(&mut self, next: &Activation) {
         let place = self.of_released(next.entity);
         let slot = &mut self.slots[place as usize].0;
         (slot.release, slot.deadline, slot.sequence) = (next.release, next.deadline, next.sequence);
-        place
     }
 
     /// Frees the place of an entity's released activation, which must be taken.

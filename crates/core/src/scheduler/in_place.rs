@@ -29,7 +29,9 @@ impl Scheduler {
             return None;
         }
         let entity = self.entities.at(self.ready.policy.first(&self.groups)?)?;
-        entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0)
+        let first = entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0);
+        debug_assert!(first.is_none_or(|first| self.groups.admits(first)), "the policy named one whose group is held");
+        first
     }
 
     /// Takes the activation that [`first`](Self::first) has returned, as [`next`](Self::next) would: for one that did not run to its

@@ -14,6 +14,7 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
+use crate::incident::contain;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::work::{Callback, Label};
 
@@ -129,7 +130,9 @@ impl<S: Source> Take for Attached<S> {
     }
 
     fn prefetch(&self) {
-        self.source.prefetch();
+        if !self.is_over.get() {
+            contain(|| self.source.prefetch());
+        }
     }
 }
 

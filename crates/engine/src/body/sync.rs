@@ -26,6 +26,24 @@ impl<T, P, F> ExclusiveBody<T, P, F> {
 
 /// Returns the payload as what it is. A check of its type would take a call for each activation.
 ///
+/// A handle of a group cannot be turned into one of another type of payload, although that be a subtype:
+///
+/// ```compile_fail
+/// use rospin_engine::CallbackGroup;
+///
+/// fn widen(group: CallbackGroup<fn(&'static str)>) -> CallbackGroup<for<'a> fn(&'a str)> {
+///     group
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use rospin_engine::CallbackGroup;
+///
+/// fn narrow(group: CallbackGroup<for<'a> fn(&'a str)>) -> CallbackGroup<fn(&'static str)> {
+///     group
+/// }
+/// ```
+///
 /// # Safety
 /// The payload must be a `P`.
 unsafe fn payload_of<P: 'static>(payload: &mut AnyPayload) -> &mut P {
@@ -46,7 +64,7 @@ where
             Err(ran) => return ran,
         };
         let payload = cx.payload.as_mut().expect("a mutually exclusive group has a payload");
-        // SAFETY: the body was created by a handle of its group, which has the type of the payload.
+        // SAFETY: the body was created by a handle of its group, which has exactly the type of the payload.
         let payload = unsafe { payload_of(payload) };
         let _running = self.running.enter();
         (self.callback)(payload, item);

@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// Returns the place of the payload, which is empty while a callback runs; `None` if the group is gone.
+    /// Returns the place of the payload, which is empty while it is lent to a callback; `None` if the group is gone.
     pub(crate) fn payload_mut(&mut self, id: GroupId) -> Option<&mut Option<AnyPayload>> {
         self.group_mut(id).map(|group| &mut group.payload)
     }

@@ -1,7 +1,8 @@
 //! An executor's state: the scheduler, and the callbacks and payloads that it decides about.
 //!
-//! Only the thread that holds the state's lock sees it. A callback that runs is moved out, together with its group's payload.
-//! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload.
+//! Only the thread that holds the state's lock sees it. A callback that runs is lent to a thread, together with its group's payload.
+//! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload. The only
+//! thread of an executor also runs callbacks where they are ([`in_place`]): it has the state to itself.
 
 mod finish;
 mod in_place;
@@ -35,7 +36,7 @@ const NOBODY: u64 = u64::MAX;
 
 /// A place for one of the activations that an entity may have under way.
 struct RunSlot {
-    /// The callback; `None` while a thread runs it.
+    /// The callback; `None` while it is lent to a thread.
     callback: Option<Box<Callback>>,
     /// The sequence number of the activation that is running or suspended; [`NOBODY`] if the place is free.
     sequence: u64,
@@ -69,6 +70,7 @@ impl RunSlot {
 }
 
 /// An entity: what every step needs of it, on one cache line.
+#[repr(align(64))]
 struct EntitySlot {
     id: EntityId,
     slots: SmallVec<[RunSlot; 1]>,
@@ -105,7 +107,8 @@ impl EntitySlot {
 struct GroupSlot {
     id: GroupId,
     name: Arc<str>,
-    /// `None` while a callback of the group runs, and always for a reentrant group.
+    /// `None` while it is lent to a callback, or has changed places with the payload of one that runs in place, and always for a
+    /// reentrant group.
     payload: Option<AnyPayload>,
 }
 

@@ -130,7 +130,8 @@ impl AnyPublisher {
 
     pub(super) fn begin(&self, message: AnyMessage) -> Begun {
         let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
+        let state = self.topic.lock_to_push(&mut displaced);
+        let (delivery, stamp, alarms) = self.push_locked(state, message, self.clock.now(), &mut displaced);
         Begun { delivery, stamp, alarms, _displaced: displaced }
     }
 
@@ -150,6 +151,13 @@ impl AnyPublisher {
                 // The message is published now, however long it has waited.
                 self.push_locked(state, message, self.clock.now(), displaced)
             }
+        }
+    }
+
+    /// Waits as [`publish`](Self::publish) does, without a message.
+    pub(super) fn wait_for_room(&self) {
+        if let Some(patience) = self.patience {
+            drop(self.lock_with_room(patience, &mut SmallVec::new()));
         }
     }
 

@@ -151,10 +151,16 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are
     /// notified then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
     ///
-    /// For code that publishes under a lock of its own: drop the result after the unlock. A publisher that
-    /// [waits for room](PublisherOptions::wait_for_room) waits in this call.
+    /// For code that publishes under a lock of its own: drop the result after the unlock. Never waits for room; for that, call
+    /// [`wait_for_room`](Self::wait_for_room) before the lock is taken.
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
         Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
+    }
+
+    /// Waits for room as [`publish`](Self::publish) does, if the options [say so](PublisherOptions::wait_for_room), and otherwise not at
+    /// all. Other publishers may take the room before the next message is published.
+    pub fn wait_for_room(&self) {
+        self.any.wait_for_room();
     }
 
     /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for room, and

@@ -231,3 +231,21 @@ fn publishers_that_keep_all_wait_for_subscriptions_that_keep_all_and_for_no_othe
     let hasty = context.create_publisher::<u32>("topic").unwrap();
     assert_eq!([hasty.publish(5), hasty.publish(6)].map(|delivery| delivery.displaced), [1, 2]);
 }
+
+#[test]
+fn a_publisher_that_waits_may_do_so_before_it_takes_a_lock_of_its_own() {
+    let context = Context::new(ContextOptions::new());
+    let at_most = Duration::from_millis(20);
+    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
+    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_all(9).keep_last(1)).unwrap();
+    publisher.wait_for_room();
+    publisher.publish(0);
+    let begin = Instant::now();
+    publisher.wait_for_room();
+    assert!(begin.elapsed() >= at_most);
+    // Without a limit of time this would hang if it waited.
+    let patient = PublisherOptions::new("topic").wait_for_room(Duration::MAX);
+    let patient = context.create_publisher::<u32>(patient).unwrap();
+    drop(patient.begin(1));
+    assert_eq!((queue.try_take().as_deref(), queue.lost(LossCause::QueueFull)), (Some(&1), 1));
+}

@@ -133,6 +133,14 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         }
     }
 
+    /// Waits for room if the quality of service says so, before a message [begins](Self::begin) under a lock.
+    pub(super) fn wait_for_room(&self) {
+        self.plain.wait_for_room();
+        if self.with_origins.subscription_count() > 0 {
+            self.with_origins.wait_for_room();
+        }
+    }
+
     /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages, so drop it after the
     /// unlock: see [`Publisher::begin`].
     pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Box<dyn Any>>) {

@@ -48,6 +48,8 @@ pub(super) trait OriginPublisher: Send + Sync {
     /// Returns the messages that are kept for late subscriptions, the oldest first.
     fn kept(&self) -> Vec<Arc<WithOrigin>>;
     fn publish(&self, message: WithOrigin);
+    /// Waits for room if the quality of service says so.
+    fn wait_for_room(&self);
     /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages: see
     /// [`Publisher::begin`].
     fn begin(&self, message: WithOrigin) -> Box<dyn Any>;
@@ -64,6 +66,10 @@ impl OriginPublisher for Publisher<WithOrigin> {
 
     fn publish(&self, message: WithOrigin) {
         self.publish(message);
+    }
+
+    fn wait_for_room(&self) {
+        self.wait_for_room();
     }
 
     fn begin(&self, message: WithOrigin) -> Box<dyn Any> {

@@ -148,7 +148,7 @@ impl<M: Encode> PublisherLink<M> {
         let encoded = message.borrow().append_to(&mut payload).map_err(|error| failed(error.to_string()));
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
-            // First to subscriptions of this process: that never waits, while the middleware may.
+            // First to subscriptions of this process: the middleware may wait for longer.
             self.publish_here(message, crosses.then(|| Bytes::copy_from_slice(&payload)));
             end.publish(&mut payload)
         });
@@ -161,6 +161,7 @@ impl<M: Encode> PublisherLink<M> {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.
         if self.here.is_latched() || payload.is_some() {
+            self.here.wait_for_room();
             let (message, origin) = (message.into(), self.here.origin(number));
             let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);
             let publish = || self.here.begin(Arc::clone(&message), origin);
