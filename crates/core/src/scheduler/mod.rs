@@ -254,8 +254,8 @@ impl Scheduler {
 
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.
     ///
-    /// The activation keeps holding its group, unless the entity [releases it](EntitySpec::releases_group_at_await). Only
-    /// entities that [precede all](EntitySpec::precedes_all) run in a group whose holder is suspended.
+    /// The activation keeps holding its group, unless the entity [releases it](crate::EntitySpec::releases_group_at_await). Only
+    /// entities that [precede all](crate::EntitySpec::precedes_all) run in a group whose holder is suspended.
     pub fn suspend(&mut self, now: Instant, activation: &Activation) {
         let Some(entity) = self.entity_mut(activation.entity) else {
             // The entity was removed while it ran, so the activation will not be resumed.
