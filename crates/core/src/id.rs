@@ -108,7 +108,7 @@ impl<T> Slots<T> {
         if *self.generations.get(index)? == generation { self.values.get_mut(index)?.as_mut() } else { None }
     }
 
-    /// Returns the value with this index, of whatever generation; `None` if there is none.
+    /// Returns the value with this index, whatever its generation is; `None` if the slot is free.
     pub(crate) fn at(&self, index: usize) -> Option<&T> {
         self.values.get(index)?.as_ref()
     }

@@ -92,6 +92,19 @@ pub enum Pending {
     Unknown,
 }
 
+impl Pending {
+    /// Returns since when there is a further item; `None` if there is none. Whether an unknown source has one shows at the next take,
+    /// so its item counts as one that arrives now, for which `now` reads the clock.
+    #[inline(always)]
+    pub(crate) fn since(self, now: impl FnOnce() -> Instant) -> Option<Instant> {
+        match self {
+            Self::Empty => None,
+            Self::Since(arrival) => Some(arrival),
+            Self::Unknown => Some(now()),
+        }
+    }
+}
+
 /// Errors of taking an item.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -220,7 +220,7 @@ impl<K: Ord> Queue<K> {
         self.stale -= 1;
     }
 
-    /// Returns the first entry that is not stale, after taking out those before it; `None` if there is none.
+    /// Takes out the stale entries at the front, and returns the first one of the others; `None` if all were stale.
     pub(super) fn first_valid(&mut self, places: &Places) -> Option<First<'_, K>> {
         while self.first().is_some_and(|first| places.get(first.place, first.sequence()).is_none()) {
             self.drop_first();

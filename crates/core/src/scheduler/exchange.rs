@@ -68,8 +68,8 @@ impl Scheduler {
         }
     }
 
-    /// Begins the released activation of an entity that the policy has picked, and copies it to `activation`. Returns false if there
-    /// is none, or if its group does not admit it.
+    /// Begins the released activation of an entity that the policy has picked, and copies it to `activation`. Returns false if the
+    /// entity has none, or if its group does not admit it.
     #[inline(always)]
     fn begin_picked(&mut self, picked: EntityId, activation: &mut Activation) -> bool {
         let entity = self.entities.get_mut(picked.index(), picked.generation());

@@ -73,7 +73,8 @@ impl State {
         }
     }
 
-    /// Puts the callback of an entity and the payload of its group back into their places, or among the leftovers if the entity or the group was removed meanwhile.
+    /// Puts the callback of an entity and the payload of its group back into their places, or among the leftovers if the entity or the
+    /// group was removed meanwhile.
     pub(super) fn put_back(
         &mut self,
         (entity, group): (EntityId, GroupId),
@@ -164,14 +165,8 @@ impl State {
     }
 
     pub(super) fn release_pending(&mut self, id: EntityId, pending: Pending, now: Instant) {
-        match pending {
-            Pending::Empty => {}
-            Pending::Since(arrival) => {
-                self.scheduler.release(arrival, id);
-            }
-            Pending::Unknown => {
-                self.scheduler.release(now, id);
-            }
+        if let Some(release) = pending.since(|| now) {
+            self.scheduler.release(release, id);
         }
     }
 }

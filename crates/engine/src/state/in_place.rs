@@ -5,7 +5,6 @@ use rospin_core::{Instant, ThreadIndex};
 use super::State;
 use crate::body::Ran;
 use crate::lock_free::prefetch::prefetch;
-use crate::source::Pending;
 use crate::work::Run;
 
 /// The number of entities from which on their data are fetched in advance.
@@ -60,11 +59,7 @@ impl State {
         if !matches!(callback.result, Ok(Ran::Done | Ran::Nothing)) {
             return self.lend_afterwards(thread);
         }
-        let more = match callback.cx.pending {
-            Pending::Empty => None,
-            Pending::Since(arrival) => Some(arrival),
-            Pending::Unknown => Some(now()),
-        };
+        let more = callback.cx.pending.since(now);
         self.scheduler.ran_first(id, more);
         InPlace::Over
     }

@@ -277,11 +277,7 @@ impl State {
             let lateness = now.saturating_since(activation.deadline);
             self.leftovers.note_miss(executor, &callback.label, lateness);
         }
-        let release = match callback.cx.pending {
-            Pending::Empty => None,
-            Pending::Since(arrival) => Some(arrival),
-            Pending::Unknown => Some(now),
-        };
+        let release = callback.cx.pending.since(|| now);
         let before = (activation.entity, activation.group);
         if !self.scheduler.exchange(now, thread, activation, release) {
             self.take_back(seat.take());

@@ -80,7 +80,7 @@ pub(crate) struct Order {
     pub(crate) recording: PathBuf,
 }
 
-/// Where the car was at one moment.
+/// Place of the car at one moment of the drive.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Place {
     /// Time in seconds from the beginning of the drive.

@@ -47,38 +47,32 @@ fn wait_set_e2() {
     agrees_with_reference(5, like, || Box::new(WaitSet::new(Timers::Inside)));
 }
 
+/// Plays 2,000 scenarios under each of the policies that have a total order, against schedulers that `real` creates. Returns the sums
+/// of what `count` returns for each scheduler afterwards.
+fn counts(real: fn(Box<dyn Policy>) -> Real, count: fn(&Real) -> u64) -> [u64; 3] {
+    let sum = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
+        let play = |seed| {
+            let mut real = real(policy());
+            compare(&generate(seed), &mut Reference::new(like), &mut real).unwrap();
+            count(&real)
+        };
+        (0..2000).map(play).sum()
+    };
+    [
+        sum(|| Box::new(Fifo::new()), ReferencePolicy::Fifo),
+        sum(|| Box::new(FixedPriority::new()), ReferencePolicy::FixedPriority),
+        sum(|| Box::new(Edf::new()), ReferencePolicy::Edf),
+    ]
+}
+
 #[test]
 fn activations_often_run_in_place() {
-    let often = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
-        let in_place = |seed| {
-            let mut real = Real::untraced(policy());
-            compare(&generate(seed), &mut Reference::new(like), &mut real).unwrap();
-            real.in_place()
-        };
-        (0..2000).map(in_place).sum()
-    };
-    let counts = [
-        often(|| Box::new(Fifo::new()), ReferencePolicy::Fifo),
-        often(|| Box::new(FixedPriority::new()), ReferencePolicy::FixedPriority),
-        often(|| Box::new(Edf::new()), ReferencePolicy::Edf),
-    ];
+    let counts = counts(Real::untraced, Real::in_place);
     assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
 }
 
 #[test]
 fn entities_often_go_on_by_the_short_way() {
-    let ways = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
-        let short_ways = |seed| {
-            let mut real = Real::new(policy());
-            compare(&generate(seed), &mut Reference::new(like), &mut real).unwrap();
-            real.short_ways()
-        };
-        (0..2000).map(short_ways).sum()
-    };
-    let counts = [
-        ways(|| Box::new(Fifo::new()), ReferencePolicy::Fifo),
-        ways(|| Box::new(FixedPriority::new()), ReferencePolicy::FixedPriority),
-        ways(|| Box::new(Edf::new()), ReferencePolicy::Edf),
-    ];
+    let counts = counts(Real::new, Real::short_ways);
     assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
 }
