@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) bell: Bell,
     pub(crate) signals: SignalBox,
     pub(crate) threads: ThreadSetup,
+    /// True if a spin may have several threads.
+    pub(crate) has_threads: bool,
     /// The time for which idle threads look for work before they park.
     pub(crate) busy_poll: Duration,
     pub(crate) report: Reporter,
@@ -63,7 +65,7 @@ impl Shared {
         name: String,
         (clock, scribe): (Clock, Scribe),
         (report, report_miss): (Reporter, Option<MissReporter>),
-        threads: ThreadSetup,
+        (threads, has_threads): (ThreadSetup, bool),
         busy_poll: Duration,
     ) -> Self {
         Self {
@@ -72,6 +74,7 @@ impl Shared {
             bell: Bell { inbox: Inbox::new(), parker: Parker::new() },
             signals: SignalBox::default(),
             threads,
+            has_threads,
             busy_poll,
             report,
             report_miss,

@@ -1,6 +1,6 @@
 //! Signals: the way from a source or a waker to its executor.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Wake;
 
 use rospin_core::Instant;
@@ -8,6 +8,7 @@ use rospin_core::Instant;
 use crate::lock_free::inbox::Flag;
 use crate::loss::LossCounters;
 use crate::shared::Shared;
+use crate::topic::QueueView;
 
 /// A flag in an executor's inbox. Raising it wakes the executor.
 pub(crate) struct Signal {
@@ -16,20 +17,50 @@ pub(crate) struct Signal {
     flag: Flag,
     /// The entity's counters, for losses that only its source sees; `None` for the signal of a waker.
     losses: Option<Arc<LossCounters>>,
+    /// The queue that is asked since when its messages wait, if notifications of it do not say.
+    asked: OnceLock<QueueView>,
 }
 
 impl Signal {
     /// Creates a signal with a flag of its own. The executor does not know yet which entity the flag belongs to.
     pub(crate) fn new(executor: &Arc<Shared>, losses: Option<Arc<LossCounters>>) -> Arc<Self> {
         let (number, flag) = executor.signals.allocate();
-        Arc::new(Self { executor: Arc::clone(executor), number, flag, losses })
+        Arc::new(Self { executor: Arc::clone(executor), number, flag, losses, asked: OnceLock::new() })
     }
 
     /// Raises the flag, see [`Notifier::notify`](crate::Notifier::notify).
     pub(crate) fn notify(&self, arrival: Option<Instant>) {
         let executor = &self.executor;
-        executor.bell.inbox.raise(&self.flag, arrival.map(Instant::as_nanos), || executor.now().as_nanos());
+        match arrival {
+            Some(arrival) => executor.bell.inbox.raise_at(&self.flag, arrival.as_nanos()),
+            None => executor.bell.inbox.raise_now(&self.flag, || executor.now().as_nanos()),
+        }
         executor.bell.parker.unpark_one();
+    }
+
+    /// Has the executor ask `queue` since when its messages wait, so that notifications of it need not say. Returns false if they must
+    /// nevertheless. If several threads spin the executor, the queue's oldest message may be one that another thread is about to
+    /// take; and only one queue can be asked.
+    pub(crate) fn ask(&self, queue: QueueView) -> bool {
+        !self.executor.has_threads && self.asked.set(queue).is_ok()
+    }
+
+    /// Returns the queue that the executor asks since when its messages wait.
+    pub(crate) fn asked(&self) -> Option<&QueueView> {
+        self.asked.get()
+    }
+
+    /// Raises the flag for a message in the queue that the executor [asks](Self::ask). It must be called afterwards, by
+    /// [`Parker::unpark_one`](crate::lock_free::parker::Parker::unpark_one).
+    #[inline]
+    pub(crate) fn raise(&self) {
+        self.executor.bell.inbox.raise(&self.flag);
+    }
+
+    /// Raises the flag for an item that arrived at that time. Otherwise as [`raise`](Self::raise).
+    #[inline]
+    pub(crate) fn raise_at(&self, arrival: Instant) {
+        self.executor.bell.inbox.raise_at(&self.flag, arrival.as_nanos());
     }
 
     /// Returns the number of the flag, as a drain of the inbox reports it.

@@ -32,7 +32,7 @@ impl SignalBox {
         while books.len() <= number / BOOK {
             books.push(Book::new());
         }
-        (number, Flag::new(Arc::clone(&books[number / BOOK]), number % BOOK))
+        (number, Flag::new(Arc::clone(&books[number / BOOK]), number))
     }
 
     /// Takes the flag back. It may still be raised: its next owner then sees a spurious notification.

@@ -45,7 +45,7 @@ impl Solo {
         let ExecutorOptions { name, policy, threads, thread, busy_poll, trace } = options;
         let mut scheduler = Scheduler::new(policy);
         scheduler.set_trace(trace);
-        let thread = ThreadSetup::new(thread);
+        let thread = (ThreadSetup::new(thread), threads > 1);
         let time = (context.clock().clone(), context.scribe().clone());
         let shared = Arc::new(Shared::new(name, time, context.reporters(), thread, busy_poll));
         let listener: Arc<dyn TimeListener> = Arc::<Shared>::clone(&shared);

@@ -8,8 +8,12 @@
 //!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
 //!
+//! The flags of the first page, the only one of a small executor, are in the inbox itself, beside the marks: the consumer looks at
+//! both at once, so they need no mark. The first step is left out by a notifier whose source knows since when its item waits
+//! ([`raise`](Inbox::raise)). Then a notification writes one word.
+//!
 //! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the page of
-//! that number has a raised flag in at least one of the books. So a notification touches two or three cache lines, however many
+//! that number has a raised flag in at least one of the books. So a notification touches one to three cache lines, however many
 //! entities there are.
 //!
 //! Every notifier does all of its steps, whatever other notifiers have done. So a notifier that is preempted between two steps
@@ -63,68 +67,120 @@ pub(crate) struct Flag {
     book: Arc<Book>,
     page: u8,
     bit: u8,
+    /// True if the flag is on the first page of the first book.
+    is_first: bool,
 }
 
 impl Flag {
-    /// Returns the flag with that number, which is below [`BOOK`].
+    /// Returns the flag with that number, which is in the book of the number `number / BOOK`.
     pub(crate) fn new(book: Arc<Book>, number: usize) -> Self {
-        Self { book, page: (number / WORD % WORD) as u8, bit: (number % WORD) as u8 }
+        Self { book, page: (number / WORD % WORD) as u8, bit: (number % WORD) as u8, is_first: number < WORD }
+    }
+
+    fn page(&self) -> &Page {
+        &self.book.pages[usize::from(self.page)]
+    }
+
+    fn arrival_ns(&self) -> &AtomicU64 {
+        &self.page().arrivals_ns[usize::from(self.bit)]
     }
 }
 
-/// Inbox of an executor: the marks of the pages that have raised flags. The flags themselves are in [`Book`]s.
+/// Inbox of an executor: the flags of the first page, and the marks of the pages that have raised flags. All other flags are in
+/// [`Book`]s.
 pub(crate) struct Inbox {
+    first: AtomicU64,
     touched: AtomicU64,
 }
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { touched: AtomicU64::new(0) }
+        Self { first: AtomicU64::new(0), touched: AtomicU64::new(0) }
     }
 
-    /// Raises the flag. The consumer gets the earliest arrival since the last drain, whichever notifier was faster.
-    ///
-    /// Without an `arrival_ns` this reads the clock by `now_ns`, but only if no arrival is noted yet: a noted one is earlier.
+    /// Raises the flag, without a time of arrival.
     ///
     /// Writes of the caller before this are visible to the thread that drains the flag. The caller must unpark the consumer
     /// afterwards.
-    pub(crate) fn raise(&self, flag: &Flag, arrival_ns: Option<u64>, now_ns: impl FnOnce() -> u64) {
-        let page = &flag.book.pages[usize::from(flag.page)];
-        let noted = &page.arrivals_ns[usize::from(flag.bit)];
-        let noted_ns = noted.load(Ordering::Relaxed);
-        if arrival_ns.is_some() || noted_ns == NONE {
-            let arrival_ns = arrival_ns.unwrap_or_else(now_ns).min(NONE - 1);
-            if arrival_ns < noted_ns {
-                noted.fetch_min(arrival_ns, Ordering::Relaxed);
-            }
+    #[inline]
+    pub(crate) fn raise(&self, flag: &Flag) {
+        if flag.is_first {
+            self.first.fetch_or(1 << flag.bit, Ordering::AcqRel);
+        } else {
+            flag.page().raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
+            self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
         }
-        page.raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
-        self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
+    }
+
+    /// Raises the flag for an item that arrived at that time. The consumer gets the earliest arrival since the last drain, whichever
+    /// notifier was faster. Otherwise as [`raise`](Self::raise).
+    pub(crate) fn raise_at(&self, flag: &Flag, arrival_ns: u64) {
+        let arrival_ns = arrival_ns.min(NONE - 1);
+        if arrival_ns < flag.arrival_ns().load(Ordering::Relaxed) {
+            flag.arrival_ns().fetch_min(arrival_ns, Ordering::Relaxed);
+        }
+        self.raise(flag);
+    }
+
+    /// Raises the flag for an item that arrives now. Reads the clock by `now_ns` only if no arrival is noted yet: a noted one is
+    /// earlier. Otherwise as [`raise_at`](Self::raise_at).
+    pub(crate) fn raise_now(&self, flag: &Flag, now_ns: impl FnOnce() -> u64) {
+        if flag.arrival_ns().load(Ordering::Relaxed) == NONE {
+            self.raise_at(flag, now_ns());
+        } else {
+            self.raise(flag);
+        }
     }
 
     /// Returns true if a drain would find nothing at this moment.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.touched.load(Ordering::Relaxed) == 0
+        self.first.load(Ordering::Relaxed) | self.touched.load(Ordering::Relaxed) == 0
     }
 
     /// Clears all flags of the books and passes the numbers and arrival times of those that were raised to `found`. The time is
-    /// `None` if an earlier drain took it, between two steps of the notifier. For one thread at a time.
+    /// `None` if the notifier noted none, or if an earlier drain took it, between two steps of the notifier. For one thread at a time.
     ///
     /// If `found` panics, the flags that it was not told of stay raised.
+    #[inline]
     pub(crate) fn drain(&self, books: &[Arc<Book>], mut found: impl FnMut(usize, Option<u64>)) {
+        match books.first() {
+            Some(book) => book.pages[0].drain(&self.first, 0, &mut found),
+            // The consumer knows nothing of the flags yet, and will look by itself at what it gets to know.
+            None => drop(self.first.swap(0, Ordering::AcqRel)),
+        }
+        if self.touched.load(Ordering::Relaxed) != 0 {
+            self.drain_touched(books, &mut found);
+        }
+    }
+
+    fn drain_touched(&self, books: &[Arc<Book>], found: &mut impl FnMut(usize, Option<u64>)) {
         let mut pages = Taken::from(&self.touched);
         // A page counts as drained only when all of its flags were.
         while let Some(page_number) = pages.lowest() {
             for (number, book) in books.iter().enumerate() {
                 let page = &book.pages[page_number];
-                let mut flags = Taken::from(&page.raised);
-                while let Some(bit) = flags.lowest() {
-                    flags.clear_lowest();
-                    let arrival_ns = page.arrivals_ns[bit].swap(NONE, Ordering::Relaxed);
-                    found(number * BOOK + page_number * WORD + bit, (arrival_ns != NONE).then_some(arrival_ns));
-                }
+                page.drain(&page.raised, number * BOOK + page_number * WORD, found);
             }
             pages.clear_lowest();
+        }
+    }
+}
+
+impl Page {
+    /// Clears the flags of the page, which are in the word `raised`. `first` is the number of the first one.
+    #[inline]
+    fn drain(&self, raised: &AtomicU64, first: usize, found: &mut impl FnMut(usize, Option<u64>)) {
+        let mut flags = Taken::from(raised);
+        while let Some(bit) = flags.lowest() {
+            flags.clear_lowest();
+            let noted = &self.arrivals_ns[bit];
+            // If none is noted yet, the word is not written: it stays in the caches of all who look at it.
+            let arrival_ns = match noted.load(Ordering::Relaxed) {
+                NONE => NONE,
+                _ => noted.swap(NONE, Ordering::Relaxed),
+            };
+            found(first + bit, (arrival_ns != NONE).then_some(arrival_ns));
         }
     }
 }

@@ -85,9 +85,15 @@ impl Parker {
         self.epoch.sleepers()
     }
 
-    fn unpark(&self, threads: u32) {
+    /// Returns true if a thread must be unparked for the work that was published before.
+    #[inline]
+    pub(crate) fn needs_unpark(&self) -> bool {
         fence(Ordering::SeqCst);
-        if self.has_waiting() {
+        self.has_waiting()
+    }
+
+    fn unpark(&self, threads: u32) {
+        if self.needs_unpark() {
             self.epoch.0.fetch_add(1, Ordering::Relaxed);
             let woken = self.epoch.wake(threads);
             if woken > 0 {

@@ -8,9 +8,13 @@
 //! message `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of
 //! message `t`. Otherwise it does not use the pointer.
 //!
-//! Each end remembers the last value that it saw of the other end's count, and reads the count again only when that value is no
-//! longer enough. The counts only grow, so an old value is too small at worst. While the ring is neither full nor empty, neither
-//! end reads the words that the other one writes all the time.
+//! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written, and not
+//! `tail` besides. The slots are used again in laps; a bit of the stamp is set in every other lap ([`lap_of`]). If the slot of the
+//! head has the bit of another lap, message `t` is not there yet, or was claimed and overwritten since. In the latter case the head
+//! has moved, which the consumer then sees, because the producer saw it before it overwrote the slot.
+//!
+//! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by that value.
+//! The counts only grow, so an old value is too small at worst.
 //!
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer
 //! that was preempted for long could mistake one message for another.
@@ -59,9 +63,14 @@ unsafe impl<T> OwningPointer for Box<T> {
 
 struct Slot<T> {
     message: AtomicPtr<T>,
-    /// The publication time of the message. It is only a hint once the slot may be overwritten.
+    /// The publication time of the message, and the bit of its lap. It is stored last. It is only a hint once the slot may be
+    /// overwritten.
     stamp: AtomicU64,
 }
+
+/// The bit of a stamp that tells the laps of the ring apart. Stamps that would need it are cut down to the latest time without it:
+/// nanoseconds reach it after 292 years.
+const LAP: u64 = 1 << 63;
 
 /// A count on two cache lines of its own, because processors fetch lines in pairs. Producer and consumer each write one of them,
 /// without slowing down the other.
@@ -89,15 +98,49 @@ impl<P: OwningPointer> Shared<P> {
         &self.slots[ticket as usize & (self.slots.len() - 1)]
     }
 
-    /// Claims and returns the oldest message with its number, if `worth_it` returns true for its number (the head).
+    /// Returns the bit that the stamps of the message's lap have. It differs from that of a slot that was never used.
+    fn lap_of(&self, ticket: u64) -> u64 {
+        // The number of slots is a power of two, so that this bit of the ticket changes from lap to lap.
+        if ticket & self.slots.len() as u64 == 0 { LAP } else { 0 }
+    }
+
+    /// Returns the stamp of message `head`; `None` if it is not there. The head was `head` a moment ago. If it is not any more, the
+    /// result means nothing.
     #[inline]
-    fn claim(&self, worth_it: impl Fn(u64) -> bool) -> Option<(P, u64)> {
+    fn stamp_of(&self, head: u64) -> Option<u64> {
+        let stamp = self.slot(head).stamp.load(Ordering::Acquire);
+        (stamp & LAP == self.lap_of(head)).then_some(stamp & !LAP)
+    }
+
+    /// Does what [`Consumer::oldest_stamp`] says.
+    #[inline]
+    fn oldest_stamp(&self) -> Option<u64> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
-            if !worth_it(head) {
+            let stamp = self.stamp_of(head);
+            if stamp.is_some() {
+                return stamp;
+            }
+            let before = std::mem::replace(&mut head, self.head.0.load(Ordering::Acquire));
+            if head == before {
                 return None;
             }
-            let message = self.slot(head).message.load(Ordering::Acquire);
+        }
+    }
+
+    /// Claims and returns the oldest message with its number, if `is_wanted` returns true for its number (the head).
+    #[inline]
+    fn claim(&self, is_wanted: impl Fn(u64) -> bool) -> Option<(P, u64)> {
+        let mut head = self.head.0.load(Ordering::Acquire);
+        loop {
+            if !is_wanted(head) {
+                let before = std::mem::replace(&mut head, self.head.0.load(Ordering::Acquire));
+                if head == before {
+                    return None;
+                }
+                continue;
+            }
+            let message = self.slot(head).message.load(Ordering::Relaxed);
             match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text). It
                 // is of the ring's kind, as `push` demands.
@@ -124,28 +167,34 @@ pub(crate) struct Producer<P: OwningPointer> {
 /// A consuming end of a ring.
 pub(crate) struct Consumer<P: OwningPointer> {
     ring: Arc<Shared<P>>,
-    tail_seen: AtomicU64,
 }
 
 impl<P: OwningPointer> Clone for Consumer<P> {
     fn clone(&self) -> Self {
-        Self { ring: Arc::clone(&self.ring), tail_seen: AtomicU64::new(0) }
+        Self { ring: Arc::clone(&self.ring) }
     }
 }
 
-/// A view of a ring's mute, apart from both of its ends.
-pub(crate) struct MuteOf<P: OwningPointer>(Arc<Shared<P>>);
+/// A view of a ring, apart from both of its ends.
+pub(crate) struct View<P: OwningPointer>(Arc<Shared<P>>);
 
-impl<P: OwningPointer> Clone for MuteOf<P> {
+impl<P: OwningPointer> Clone for View<P> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<P: OwningPointer> MuteOf<P> {
+impl<P: OwningPointer> View<P> {
     /// Returns true if notifications are not needed, see [`Mute::is_muted`].
+    #[inline]
     pub(crate) fn is_muted(&self) -> bool {
         self.0.mute.is_muted()
+    }
+
+    /// Returns the publication time of the oldest message, see [`Consumer::oldest_stamp`].
+    #[inline]
+    pub(crate) fn oldest_stamp(&self) -> Option<u64> {
+        self.0.oldest_stamp()
     }
 }
 
@@ -162,7 +211,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P
         tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
     });
-    (Producer { ring: Arc::clone(&ring), head_seen: 0 }, Consumer { ring, tail_seen: AtomicU64::new(0) })
+    (Producer { ring: Arc::clone(&ring), head_seen: 0 }, Consumer { ring })
 }
 
 impl<P: OwningPointer> Producer<P> {
@@ -174,8 +223,9 @@ impl<P: OwningPointer> Producer<P> {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
         let displaced = self.make_room(tail);
         let slot = self.ring.slot(tail);
-        slot.stamp.store(stamp, Ordering::Relaxed);
-        slot.message.store(message.into_raw(), Ordering::Release);
+        // A consumer that sees the stamp of this message sees the message, too.
+        slot.message.store(message.into_raw(), Ordering::Relaxed);
+        slot.stamp.store(stamp.min(LAP - 1) | self.ring.lap_of(tail), Ordering::Release);
         self.ring.tail.0.store(tail + 1, Ordering::Release);
         displaced
     }
@@ -193,7 +243,7 @@ impl<P: OwningPointer> Producer<P> {
     /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
-        tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
+        tail - self.head_seen >= self.ring.depth && tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
     }
 
     #[inline]
@@ -216,16 +266,14 @@ impl<P: OwningPointer> Consumer<P> {
         &self.ring.mute
     }
 
-    /// Returns a view of the producer's mute, for notifiers to look at.
-    pub(crate) fn mute_of(&self) -> MuteOf<P> {
-        MuteOf(Arc::clone(&self.ring))
+    /// Returns a view of the ring.
+    pub(crate) fn view(&self) -> View<P> {
+        View(Arc::clone(&self.ring))
     }
 
     /// Has the processor fetch what the next [`pop`](Self::pop) looks at.
     pub(crate) fn prefetch(&self) {
-        let Shared { head, tail, .. } = &*self.ring;
-        prefetch(tail);
-        prefetch(self.ring.slot(head.0.load(Ordering::Relaxed)));
+        prefetch(self.ring.slot(self.ring.head.0.load(Ordering::Relaxed)));
     }
 
     /// Takes the oldest message.
@@ -235,15 +283,14 @@ impl<P: OwningPointer> Consumer<P> {
 
     /// Takes the oldest message, and returns its number, counted from 0.
     pub(crate) fn pop_numbered(&self) -> Option<(P, u64)> {
-        self.ring.claim(|head| self.has(head))
+        self.ring.claim(|head| self.ring.stamp_of(head).is_some())
     }
 
     /// Returns the publication time of the oldest message; `None` if there is none.
     ///
     /// It may be the time of a later message if the producer displaces this one at the same time.
     pub(crate) fn oldest_stamp(&self) -> Option<u64> {
-        let head = self.ring.head.0.load(Ordering::Acquire);
-        self.has(head).then(|| self.ring.slot(head).stamp.load(Ordering::Relaxed))
+        self.ring.oldest_stamp()
     }
 
     /// Returns how many messages there are, or were a moment ago.
@@ -252,16 +299,5 @@ impl<P: OwningPointer> Consumer<P> {
         let tail = self.ring.tail.0.load(Ordering::Acquire);
         // The producer keeps at most `depth` messages, but consumers may have taken some since the head was read.
         tail.saturating_sub(head).min(self.ring.depth) as usize
-    }
-
-    /// Returns true if there is a message, given that the head is this one, or was a moment ago.
-    fn has(&self, head: u64) -> bool {
-        // Another consumer may have stored this count. It saw the messages, and the acquire passes that on.
-        if head < self.tail_seen.load(Ordering::Acquire) {
-            return true;
-        }
-        let tail = self.ring.tail.0.load(Ordering::Acquire);
-        self.tail_seen.store(tail, Ordering::Release);
-        head < tail
     }
 }

@@ -25,12 +25,12 @@ unsafe impl Sync for Desk {}
 /// Writes `count` letters, and after each waits until it was read.
 fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usize) {
     let (parker, inbox) = office;
-    let flag = Flag::new(Arc::clone(&books[desk.number / BOOK]), desk.number % BOOK);
+    let flag = Flag::new(Arc::clone(&books[desk.number / BOOK]), desk.number);
     for letter in 1..=count {
         // SAFETY: the consumer has read the last letter and looks again only after a notification. None is spurious here, since
         // each flag has one notifier.
         unsafe { *desk.letter.get() = letter };
-        inbox.raise(&flag, Some(1), || 1);
+        inbox.raise_at(&flag, 1);
         parker.unpark_one();
         while desk.read.load(Ordering::Acquire) < letter {
             thread::yield_now();
@@ -69,9 +69,12 @@ fn letters_are_delivered() {
     const COUNT: usize = 2_000;
     let office = (Parker::new(), Inbox::new());
     let books = [Book::new(), Book::new()];
-    // Two flags are on one page, one is on another page, and one is in another book.
-    let desks =
-        [0, 1, BOOK - 1, BOOK + 7].map(|number| Desk { number, letter: UnsafeCell::new(0), read: AtomicUsize::new(0) });
+    // Two flags are on the first page, two are on others, and one is in another book.
+    let desks = [0, 1, 100, BOOK - 1, BOOK + 7].map(|number| Desk {
+        number,
+        letter: UnsafeCell::new(0),
+        read: AtomicUsize::new(0),
+    });
     thread::scope(|scope| {
         let notifiers = desks.each_ref().map(|desk| {
             let (office, books) = (&office, &books);

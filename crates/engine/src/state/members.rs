@@ -76,7 +76,7 @@ impl State {
         let mut pending = Pending::Empty;
         if let Some(signal) = signal {
             signals.push(signal.number());
-            self.set_target(executor, signal.number(), Target::Source(id));
+            self.set_target(executor, signal.number(), Target::Source(id, signal.asked().cloned()));
             pending = contain(|| callback.body.pending()).unwrap_or(Pending::Unknown);
         }
         let losses = Arc::clone(&callback.label.losses);
@@ -112,7 +112,7 @@ impl State {
             return;
         };
         for signal in entity.details.signals {
-            if self.targets[signal].is_some_and(|target| target.entity() == id) {
+            if self.targets[signal].as_ref().is_some_and(|target| target.entity() == id) {
                 self.targets[signal] = None;
             }
         }

@@ -27,6 +27,7 @@ use crate::ros_time::RosView;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
+use crate::topic::QueueView;
 use crate::work::{Callback, Run};
 pub(crate) use in_place::InPlace;
 use leftovers::Leftovers;
@@ -113,18 +114,17 @@ struct GroupSlot {
 }
 
 /// The meaning of a signal.
-#[derive(Clone, Copy)]
 enum Target {
-    /// The entity's source may have an item.
-    Source(EntityId),
+    /// The entity's source may have an item. If the notification does not say since when, the queue does.
+    Source(EntityId, Option<QueueView>),
     /// The waker of the entity's run slot with that number was called.
     Segment(EntityId, usize),
 }
 
 impl Target {
-    const fn entity(self) -> EntityId {
+    const fn entity(&self) -> EntityId {
         match self {
-            Self::Source(id) | Self::Segment(id, _) => id,
+            Self::Source(id, _) | Self::Segment(id, _) => *id,
         }
     }
 }
@@ -199,19 +199,23 @@ impl State {
         }
     }
 
-    /// Passes the flags that were raised since the last drain on to the scheduler.
-    /// A flag without a time of arrival counts as one that was raised now, for which `now` reads the clock.
+    /// Passes the flags that were raised since the last drain on to the scheduler. If neither the flag nor a queue has a time of
+    /// arrival, the flag counts as one that was raised now, for which `now` reads the clock.
+    #[inline]
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
         let Self { scheduler, entities, books, targets, .. } = self;
         inbox.drain(books, |signal, arrival_ns| {
-            let arrival = arrival_ns.map_or_else(&now, Instant::from_nanos);
-            match targets.get(signal).copied().flatten() {
+            let or_now = |arrival_ns: Option<u64>| arrival_ns.map_or_else(&now, Instant::from_nanos);
+            match targets.get(signal).and_then(Option::as_ref) {
                 // The entity is not added yet, and adding it will look at the source; or the entity was removed.
                 None => {}
-                Some(Target::Source(id)) => {
-                    scheduler.release(arrival, id);
+                Some(Target::Source(id, queue)) => {
+                    // A source may have a queue among others, whose notifications have their times.
+                    let queued_ns = queue.as_ref().and_then(QueueView::oldest_stamp);
+                    let arrival_ns = [arrival_ns, queued_ns].into_iter().flatten().min();
+                    scheduler.release(or_now(arrival_ns), *id);
                 }
-                Some(Target::Segment(id, slot)) => wake(scheduler, entities, (id, slot), arrival),
+                Some(Target::Segment(id, slot)) => wake(scheduler, entities, (*id, *slot), or_now(arrival_ns)),
             }
         });
     }

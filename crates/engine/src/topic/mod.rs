@@ -7,6 +7,7 @@
 //! code. A publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused
 //! memory. Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
 
+mod alarm;
 mod ends;
 mod message;
 mod publish;
@@ -14,6 +15,7 @@ mod publisher;
 mod room;
 mod source;
 
+use alarm::{Alarm, Alarms};
 pub use ends::TopicEnds;
 use message::{AnyMessage, MessageType};
 pub use publish::Delivery;
@@ -25,17 +27,13 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::Waker;
-
-use rospin_core::Instant;
 
 use crate::error::GroupGone;
 use crate::guarantees::Guarantees;
-use crate::lock_free::ring::{MuteOf, Producer};
+use crate::lock_free::ring::{Producer, View};
 use crate::loss::LossCounters;
 use crate::os::Process;
 use crate::registry::{Name, TypeMismatch};
-use crate::source::Notifier;
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
@@ -57,8 +55,8 @@ struct TopicState {
     /// The number of the next queue, history or kept message. All three are numbered in one sequence.
     next_id: u64,
     queues: Vec<Queue>,
-    /// The alarms of the queues, in their order. They are called without the lock. The last places may be empty.
-    alarms: Arc<[Option<Alarm>]>,
+    /// The alarms of the queues, in their order.
+    alarms: Alarms,
     histories: Vec<History>,
     publishers: usize,
 }
@@ -76,26 +74,21 @@ struct Queue {
     losses: Arc<LossCounters>,
 }
 
-/// Way to tell a subscription that it has a message.
+/// A view of a subscription's queue.
 #[derive(Clone)]
-enum Alarm {
-    /// Notifies the executor, unless it is muted: then it takes further messages anyway.
-    Executor(Notifier, MuteOf<AnyMessage>),
-    /// Calls a waker. It is shared, since cloning a waker is user code.
-    Waker(Arc<Waker>),
-}
+pub(crate) struct QueueView(View<AnyMessage>);
 
-impl Alarm {
+impl QueueView {
+    /// Returns true if its publishers need not notify.
+    #[inline]
     fn is_muted(&self) -> bool {
-        matches!(self, Self::Executor(_, mute) if mute.is_muted())
+        self.0.is_muted()
     }
 
-    fn raise(&self, arrival: Instant) {
-        match self {
-            _ if self.is_muted() => {}
-            Self::Executor(notifier, _) => notifier.notify_at(arrival),
-            Self::Waker(waker) => waker.wake_by_ref(),
-        }
+    /// Returns the time of publication of the oldest message; `None` if there is none.
+    #[inline]
+    pub(crate) fn oldest_stamp(&self) -> Option<u64> {
+        self.0.oldest_stamp()
     }
 }
 

@@ -8,13 +8,13 @@ use rospin_core::Instant;
 use rospin_core::recording::Event;
 use smallvec::SmallVec;
 
+use super::alarm::{Alarms, call};
 use super::room::{INLINE, Room};
-use super::{Alarm, AnyMessage, History, MessageType, Queue, Topic, TopicError, TopicState};
+use super::{AnyMessage, History, MessageType, Queue, Topic, TopicError, TopicState};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::current::Seat;
 use crate::guarantees::Guarantees;
-use crate::lock_free::mute::published;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
@@ -40,29 +40,17 @@ pub struct Delivery {
     pub displaced: usize,
 }
 
-/// The alarms of a topic's subscriptions.
-type Alarms = Arc<[Option<Alarm>]>;
-
-/// Notifies the subscriptions whose alarms these are.
-#[inline]
-fn raise(alarms: Option<&Alarms>, stamp: Instant) {
-    if let Some(alarms) = alarms {
-        alarms.iter().flatten().for_each(|alarm| alarm.raise(stamp));
-    }
-}
-
 /// [`Published`](super::Published) for messages of any type.
 pub(super) struct Begun {
     pub(super) delivery: Delivery,
-    stamp: Instant,
-    /// The alarms to raise; `None` if no subscription needs a notification.
+    /// The alarms to call, if there are any.
     alarms: Option<Alarms>,
     _displaced: SmallVec<[AnyMessage; INLINE]>,
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        raise(self.alarms.as_ref(), self.stamp);
+        call(self.alarms.as_ref());
     }
 }
 
@@ -123,26 +111,22 @@ impl AnyPublisher {
     pub(super) fn publish(&self, message: AnyMessage) -> Delivery {
         // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
         let mut displaced = SmallVec::new();
-        let (delivery, stamp, alarms) = self.push(message, &mut displaced);
-        raise(alarms.as_ref(), stamp);
+        let (delivery, alarms) = self.push(message, &mut displaced);
+        call(alarms.as_ref());
         delivery
     }
 
     pub(super) fn begin(&self, message: AnyMessage) -> Begun {
         let mut displaced = SmallVec::new();
         let state = self.topic.lock_to_push(&mut displaced);
-        let (delivery, stamp, alarms) = self.push_locked(state, message, self.clock.now(), &mut displaced);
-        Begun { delivery, stamp, alarms, _displaced: displaced }
+        let (delivery, alarms) = self.push_locked(state, message, self.clock.now(), &mut displaced);
+        Begun { delivery, alarms, _displaced: displaced }
     }
 
-    /// Appends the message to all queues that may have it. Returns the delivery, the time of publication, and the topic's alarms
-    /// if one of the subscriptions needs a notification. The messages that made room are left in `displaced`.
+    /// Appends the message to all queues that may have it, and notifies executors. Returns the delivery, and the topic's alarms if one
+    /// of them is to be called. The messages that made room are left in `displaced`.
     #[inline(always)]
-    fn push(
-        &self,
-        message: AnyMessage,
-        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> (Delivery, Instant, Option<Alarms>) {
+    fn push(&self, message: AnyMessage, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> (Delivery, Option<Alarms>) {
         let stamp = self.clock.now();
         match self.patience {
             None => self.push_locked(self.topic.lock_to_push(displaced), message, stamp, displaced),
@@ -170,8 +154,8 @@ impl AnyPublisher {
             drop(state);
             return Err(message);
         }
-        let (delivery, stamp, alarms) = self.push_locked(state, message, stamp, &mut displaced);
-        raise(alarms.as_ref(), stamp);
+        let (delivery, alarms) = self.push_locked(state, message, stamp, &mut displaced);
+        call(alarms.as_ref());
         Ok(delivery)
     }
 
@@ -209,7 +193,7 @@ impl AnyPublisher {
         message: AnyMessage,
         stamp: Instant,
         displaced: &mut SmallVec<[AnyMessage; INLINE]>,
-    ) -> (Delivery, Instant, Option<Alarms>) {
+    ) -> (Delivery, Option<Alarms>) {
         if let Some(id) = self.history {
             displaced.extend(state.remember(id, message.clone()));
         }
@@ -219,10 +203,7 @@ impl AnyPublisher {
         } else {
             state.push::<false>(message, (stamp, scribe), promises, displaced)
         };
-        published();
-        let is_heard = state.alarms.iter().map_while(Option::as_ref).any(|alarm| !alarm.is_muted());
-        // Alarms are raised without the lock, since waking is a system call.
-        (delivery, stamp, is_heard.then(|| Arc::clone(&state.alarms)))
+        (delivery, state.raise_alarms(stamp))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Alarm, AnyMessage, History, Queue, Topic, TopicState};
+use super::{Alarms, AnyMessage, History, Queue, Topic, TopicState};
 use crate::guarantees::Guarantees;
 use crate::sync::MutexGuard;
 
@@ -14,7 +14,7 @@ pub(super) const INLINE: usize = 8;
 /// Memory that a change of a topic's lists needs, and afterwards the memory that is left over.
 pub(super) struct Room {
     queues: Vec<Queue>,
-    alarms: Arc<[Option<Alarm>]>,
+    alarms: Alarms,
     histories: Vec<History>,
     /// Memory for the messages that publishers keep, with their numbers.
     pub(super) kept: Vec<(u64, AnyMessage)>,

@@ -7,7 +7,7 @@ use std::task::Waker;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
-use super::{Alarm, AnyMessage, MessageType, Queue, Room, Topic, TopicEnds, TopicError};
+use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -181,7 +181,9 @@ impl AnySource {
     }
 
     fn attach(&self, notifier: Notifier) {
-        self.set_alarm(Alarm::Executor(notifier, self.consumer.mute_of()));
+        let queue = QueueView(self.consumer.view());
+        let is_asked = notifier.0.ask(queue.clone());
+        self.set_alarm(Alarm::Executor { notifier, queue, is_asked });
     }
 
     fn try_take(&self) -> Option<AnyMessage> {

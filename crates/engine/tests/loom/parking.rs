@@ -154,20 +154,25 @@ fn all_threads_are_woken() {
 /// Fails with: no unpark if the flag was up already, any step of `raise` left out if it was done already.
 #[test]
 fn a_notification_wakes_the_consumer() {
-    loom::model(|| {
+    // Flags that are raised without a mark, and with one.
+    [1, 3].into_iter().for_each(a_notification_wakes_for);
+}
+
+fn a_notification_wakes_for(number: usize) {
+    loom::model(move || {
         let shared = Arc::new((Parker::new(), Inbox::new(), AtomicBool::new(false)));
         let book = Book::new();
-        let flag = Flag::new(Arc::clone(&book), 1);
+        let flag = Flag::new(Arc::clone(&book), number);
         let stuck = thread::spawn({
             let (shared, flag) = (Arc::clone(&shared), flag.clone());
             // This notifier is preempted before it unparks, for as long as the consumer sleeps.
-            move || shared.1.raise(&flag, None, || 1)
+            move || shared.1.raise_now(&flag, || 1)
         });
         let urgent = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
                 shared.2.store(true, Ordering::Relaxed);
-                shared.1.raise(&flag, None, || 2);
+                shared.1.raise_now(&flag, || 2);
                 shared.0.unpark_one();
             }
         });

@@ -66,7 +66,7 @@ fn a_notifier_may_outlive_its_executor() {
         let notifiers = [0, 1].map(|number| {
             let (executor, flag) = (Arc::clone(&executor), Flag::new(Arc::clone(&book), number));
             thread::spawn(move || {
-                executor.1.raise(&flag, None, || 1);
+                executor.1.raise_now(&flag, || 1);
                 executor.0.unpark_one();
             })
         });
