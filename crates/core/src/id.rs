@@ -113,6 +113,12 @@ impl<T> Slots<T> {
         self.values.get(index)?.as_ref()
     }
 
+    /// Returns the value with this index, whatever its generation is, to change it; `None` if the slot is free.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.values.get_mut(index)?.as_mut()
+    }
+
     /// Removes and returns the value with this index and generation; `None` if it was removed before.
     pub(crate) fn remove(&mut self, index: usize, generation: u32) -> Option<T> {
         let current = self.generations.get_mut(index).filter(|current| **current == generation)?;

@@ -124,6 +124,14 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
         Source::pending(&self.source)
     }
 
+    fn take_and_look(&mut self) -> Result<Option<(Arc<T>, Pending)>, TakeError> {
+        self.source.take_and_look()
+    }
+
+    fn prefetch(&self) {
+        self.source.prefetch();
+    }
+
     fn closer(&self) -> Option<Closer> {
         Some(Box::new(self.source.any().closer()))
     }

@@ -205,6 +205,19 @@ pub trait Source: Send + 'static {
         Pending::Unknown
     }
 
+    /// Takes one item without blocking, and returns it with what the source has left then: does what
+    /// [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other, as by default, or in one step where that is
+    /// shorter. The engine takes items by this method alone.
+    ///
+    /// # Errors
+    /// As [`try_take`](Self::try_take).
+    ///
+    /// # Panics
+    /// As [`try_take`](Self::try_take) and [`pending`](Self::pending).
+    fn take_and_look(&mut self) -> Result<Option<(Self::Item, Pending)>, TakeError> {
+        Ok(self.try_take()?.map(|item| (item, self.pending())))
+    }
+
     /// Has the processor fetch what the next take needs, without waiting for it. Called shortly before the take, and only in
     /// executors with many entities, whose data do not all stay in its caches. Does nothing by default.
     ///

@@ -1,5 +1,6 @@
 //! A callback on its way from the state to a thread and back.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -58,12 +59,18 @@ impl Callback {
         cx.release = release;
         cx.pending = Pending::Empty;
         // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
-        *result = catch_unwind(AssertUnwindSafe(|| body.run(cx))).map_err(|panic| {
-            let message = panic_message(&*panic);
-            // Dropping the callback's future or the panic's payload may panic once more. Only the first panic is reported.
-            contain(|| body.abandon());
-            contain(|| drop(panic));
-            message
-        });
+        match catch_unwind(AssertUnwindSafe(|| body.run(cx))) {
+            Ok(ran) => *result = Ok(ran),
+            Err(panic) => self.fail(panic),
+        }
+    }
+
+    /// Notes that the body has panicked, and drops its activation.
+    #[cold]
+    pub(crate) fn fail(&mut self, panic: Box<dyn Any + Send>) {
+        self.result = Err(panic_message(&*panic));
+        // Dropping the callback's future or the panic's payload may panic once more. Only the first panic is reported.
+        contain(|| self.body.abandon());
+        contain(|| drop(panic));
     }
 }

@@ -1,14 +1,16 @@
 //! Ready activations in lanes: one lane for each key that is the same for all activations of an entity, such as its priority.
 //!
 //! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first one take
-//! the same few instructions, however many are ready. What does not fit at the end of its lane goes elsewhere.
+//! the same few instructions, however many are ready. A lane has two rows, each in order: where items pile up, entities become ready
+//! again for items that came long before those that others are just notified of. What fits at the end of neither row goes
+//! elsewhere.
 
 use super::queue::{EntityOf, Entry, First, TieBreaker, precedes};
 
 /// The largest number of lanes: the bits of a word.
 const MOST: usize = 64;
 
-/// The number of places before the end of a lane at which an entry may still be put: moving so many takes less time than a heap
+/// The number of places before the end of a row at which an entry may still be put: moving so many takes less time than a heap
 /// does. Entities whose items pile up become ready again a little out of order.
 const REACH: usize = 8;
 
@@ -20,11 +22,11 @@ pub(super) struct Lanes<K> {
     taken: u64,
 }
 
-/// List of entries of one key.
+/// Entries of one key.
 struct Lane<K> {
     /// The key of all entries.
     key: K,
-    entries: Ring,
+    rows: [Ring; 2],
     /// The number of ready activations that the lane has room for.
     room: usize,
 }
@@ -70,23 +72,32 @@ impl Ring {
         if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
-    /// Adds the item if there is room, and if it belongs to the front, to the end or near that. Returns true if it did.
+    /// Returns the last item; `None` if there is none.
     #[inline(always)]
-    fn add(&mut self, item: Item) -> bool {
-        if self.len == self.items.len() {
-            return false;
-        }
-        if self.len > 0 && precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
-            return self.insert(item);
-        }
-        self.set(self.len, item);
-        self.len += 1;
-        true
+    fn last(&self) -> Option<&Item> {
+        if self.len == 0 { None } else { Some(self.at(self.len - 1)) }
     }
 
-    /// Adds an item that comes before the last one, if it belongs to the front or near the end. There must be room.
-    #[inline(never)]
+    /// Returns true if there is room for the item, and no item comes after it.
+    #[inline(always)]
+    fn ends_with(&self, item: &Item) -> bool {
+        let is_in_order = self.last().is_none_or(|last| !precedes(&item.tie_breaker, &last.tie_breaker));
+        is_in_order && self.len < self.items.len()
+    }
+
+    /// Appends an item, which the row may [end with](Self::ends_with).
+    #[inline(always)]
+    fn append(&mut self, item: Item) {
+        self.set(self.len, item);
+        self.len += 1;
+    }
+
+    /// Adds an item that comes before the last one, if there is room, and if it belongs to the front or near the end. Returns true if
+    /// it did.
     fn insert(&mut self, item: Item) -> bool {
+        if self.len == 0 || self.len == self.items.len() {
+            return false;
+        }
         if precedes(&item.tie_breaker, &self.at(0).tie_breaker) {
             self.head = self.head.wrapping_sub(1);
             self.set(0, item);
@@ -167,6 +178,92 @@ impl Ring {
     }
 }
 
+impl<K> Lane<K> {
+    const fn len(&self) -> usize {
+        self.rows[0].len + self.rows[1].len
+    }
+
+    /// Adds an item at the end of a row, or near that, or at its front. Returns false if it belongs to none of these places, or if there
+    /// is no room.
+    #[inline(always)]
+    fn add(&mut self, item: Item) -> bool {
+        let [one, two] = &mut self.rows;
+        if two.len == 0 && one.ends_with(&item) {
+            one.append(item);
+            return true;
+        }
+        self.add_to_either(item)
+    }
+
+    /// Adds an item as [`add`](Self::add) does, to the row that ends later if both may end with it. The second row is begun only for
+    /// what the first one cannot have: two rows take more steps than one.
+    #[inline(never)]
+    fn add_to_either(&mut self, item: Item) -> bool {
+        let [one, two] = &mut self.rows;
+        if two.len == 0 && one.insert(item) {
+            return true;
+        }
+        let ends_later = |a: &Ring, b: &Ring| match (a.last(), b.last()) {
+            (Some(a), Some(b)) => precedes(&b.tie_breaker, &a.tie_breaker),
+            (a, _) => a.is_some(),
+        };
+        let (later, earlier) = if ends_later(two, one) { (two, one) } else { (one, two) };
+        for row in [&mut *later, &mut *earlier] {
+            if row.ends_with(&item) {
+                row.append(item);
+                return true;
+            }
+        }
+        later.insert(item) || earlier.insert(item)
+    }
+
+    /// Returns the row that has the first item; the first row if both are empty.
+    #[inline(always)]
+    fn front(&self) -> usize {
+        if self.rows[1].len == 0 { 0 } else { self.front_of_both() }
+    }
+
+    #[inline(never)]
+    fn front_of_both(&self) -> usize {
+        let [one, two] = self.rows.each_ref().map(Ring::first);
+        match (one, two) {
+            (Some(one), Some(two)) => usize::from(precedes(&two.tie_breaker, &one.tie_breaker)),
+            (one, _) => usize::from(one.is_none()),
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Option<&Item> {
+        self.rows[self.front()].first()
+    }
+
+    /// Takes out the first item. There must be one.
+    #[inline(always)]
+    fn drop_first(&mut self) {
+        self.rows[self.front()].drop_first();
+    }
+
+    /// Takes out the first item, of which there must be one, and adds another one, if that takes few steps. Returns true if it did.
+    #[inline(always)]
+    fn rotate(&mut self, item: Item) -> bool {
+        let [one, two] = &mut self.rows;
+        if two.len == 0 { one.rotate(item) } else { self.rotate_both(item) }
+    }
+
+    #[inline(never)]
+    fn rotate_both(&mut self, item: Item) -> bool {
+        let front = self.front_of_both();
+        // The room of the first item suffices for the new one only if both are in one row.
+        let [one, two] = &mut self.rows;
+        let fits = |row: &Ring| row.len < row.items.len() && row.ends_with(&item);
+        if !fits(one) && !fits(two) {
+            return false;
+        }
+        self.rows[front].drop_first();
+        self.add_to_either(item)
+    }
+}
+
 impl<K: Ord> Lanes<K> {
     /// Creates an empty list of lanes.
     pub(super) const fn new() -> Self {
@@ -177,7 +274,7 @@ impl<K: Ord> Lanes<K> {
     /// them.
     pub(super) fn widen(&mut self, key: K, room: usize) {
         let found = self.find(&key).or_else(|_| {
-            self.lanes.retain(|lane| lane.room > 0 || lane.entries.len > 0);
+            self.lanes.retain(|lane| lane.room > 0 || lane.len() > 0);
             self.note_taken();
             self.find(&key)
         });
@@ -185,14 +282,14 @@ impl<K: Ord> Lanes<K> {
             Ok(at) => at,
             Err(_) if self.lanes.len() == MOST => return,
             Err(at) => {
-                self.lanes.insert(at, Lane { key, entries: Ring::new(), room: 0 });
+                self.lanes.insert(at, Lane { key, rows: [Ring::new(), Ring::new()], room: 0 });
                 self.note_taken();
                 at
             }
         };
         let lane = &mut self.lanes[at];
         lane.room += room;
-        lane.entries.reserve(2 * lane.room);
+        lane.rows.iter_mut().for_each(|row| row.reserve(2 * lane.room));
     }
 
     /// Takes back the room for `room` ready activations with that key. A lane without room is removed when another one is added.
@@ -204,14 +301,14 @@ impl<K: Ord> Lanes<K> {
     }
 
     /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if the entry
-    /// belongs neither to the front nor near the end.
+    /// belongs neither to the front of a row nor near its end.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: &Entry<K>) -> bool {
         // Most executors have one lane, or few.
         let Some(at) = self.lanes.iter().position(|lane| lane.key == entry.key) else {
             return false;
         };
-        let is_in = self.lanes[at].entries.add(Item::of(entry));
+        let is_in = self.lanes[at].add(Item::of(entry));
         self.taken |= u64::from(is_in) << at;
         is_in
     }
@@ -220,9 +317,9 @@ impl<K: Ord> Lanes<K> {
     #[inline(always)]
     pub(super) fn first(&self) -> Option<First<'_, K>> {
         // Without entries the number of zeros is beyond all lanes.
-        let Lane { key, entries, .. } = self.lanes.get(self.taken.trailing_zeros() as usize)?;
-        entries.first().map(|Item { tie_breaker, place, entity }| First {
-            key,
+        let lane = self.lanes.get(self.taken.trailing_zeros() as usize)?;
+        lane.first().map(|Item { tie_breaker, place, entity }| First {
+            key: &lane.key,
             tie_breaker,
             place: *place,
             entity: *entity,
@@ -235,39 +332,39 @@ impl<K: Ord> Lanes<K> {
         let Some(lane) = self.lanes.get_mut(self.taken.trailing_zeros() as usize) else {
             return;
         };
-        lane.entries.drop_first();
-        if lane.entries.len == 0 {
+        lane.drop_first();
+        if lane.len() == 0 {
             // The lane is that of the lowest bit.
             self.taken &= self.taken - 1;
         }
     }
 
-    /// Takes out the first entry, and adds another one, if both are in one lane and the new one belongs to the end. Returns true if
-    /// it did.
+    /// Takes out the first entry, and adds another one, if both are in one lane and the new one belongs to the end of a row. Returns
+    /// true if it did.
     #[inline(always)]
     pub(super) fn replace_first(&mut self, entry: &Entry<K>) -> bool {
         let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize);
-        lane.is_some_and(|lane| lane.key == entry.key && lane.entries.rotate(Item::of(entry)))
+        lane.is_some_and(|lane| lane.key == entry.key && lane.rotate(Item::of(entry)))
     }
 
-    /// Returns the entities of the second, third and fourth entry of the first lane by their indices.
+    /// Returns the entities of the second, third and fourth entry of the first lane's row by their indices.
     #[inline(always)]
     pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
         let lane = self.lanes.get(self.taken.trailing_zeros() as usize);
-        [1, 2, 3].map(|position| {
-            lane.filter(|lane| position < lane.entries.len).map(|lane| lane.entries.at(position).entity.index())
-        })
+        let row = lane.map(|lane| &lane.rows[lane.front()]);
+        [1, 2, 3].map(|position| row.filter(|row| position < row.len).map(|row| row.at(position).entity.index()))
     }
 
     /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u32, u64) -> bool) {
-        self.lanes.iter_mut().for_each(|lane| lane.entries.retain(|item| keep(item.place, item.tie_breaker.2)));
+        let rows = self.lanes.iter_mut().flat_map(|lane| &mut lane.rows);
+        rows.for_each(|row| row.retain(|item| keep(item.place, item.tie_breaker.2)));
         self.note_taken();
     }
 
     /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.entries.len).sum()
+        self.lanes.iter().map(Lane::len).sum()
     }
 
     /// Returns true if there are no entries.
@@ -278,7 +375,7 @@ impl<K: Ord> Lanes<K> {
 
     /// Sets the bits of the lanes that have entries.
     fn note_taken(&mut self) {
-        let bits = self.lanes.iter().enumerate().map(|(at, lane)| u64::from(lane.entries.len > 0) << at);
+        let bits = self.lanes.iter().enumerate().map(|(at, lane)| u64::from(lane.len() > 0) << at);
         self.taken = bits.fold(0, |taken, bit| taken | bit);
     }
 

@@ -312,8 +312,9 @@ impl<O: Order> Policy for Ordered<O> {
         match next {
             Some(next) => {
                 // The key may be a user's code. If it panics, nothing has changed.
-                let entry = self.entry(next, self.places.of_released(next.entity));
-                self.places.replace_released(next);
+                let place = self.places.of_released(next.entity);
+                let entry = self.entry(next, place);
+                self.places.replace_released(place, next);
                 self.ready.replace_first(entry);
             }
             None => {

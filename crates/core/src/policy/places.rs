@@ -141,10 +141,9 @@ impl Places {
         Some(slot.entity)
     }
 
-    /// Replaces the released activation of an entity, which has one, by the next one.
+    /// Replaces the released activation of an entity, which has that place, by the next one.
     #[inline(always)]
-    pub(super) fn replace_released(&mut self, next: &Activation) {
-        let place = self.of_released(next.entity);
+    pub(super) fn replace_released(&mut self, place: u32, next: &Activation) {
         let slot = &mut self.slots[place as usize].0;
         (slot.release, slot.deadline, slot.sequence) = (next.release, next.deadline, next.sequence);
     }

@@ -97,6 +97,11 @@ impl EntityState {
         self.is_pending.then_some(&self.latest)
     }
 
+    /// Returns true if this is the entity with the identifier.
+    pub(super) fn is(&self, id: EntityId) -> bool {
+        self.latest.entity == id
+    }
+
     /// Returns true if there is an activation that was released and not picked yet.
     #[inline]
     pub(super) const fn is_pending(&self) -> bool {

@@ -58,9 +58,10 @@ impl Scheduler {
     /// Leads to the same as [`next`](Self::next), [`release`](Self::release) and [`complete`](Self::complete).
     #[inline]
     pub fn ran_first(&mut self, id: EntityId, release: Option<Instant>) {
-        let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
+        let Some(entity) = self.entities.at_mut(id.index()) else {
             return;
         };
+        debug_assert!(entity.is(id), "the entity was the first one");
         let next = match release {
             Some(release) => {
                 let deadline = entity.deadline_of(release);

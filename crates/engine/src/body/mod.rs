@@ -8,7 +8,6 @@ pub(crate) use asynchronous::{AsyncBody, Direct, Locked};
 pub(crate) use sync::{ExclusiveBody, SharedBody};
 
 use std::any::Any;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -77,11 +76,11 @@ pub(crate) trait Body: Any + Send {
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
-    /// Takes an item for an activation that was released at `release`. Returns `None` if there is no item: the notification was
-    /// spurious.
-    fn take(&mut self, release: Instant) -> Result<Option<Self::Item>, TakeError>;
+    /// Takes an item for an activation that was released at `release`, and returns it with what the source has left. Returns `None`
+    /// if there is no item: the notification was spurious.
+    fn take(&mut self, release: Instant) -> Result<Option<(Self::Item, Pending)>, TakeError>;
 
-    /// Returns the contents that the source has left. Call it before the first take, and after every take that returned an item.
+    /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
 
     /// Has the processor fetch what the next take needs.
@@ -93,44 +92,37 @@ pub(crate) trait Take: Send + 'static {
 /// A source that has said that it ended, or that panicked, is not called again.
 pub(crate) struct Attached<S: Source> {
     pub(crate) source: S,
-    is_over: Cell<bool>,
+    is_over: bool,
     // The last field, so that it is dropped, and the notifier detached, after the source is dropped.
     _attachment: S::Attachment,
 }
 
 impl<S: Source> Attached<S> {
     pub(crate) const fn new(source: S, attachment: S::Attachment) -> Self {
-        Self { source, is_over: Cell::new(false), _attachment: attachment }
+        Self { source, is_over: false, _attachment: attachment }
     }
 }
 
 impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
-    fn take(&mut self, _: Instant) -> Result<Option<S::Item>, TakeError> {
+    #[inline]
+    fn take(&mut self, _: Instant) -> Result<Option<(S::Item, Pending)>, TakeError> {
         // The flag stays set if the source panics, because a panic ends the source.
-        if self.is_over.replace(true) {
+        if std::mem::replace(&mut self.is_over, true) {
             return Err(TakeError::Closed);
         }
-        match self.source.try_take() {
-            // The flag stays set until `pending` has returned, which may panic, too.
-            Ok(Some(item)) => Ok(Some(item)),
-            Err(TakeError::Closed) => Err(TakeError::Closed),
-            other => {
-                self.is_over.set(false);
-                other
-            }
-        }
+        let taken = self.source.take_and_look();
+        self.is_over = matches!(taken, Err(TakeError::Closed));
+        taken
     }
 
     fn pending(&self) -> Pending {
-        let pending = self.source.pending();
-        self.is_over.set(false);
-        pending
+        self.source.pending()
     }
 
     fn prefetch(&self) {
-        if !self.is_over.get() {
+        if !self.is_over {
             contain(|| self.source.prefetch());
         }
     }
@@ -150,8 +142,8 @@ pub(crate) struct Due;
 impl Take for Due {
     type Item = Tick;
 
-    fn take(&mut self, release: Instant) -> Result<Option<Tick>, TakeError> {
-        Ok(Some(Tick { due: release }))
+    fn take(&mut self, release: Instant) -> Result<Option<(Tick, Pending)>, TakeError> {
+        Ok(Some((Tick { due: release }, Pending::Empty)))
     }
 
     fn pending(&self) -> Pending {
@@ -160,12 +152,13 @@ impl Take for Due {
 }
 
 /// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item.
+#[inline]
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     // If the source panics, this value remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;
     match take.take(cx.release) {
-        Ok(Some(item)) => {
-            cx.pending = take.pending();
+        Ok(Some((item, pending))) => {
+            cx.pending = pending;
             Ok(item)
         }
         Ok(None) => {

@@ -80,7 +80,10 @@ struct Count(AtomicU64);
 struct Shared<P: OwningPointer> {
     depth: u64,
     kind: P::Kind,
+    /// As many as a power of two.
     slots: Box<[Slot<P::Target>]>,
+    /// The number of slots less one, which a ticket is cut down to.
+    mask: usize,
     /// Mutes the producer. It shares its cache line with the fields that both ends read and hardly ever write.
     mute: Mute,
     head: Count,
@@ -94,14 +97,18 @@ unsafe impl<P: OwningPointer + Send> Send for Shared<P> {}
 unsafe impl<P: OwningPointer + Send> Sync for Shared<P> {}
 
 impl<P: OwningPointer> Shared<P> {
+    #[inline(always)]
     fn slot(&self, ticket: u64) -> &Slot<P::Target> {
-        &self.slots[ticket as usize & (self.slots.len() - 1)]
+        let number = ticket as usize & self.mask;
+        debug_assert!(number < self.slots.len());
+        // SAFETY: the mask is one less than the number of slots, so the number is at most the mask, and below the number of slots.
+        unsafe { self.slots.get_unchecked(number) }
     }
 
     /// Returns the bit that the stamps of the message's lap have. It differs from that of a slot that was never used.
     fn lap_of(&self, ticket: u64) -> u64 {
         // The number of slots is a power of two, so that this bit of the ticket changes from lap to lap.
-        if ticket & self.slots.len() as u64 == 0 { LAP } else { 0 }
+        if ticket & (self.mask as u64 + 1) == 0 { LAP } else { 0 }
     }
 
     /// Returns the stamp of message `head`; `None` if it is not there. The head was `head` a moment ago. If it is not any more, the
@@ -202,10 +209,12 @@ impl<P: OwningPointer> View<P> {
 pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
     let depth = depth.max(1);
+    let slots: Box<[_]> = (0..depth.next_power_of_two()).map(slot).collect();
     let ring = Arc::new(Shared {
         depth: depth as u64,
         kind,
-        slots: (0..depth.next_power_of_two()).map(slot).collect(),
+        mask: slots.len() - 1,
+        slots,
         mute: Mute::new(),
         head: Count(AtomicU64::new(0)),
         tail: Count(AtomicU64::new(0)),
@@ -279,6 +288,16 @@ impl<P: OwningPointer> Consumer<P> {
     /// Takes the oldest message.
     pub(crate) fn pop(&self) -> Option<P> {
         self.pop_numbered().map(|(message, _)| message)
+    }
+
+    /// Takes the oldest message, and returns it with the publication time of the one that is the oldest then; `None` if there is none.
+    #[inline]
+    pub(crate) fn pop_and_look(&self) -> Option<(P, Option<u64>)> {
+        let (message, number) = self.pop_numbered()?;
+        let next = self.ring.stamp_of(number + 1);
+        // Without a stamp, the producer may have displaced the next message, and others may wait.
+        let next = if next.is_none() { self.ring.oldest_stamp() } else { next };
+        Some((message, next))
     }
 
     /// Takes the oldest message, and returns its number, counted from 0.

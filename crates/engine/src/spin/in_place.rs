@@ -1,10 +1,12 @@
 //! The loop of an executor's only thread over callbacks that need not be lent: see [`State::run_first`].
 
 use crate::sync::atomic::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::{Seat, Spin};
 use crate::executor_options::Until;
 use crate::main_future::MainFuture;
+use crate::shared::Bell;
 use crate::source::Pending;
 use crate::state::{InPlace, State};
 
@@ -19,7 +21,7 @@ impl Spin<'_> {
     /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due. Gives the
     /// run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns true if it did anything.
     pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
-        if !self.is_calm(state, main) {
+        if !self.is_calm(state) || self.is_disturbed(main) {
             return false;
         }
         let mut has_run = false;
@@ -31,24 +33,19 @@ impl Spin<'_> {
             self.finish(state, seat, now);
             has_run = true;
         }
-        loop {
-            let inbox = &self.executor.bell.inbox;
-            if !inbox.is_empty() {
-                state.drain(inbox, || self.executor.now());
-            }
-            if self.is_anything_due(state, seat) {
-                break;
-            }
-            match state.run_first(seat.thread, || self.executor.now()) {
-                InPlace::Over => has_run = true,
-                InPlace::Nothing => break,
-                InPlace::Failed(run) => {
-                    seat.run = Some(run);
-                    break;
+        if !state.has_leftovers() {
+            // A panic of a callback ends the loop, which would otherwise have to prepare for one before each callback.
+            let mut is_inside = false;
+            let looped = catch_unwind(AssertUnwindSafe(|| {
+                let ran = |is_over| has_run |= is_over;
+                self.run_all(state, seat, main, &mut is_inside, ran)
+            }));
+            if let Err(panic) = looped {
+                if !is_inside {
+                    resume_unwind(panic);
                 }
-            }
-            if !self.is_calm(state, main) {
-                break;
+                has_run = true;
+                seat.run = state.fail_first(seat.thread, panic);
             }
         }
         if has_run {
@@ -57,27 +54,59 @@ impl Spin<'_> {
         has_run
     }
 
-    /// Returns true if nothing has happened but notifications, and nobody waits for another clock than the steady one.
+    /// Runs callbacks in place until something happens. Calls `ran` after each of them. `is_inside` is true while a callback runs.
     #[inline(always)]
-    fn is_calm(&self, state: &State, main: Option<&MainFuture<'_>>) -> bool {
-        let executor = self.executor;
-        let is_disturbed =
-            executor.news.load(Ordering::Acquire) || executor.halt.load(Ordering::Acquire) || self.stopped();
-        let has_others = !executor.sleeps.is_empty() && executor.sleeps.has_others();
-        !(is_disturbed
-            || has_others
+    fn run_all(
+        &self,
+        state: &mut State,
+        seat: &mut Seat,
+        main: Option<&MainFuture<'_>>,
+        is_inside: &mut bool,
+        mut ran: impl FnMut(bool),
+    ) {
+        let Bell { inbox, .. } = &self.executor.bell;
+        // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
+        let due = [state.scheduler.next_due(), self.deadline].into_iter().flatten().min();
+        loop {
+            if !inbox.is_empty() {
+                state.drain(inbox, || self.executor.now());
+            }
+            let due = self.executor.sleeps.earlier(due);
+            if due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now())) {
+                return;
+            }
+            match state.run_first(seat.thread, is_inside, || self.executor.now()) {
+                InPlace::Over => ran(true),
+                InPlace::Nothing => return,
+                InPlace::Failed(run) => {
+                    ran(true);
+                    seat.run = Some(run);
+                    return;
+                }
+            }
+            if self.is_disturbed(main) {
+                return;
+            }
+        }
+    }
+
+    /// Returns true if nothing is to be done in between that the state knows of. Callbacks that run in place do not change that.
+    #[inline(always)]
+    fn is_calm(&self, state: &State) -> bool {
+        !(self.stopped()
             || self.until == Until::Once
             || state.has_leftovers()
             || state.has_changes_left
-            || state.has_other_timers()
-            || main.is_some_and(MainFuture::is_woken))
+            || state.has_other_timers())
     }
 
-    /// Returns true if a timer or a sleeper is due, or the spin is over. Reads the clock only if one of them may be.
+    /// Returns true if something has happened besides notifications, or somebody waits for another clock than the steady one.
     #[inline(always)]
-    fn is_anything_due(&self, state: &State, seat: &mut Seat) -> bool {
-        let due = self.executor.sleeps.earlier(state.scheduler.next_due());
-        let due = [due, self.deadline].into_iter().flatten().min();
-        due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now()))
+    fn is_disturbed(&self, main: Option<&MainFuture<'_>>) -> bool {
+        let executor = self.executor;
+        executor.news.load(Ordering::Acquire)
+            || executor.halt.load(Ordering::Acquire)
+            || !executor.sleeps.is_empty() && executor.sleeps.has_others()
+            || main.is_some_and(MainFuture::is_woken)
     }
 }

@@ -1,5 +1,7 @@
 //! Runs of callbacks where they are, on the only thread of an executor.
 
+use std::any::Any;
+
 use rospin_core::{Instant, ThreadIndex};
 
 use super::State;
@@ -33,8 +35,16 @@ impl State {
 
     /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
     /// thread may look at the state meanwhile. `now` reads the clock.
+    ///
+    /// `is_inside` is true while the callback runs. If that panics, the panic unwinds through this call, and
+    /// [`fail_first`](Self::fail_first) must be called.
     #[inline(always)]
-    pub(crate) fn run_first(&mut self, thread: ThreadIndex, now: impl Fn() -> Instant) -> InPlace {
+    pub(crate) fn run_first(
+        &mut self,
+        thread: ThreadIndex,
+        is_inside: &mut bool,
+        now: impl Fn() -> Instant,
+    ) -> InPlace {
         let Some(first) = self.scheduler.first() else {
             return InPlace::Nothing;
         };
@@ -46,7 +56,8 @@ impl State {
         let (Some(entity), Some(group)) = (entity, group) else {
             return InPlace::Nothing;
         };
-        if !entity.is_simple || entity.closing || entity.id != id || group.id != group_id {
+        debug_assert!(entity.id == id && group.id == group_id, "the scheduler knows what the state has");
+        if !entity.is_simple || entity.closing {
             return InPlace::Nothing;
         }
         let Some(callback) = entity.slots.first_mut().and_then(|slot| slot.callback.as_mut()) else {
@@ -54,10 +65,14 @@ impl State {
         };
         // They change places, since an assignment would have to look for something to drop.
         std::mem::swap(&mut callback.cx.payload, &mut group.payload);
-        callback.run(release);
+        callback.cx.release = release;
+        *is_inside = true;
+        let ran = callback.body.run(&mut callback.cx);
+        *is_inside = false;
         std::mem::swap(&mut callback.cx.payload, &mut group.payload);
-        if !matches!(callback.result, Ok(Ran::Done | Ran::Nothing)) {
-            return self.lend_afterwards(thread);
+        if !matches!(ran, Ran::Done | Ran::Nothing) {
+            callback.result = Ok(ran);
+            return self.lend_afterwards(thread).map_or(InPlace::Nothing, InPlace::Failed);
         }
         let more = callback.cx.pending.since(now);
         self.scheduler.ran_first(id, more);
@@ -85,10 +100,23 @@ impl State {
         fourth.and_then(slot).into_iter().for_each(prefetch);
     }
 
+    /// Notes that the callback which ran in place has panicked. Lends it, so that it is given back as any other.
+    #[cold]
+    pub(crate) fn fail_first(&mut self, thread: ThreadIndex, panic: Box<dyn Any + Send>) -> Option<Run> {
+        let first = self.scheduler.first()?;
+        let (id, group) = (first.entity, first.group);
+        let Self { entities, groups, .. } = self;
+        let slot = entities.get_mut(id.index())?.as_mut()?.slots.first_mut()?;
+        let (callback, group) = (slot.callback.as_mut()?, groups.get_mut(group.index())?.as_mut()?);
+        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
+        callback.fail(panic);
+        self.lend_afterwards(thread)
+    }
+
     /// Lends the callback that has just failed in place, so that it is given back as any other.
     #[cold]
-    fn lend_afterwards(&mut self, thread: ThreadIndex) -> InPlace {
-        let activation = self.scheduler.take_first(thread);
-        activation.and_then(|activation| self.lend(activation)).map_or(InPlace::Nothing, InPlace::Failed)
+    fn lend_afterwards(&mut self, thread: ThreadIndex) -> Option<Run> {
+        let activation = self.scheduler.take_first(thread)?;
+        self.lend(activation)
     }
 }

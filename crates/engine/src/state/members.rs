@@ -127,6 +127,7 @@ impl State {
             self.books = executor.signals.books();
         }
         put(&mut self.targets, signal, target);
+        self.drained.reserve(self.targets.len().saturating_sub(self.drained.len()));
     }
 }
 

@@ -127,6 +127,15 @@ impl Target {
             Self::Source(id, _) | Self::Segment(id, _) => *id,
         }
     }
+
+    /// Returns since when the oldest message waits in the queue that is asked; `None` if there is none.
+    #[inline]
+    fn oldest_ns(&self) -> Option<u64> {
+        match self {
+            Self::Source(_, queue) => queue.as_ref()?.oldest_stamp(),
+            Self::Segment(..) => None,
+        }
+    }
 }
 
 /// Events of an entity while its callback was lent out.
@@ -164,6 +173,8 @@ pub(crate) struct State {
     books: Vec<Arc<Book>>,
     /// The meanings of the signals, by their numbers.
     targets: Vec<Option<Target>>,
+    /// The arrivals and numbers of signals that were drained and not passed on yet, the latest one first. It has room for all.
+    drained: Vec<(Instant, usize)>,
     leftovers: Leftovers,
     /// Handles that were detached. They live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
@@ -188,6 +199,7 @@ impl State {
             groups: Vec::new(),
             books: Vec::new(),
             targets: Vec::new(),
+            drained: Vec::new(),
             leftovers: Leftovers::default(),
             detached: Vec::new(),
             has_changes_left: false,
@@ -199,25 +211,33 @@ impl State {
         }
     }
 
-    /// Passes the flags that were raised since the last drain on to the scheduler. If neither the flag nor a queue has a time of
-    /// arrival, the flag counts as one that was raised now, for which `now` reads the clock.
-    #[inline]
+    /// Passes the flags that were raised since the last drain on to the scheduler, in the order of arrival: a ready set takes fewer
+    /// steps for what comes in order. If neither the flag nor a queue has a time of arrival, the flag counts as one that was raised
+    /// now, for which `now` reads the clock.
+    #[inline(never)]
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
-        let Self { scheduler, entities, books, targets, .. } = self;
+        let Self { scheduler, entities, books, targets, drained, .. } = self;
         inbox.drain(books, |signal, arrival_ns| {
-            let or_now = |arrival_ns: Option<u64>| arrival_ns.map_or_else(&now, Instant::from_nanos);
-            match targets.get(signal).and_then(Option::as_ref) {
-                // The entity is not added yet, and adding it will look at the source; or the entity was removed.
-                None => {}
-                Some(Target::Source(id, queue)) => {
-                    // A source may have a queue among others, whose notifications have their times.
-                    let queued_ns = queue.as_ref().and_then(QueueView::oldest_stamp);
-                    let arrival_ns = [arrival_ns, queued_ns].into_iter().flatten().min();
-                    scheduler.release(or_now(arrival_ns), *id);
-                }
-                Some(Target::Segment(id, slot)) => wake(scheduler, entities, (*id, *slot), or_now(arrival_ns)),
+            // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was removed.
+            if let Some(target) = targets.get(signal).and_then(Option::as_ref) {
+                // A source may have a queue among others, whose notifications have their times.
+                let arrival_ns = [arrival_ns, target.oldest_ns()].into_iter().flatten().min();
+                drained.push((arrival_ns.map_or_else(&now, Instant::from_nanos), signal));
             }
         });
+        if drained.len() > 1 {
+            drained.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        // If a policy or a trace panics, the others are passed on by the next drain.
+        while let Some((arrival, signal)) = drained.pop() {
+            match targets.get(signal).and_then(Option::as_ref) {
+                Some(Target::Source(id, _)) => {
+                    scheduler.release(arrival, *id);
+                }
+                Some(Target::Segment(id, slot)) => wake(scheduler, entities, (*id, *slot), arrival),
+                None => {}
+            }
+        }
     }
 
     /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.

@@ -127,15 +127,15 @@ impl AnyPublisher {
     /// of them is to be called. The messages that made room are left in `displaced`.
     #[inline(always)]
     fn push(&self, message: AnyMessage, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> (Delivery, Option<Alarms>) {
-        let stamp = self.clock.now();
-        match self.patience {
-            None => self.push_locked(self.topic.lock_to_push(displaced), message, stamp, displaced),
-            Some(patience) => {
-                let state = self.lock_with_room(patience, displaced);
-                // The message is published now, however long it has waited.
-                self.push_locked(state, message, self.clock.now(), displaced)
+        let (state, stamp) = match self.patience {
+            None => {
+                let stamp = self.clock.now();
+                (self.topic.lock_to_push(displaced), stamp)
             }
-        }
+            // The message is published when it has room, however long it has waited.
+            Some(patience) => (self.lock_with_room(patience, displaced), self.clock.now()),
+        };
+        self.push_locked(state, message, stamp, displaced)
     }
 
     /// Waits as [`publish`](Self::publish) does, without a message.

@@ -192,6 +192,25 @@ impl AnySource {
         if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken }
     }
 
+    /// Does what [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other.
+    #[inline]
+    fn take_and_look(&self) -> Option<(AnyMessage, Pending)> {
+        if self.scribe.recorder.is_on() {
+            return self.try_take().map(|message| (message, self.pending()));
+        }
+        match self.consumer.pop_and_look() {
+            Some((message, Some(nanos))) => {
+                self.consumer.mute().mute();
+                Some((message, Pending::Since(Instant::from_nanos(nanos))))
+            }
+            Some((message, None)) => {
+                let pending = if self.consumer.mute().unmute() { self.look() } else { Pending::Empty };
+                Some((message, pending))
+            }
+            None => self.try_take().map(|message| (message, self.pending())),
+        }
+    }
+
     fn pending(&self) -> Pending {
         match self.look() {
             Pending::Empty if self.consumer.mute().unmute() => self.look(),
@@ -216,6 +235,11 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
 
     fn pending(&self) -> Pending {
         self.any.pending()
+    }
+
+    fn take_and_look(&mut self) -> Result<Option<(Arc<T>, Pending)>, TakeError> {
+        // SAFETY: the topic's messages are of type `T`.
+        Ok(self.any.take_and_look().map(|(message, pending)| (unsafe { message.into_arc() }, pending)))
     }
 
     fn prefetch(&self) {

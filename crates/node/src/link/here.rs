@@ -211,6 +211,13 @@ impl<M: Send + Sync + 'static> Source for HereQueue<M> {
         }
     }
 
+    fn prefetch(&self) {
+        match self {
+            Self::Plain(queue) => queue.prefetch(),
+            Self::WithOrigins(queue) => queue.prefetch(),
+        }
+    }
+
     fn closer(&self) -> Option<Closer> {
         match self {
             Self::Plain(queue) => queue.closer(),

@@ -167,6 +167,10 @@ impl<D: Decode> Source for Messages<D> {
         }
     }
 
+    fn prefetch(&self) {
+        self.here.prefetch();
+    }
+
     fn closer(&self) -> Option<Closer> {
         let here = self.here.closer();
         let end = Arc::downgrade(&self.end);
@@ -203,6 +207,10 @@ impl<D: Decode> Source for Informed<D> {
         self.0.pending()
     }
 
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
+
     fn closer(&self) -> Option<Closer> {
         self.0.closer()
     }
@@ -225,6 +233,10 @@ impl<D: Decode> Source for Values<D> {
 
     fn pending(&self) -> Pending {
         self.0.pending()
+    }
+
+    fn prefetch(&self) {
+        self.0.prefetch();
     }
 
     fn closer(&self) -> Option<Closer> {
