@@ -17,8 +17,9 @@ pub(crate) struct Signal {
     flag: Flag,
     /// The entity's counters, for losses that only its source sees; `None` for the signal of a waker.
     losses: Option<Arc<LossCounters>>,
-    /// The queue that is asked since when its messages wait, if notifications of it do not say.
-    asked: OnceLock<QueueView>,
+    /// The queue that is asked since when its messages wait, if notifications of it do not say. `None` if there is none, and will be
+    /// none any more.
+    asked: OnceLock<Option<QueueView>>,
 }
 
 impl Signal {
@@ -40,18 +41,18 @@ impl Signal {
 
     /// Has the executor ask `queue` since when its messages wait, so that notifications of it need not say. Returns false if they must
     /// nevertheless. If several threads spin the executor, the queue's oldest message may be one that another thread is about to
-    /// take; and only one queue can be asked.
+    /// take; and only one queue can be asked, which was there before the entity was added.
     pub(crate) fn ask(&self, queue: QueueView) -> bool {
-        !self.executor.has_threads && self.asked.set(queue).is_ok()
+        !self.executor.has_threads && self.asked.set(Some(queue)).is_ok()
     }
 
-    /// Returns the queue that the executor asks since when its messages wait.
+    /// Returns the queue that the executor asks since when its messages wait. From now on no other one is.
     pub(crate) fn asked(&self) -> Option<&QueueView> {
-        self.asked.get()
+        self.asked.get_or_init(|| None).as_ref()
     }
 
-    /// Raises the flag for a message in the queue that the executor [asks](Self::ask). It must be called afterwards, by
-    /// [`Parker::unpark_one`](crate::lock_free::parker::Parker::unpark_one).
+    /// Raises the flag for a message in the queue that the executor [asks](Self::ask). The executor must be unparked
+    /// afterwards.
     #[inline]
     pub(crate) fn raise(&self) {
         self.executor.bell.inbox.raise(&self.flag);

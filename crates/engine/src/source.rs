@@ -195,8 +195,8 @@ pub trait Source: Send + 'static {
     /// does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents of the source. Called once when the entity is added, and then after every take that returned an
-    /// item. A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next
+    /// Returns the contents of the source. Called once when the entity is added, and then, unless the source has
+    /// [`take_and_look`](Self::take_and_look) of its own, after every take that returned an item. A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next
     /// notification.
     ///
     /// # Panics

@@ -11,7 +11,8 @@
 //! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written, and not
 //! `tail` besides. The slots are used again in laps; a bit of the stamp is set in every other lap ([`lap_of`]). If the slot of the
 //! head has the bit of another lap, message `t` is not there yet, or was claimed and overwritten since. In the latter case the head
-//! has moved, which the consumer then sees, because the producer saw it before it overwrote the slot.
+//! has moved, which the consumer then sees, because the producer saw it before it overwrote the slot. After two laps the bit is the
+//! same again: then the claim fails, since the head has moved, and a stamp that was only looked at is that of a later message.
 //!
 //! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by that value.
 //! The counts only grow, so an old value is too small at worst.
@@ -316,7 +317,11 @@ impl<P: OwningPointer> Consumer<P> {
     pub(crate) fn len(&self) -> usize {
         let head = self.ring.head.0.load(Ordering::Acquire);
         let tail = self.ring.tail.0.load(Ordering::Acquire);
-        // The producer keeps at most `depth` messages, but consumers may have taken some since the head was read.
-        tail.saturating_sub(head).min(self.ring.depth) as usize
+        // The producer keeps at most `depth` messages, but consumers may have taken some since the head was read. The last message is
+        // there, and may have been taken, before it is counted.
+        match tail.saturating_sub(head).min(self.ring.depth) as usize {
+            0 => usize::from(self.oldest_stamp().is_some()),
+            len => len,
+        }
     }
 }

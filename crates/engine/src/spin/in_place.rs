@@ -8,7 +8,7 @@ use crate::executor_options::Until;
 use crate::main_future::MainFuture;
 use crate::shared::Bell;
 use crate::source::Pending;
-use crate::state::{InPlace, State};
+use crate::state::{InPlace, Inside, State};
 
 impl Spin<'_> {
     /// Returns true if this is the only thread, and the run of the seat, if there is one, could have run in place, too.
@@ -35,17 +35,14 @@ impl Spin<'_> {
         }
         if !state.has_leftovers() {
             // A panic of a callback ends the loop, which would otherwise have to prepare for one before each callback.
-            let mut is_inside = false;
+            let mut inside = None;
             let looped = catch_unwind(AssertUnwindSafe(|| {
-                let ran = |is_over| has_run |= is_over;
-                self.run_all(state, seat, main, &mut is_inside, ran)
+                self.run_all(state, seat, main, &mut inside, || has_run = true);
             }));
             if let Err(panic) = looped {
-                if !is_inside {
-                    resume_unwind(panic);
-                }
+                let Some(inside) = inside else { resume_unwind(panic) };
                 has_run = true;
-                seat.run = state.fail_first(seat.thread, panic);
+                seat.run = state.fail_inside(seat.thread, inside, panic);
             }
         }
         if has_run {
@@ -54,15 +51,15 @@ impl Spin<'_> {
         has_run
     }
 
-    /// Runs callbacks in place until something happens. Calls `ran` after each of them. `is_inside` is true while a callback runs.
+    /// Runs callbacks in place until something happens. Calls `ran` after each of them. `inside` says which callback runs.
     #[inline(always)]
     fn run_all(
         &self,
         state: &mut State,
         seat: &mut Seat,
         main: Option<&MainFuture<'_>>,
-        is_inside: &mut bool,
-        mut ran: impl FnMut(bool),
+        inside: &mut Option<Inside>,
+        mut ran: impl FnMut(),
     ) {
         let Bell { inbox, .. } = &self.executor.bell;
         // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
@@ -75,11 +72,11 @@ impl Spin<'_> {
             if due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now())) {
                 return;
             }
-            match state.run_first(seat.thread, is_inside, || self.executor.now()) {
-                InPlace::Over => ran(true),
+            match state.run_first(seat.thread, inside, || self.executor.now()) {
+                InPlace::Over => ran(),
                 InPlace::Nothing => return,
                 InPlace::Failed(run) => {
-                    ran(true);
+                    ran();
                     seat.run = Some(run);
                     return;
                 }
@@ -96,6 +93,7 @@ impl Spin<'_> {
         !(self.stopped()
             || self.until == Until::Once
             || state.has_leftovers()
+            || state.has_drained()
             || state.has_changes_left
             || state.has_other_timers())
     }

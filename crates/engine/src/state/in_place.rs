@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use rospin_core::{Instant, ThreadIndex};
+use rospin_core::{EntityId, GroupId, Instant, ThreadIndex};
 
 use super::State;
 use crate::body::Ran;
@@ -22,6 +22,9 @@ pub(crate) enum InPlace {
     Nothing,
 }
 
+/// The entity whose callback runs in place, and its group.
+pub(crate) type Inside = (EntityId, GroupId);
+
 impl State {
     /// Returns true if the callback of the run is one that [`run_first`](Self::run_first) runs.
     #[inline(always)]
@@ -36,13 +39,13 @@ impl State {
     /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
     /// thread may look at the state meanwhile. `now` reads the clock.
     ///
-    /// `is_inside` is true while the callback runs. If that panics, the panic unwinds through this call, and
-    /// [`fail_first`](Self::fail_first) must be called.
+    /// `inside` says which callback runs while it does. If that panics, the panic unwinds through this call, and
+    /// [`fail_inside`](Self::fail_inside) must be called.
     #[inline(always)]
     pub(crate) fn run_first(
         &mut self,
         thread: ThreadIndex,
-        is_inside: &mut bool,
+        inside: &mut Option<Inside>,
         now: impl Fn() -> Instant,
     ) -> InPlace {
         let Some(first) = self.scheduler.first() else {
@@ -66,9 +69,9 @@ impl State {
         // They change places, since an assignment would have to look for something to drop.
         std::mem::swap(&mut callback.cx.payload, &mut group.payload);
         callback.cx.release = release;
-        *is_inside = true;
+        *inside = Some((id, group_id));
         let ran = callback.body.run(&mut callback.cx);
-        *is_inside = false;
+        *inside = None;
         std::mem::swap(&mut callback.cx.payload, &mut group.payload);
         if !matches!(ran, Ran::Done | Ran::Nothing) {
             callback.result = Ok(ran);
@@ -102,9 +105,12 @@ impl State {
 
     /// Notes that the callback which ran in place has panicked. Lends it, so that it is given back as any other.
     #[cold]
-    pub(crate) fn fail_first(&mut self, thread: ThreadIndex, panic: Box<dyn Any + Send>) -> Option<Run> {
-        let first = self.scheduler.first()?;
-        let (id, group) = (first.entity, first.group);
+    pub(crate) fn fail_inside(
+        &mut self,
+        thread: ThreadIndex,
+        (id, group): Inside,
+        panic: Box<dyn Any + Send>,
+    ) -> Option<Run> {
         let Self { entities, groups, .. } = self;
         let slot = entities.get_mut(id.index())?.as_mut()?.slots.first_mut()?;
         let (callback, group) = (slot.callback.as_mut()?, groups.get_mut(group.index())?.as_mut()?);

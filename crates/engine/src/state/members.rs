@@ -111,6 +111,10 @@ impl State {
         let Some(entity) = self.entities[id.index()].take() else {
             return;
         };
+        if self.has_drained() {
+            // Another entity may get the signals before the next drain.
+            self.drained.retain(|(_, drained)| !entity.details.signals.contains(drained));
+        }
         for signal in entity.details.signals {
             if self.targets[signal].as_ref().is_some_and(|target| target.entity() == id) {
                 self.targets[signal] = None;

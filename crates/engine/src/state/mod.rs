@@ -29,7 +29,7 @@ use crate::signal::Signal;
 use crate::source::Pending;
 use crate::topic::QueueView;
 use crate::work::{Callback, Run};
-pub(crate) use in_place::InPlace;
+pub(crate) use in_place::{InPlace, Inside};
 use leftovers::Leftovers;
 
 /// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
@@ -115,7 +115,7 @@ struct GroupSlot {
 
 /// The meaning of a signal.
 enum Target {
-    /// The entity's source may have an item. If the notification does not say since when, the queue does.
+    /// The entity's source may have an item. If no notification said since when, the queue does.
     Source(EntityId, Option<QueueView>),
     /// The waker of the entity's run slot with that number was called.
     Segment(EntityId, usize),
@@ -216,19 +216,28 @@ impl State {
     /// now, for which `now` reads the clock.
     #[inline(never)]
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
-        let Self { scheduler, entities, books, targets, drained, .. } = self;
+        if !self.drained.is_empty() {
+            self.pass_on();
+        }
+        let Self { books, targets, drained, .. } = self;
         inbox.drain(books, |signal, arrival_ns| {
             // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was removed.
             if let Some(target) = targets.get(signal).and_then(Option::as_ref) {
-                // A source may have a queue among others, whose notifications have their times.
-                let arrival_ns = [arrival_ns, target.oldest_ns()].into_iter().flatten().min();
+                // A source may have a queue among others, and may notify for reasons of its own: a time that was noted counts.
+                let arrival_ns = arrival_ns.or_else(|| target.oldest_ns());
                 drained.push((arrival_ns.map_or_else(&now, Instant::from_nanos), signal));
             }
         });
         if drained.len() > 1 {
             drained.sort_unstable_by(|a, b| b.cmp(a));
         }
-        // If a policy or a trace panics, the others are passed on by the next drain.
+        self.pass_on();
+    }
+
+    /// Passes on to the scheduler what was drained. If a policy or a trace panics, the rest is left for the next drain.
+    #[inline]
+    fn pass_on(&mut self) {
+        let Self { scheduler, entities, targets, drained, .. } = self;
         while let Some((arrival, signal)) = drained.pop() {
             match targets.get(signal).and_then(Option::as_ref) {
                 Some(Target::Source(id, _)) => {
@@ -238,6 +247,11 @@ impl State {
                 None => {}
             }
         }
+    }
+
+    /// Returns true if a panic has left something that was drained and not passed on yet.
+    pub(crate) fn has_drained(&self) -> bool {
+        !self.drained.is_empty()
     }
 
     /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.

@@ -10,6 +10,7 @@ use rospin_core::Instant;
 
 use super::{QueueView, TopicState};
 use crate::lock_free::mute::published;
+use crate::shared::Shared;
 use crate::source::Notifier;
 
 /// Way to tell a subscription that it has a message.
@@ -30,11 +31,12 @@ pub(super) enum Alarm {
 pub(super) type Alarms = Arc<[Option<Alarm>]>;
 
 impl Alarm {
-    /// Does what is left to do after the unlock, once the flags are raised.
-    fn call(&self) {
+    /// Returns the executor whose flag is raised for a message; `None` if there is none, or if it need not be notified.
+    #[inline(always)]
+    fn executor(&self) -> Option<&Arc<Shared>> {
         match self {
-            Self::Executor { notifier, .. } => notifier.executor().bell.parker.unpark_one(),
-            Self::Waker(waker) => waker.wake_by_ref(),
+            Self::Executor { notifier, queue, .. } if !queue.is_muted() => Some(notifier.executor()),
+            _ => None,
         }
     }
 }
@@ -45,10 +47,11 @@ impl TopicState {
     #[inline]
     pub(super) fn raise_alarms(&self, stamp: Instant) -> Option<Alarms> {
         published();
-        let (mut raised, mut is_called) = (None, false);
-        for alarm in self.alarms.iter().map_while(Option::as_ref) {
+        let alarms = || self.alarms.iter().map_while(Option::as_ref);
+        let (mut raised, mut are_several, mut has_waker) = (None, false, false);
+        for alarm in alarms() {
             match alarm {
-                Alarm::Waker(_) => is_called = true,
+                Alarm::Waker(_) => has_waker = true,
                 Alarm::Executor { queue, .. } if queue.is_muted() => {}
                 Alarm::Executor { notifier: Notifier(signal), is_asked, .. } => {
                     if *is_asked {
@@ -56,21 +59,35 @@ impl TopicState {
                     } else {
                         signal.raise_at(stamp)
                     }
-                    let executor = signal.executor();
-                    // Most topics have subscriptions on one executor. With several, some thread may have to be woken.
-                    is_called |= !Arc::ptr_eq(raised.get_or_insert(executor), executor);
+                    // Most topics have subscriptions on one executor.
+                    are_several |= !Arc::ptr_eq(raised.get_or_insert(signal.executor()), signal.executor());
                 }
             }
         }
         let sleeps = raised.is_some_and(|executor| executor.bell.parker.needs_unpark());
-        (sleeps || is_called).then(|| Arc::clone(&self.alarms))
+        let others_sleep = || alarms().filter_map(Alarm::executor).any(|executor| executor.bell.parker.has_waiting());
+        let is_called = has_waker || sleeps || are_several && others_sleep();
+        is_called.then(|| Arc::clone(&self.alarms))
     }
 }
 
-/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock.
+/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes executors, and calls wakers
+/// last, which are user code and may panic.
 #[inline]
 pub(super) fn call(alarms: Option<&Alarms>) {
     if let Some(alarms) = alarms {
-        alarms.iter().flatten().for_each(Alarm::call);
+        call_all(alarms);
+    }
+}
+
+#[inline(never)]
+fn call_all(alarms: &Alarms) {
+    let alarms = || alarms.iter().flatten();
+    // One that is muted by now has taken the message, or will.
+    alarms().filter_map(Alarm::executor).for_each(|executor| executor.bell.parker.unpark_one());
+    for alarm in alarms() {
+        if let Alarm::Waker(waker) = alarm {
+            waker.wake_by_ref();
+        }
     }
 }

@@ -44,7 +44,7 @@ impl<T> fmt::Debug for NoRoom<T> {
 }
 
 /// A message that is in its queues, while the rest of publishing is still to be done: see [`Publisher::begin`].
-#[must_use = "its drop notifies the subscriptions"]
+#[must_use = "its drop wakes the subscriptions' executors"]
 pub struct Published<T> {
     begun: Begun,
     messages: PhantomData<fn(T) -> T>,
@@ -148,8 +148,9 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         self.any.publish(AnyMessage::new(message.into()))
     }
 
-    /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: subscriptions are
-    /// notified then, and messages that made room are dropped. The former is a system call, and the latter may be user code.
+    /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: sleeping
+    /// executors are woken and wakers called then, and messages that made room are dropped. The former is a system call, and the others
+    /// may be user code. An executor that is awake may run the callback before that.
     ///
     /// For code that publishes under a lock of its own: drop the result after the unlock. Never waits for room; for that, call
     /// [`wait_for_room`](Self::wait_for_room) before the lock is taken.

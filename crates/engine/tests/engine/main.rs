@@ -22,6 +22,7 @@ mod own_policies;
 mod panics;
 mod priorities;
 mod publishing;
+mod queues_as_sources;
 mod rates;
 mod rclcpp_order;
 mod recording;

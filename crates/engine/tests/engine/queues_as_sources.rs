@@ -1,0 +1,110 @@
+//! Queues inside of sources: when the entity counts as released.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::common::{Log, ms, spin_all, watchdog};
+use rospin_engine::policy::Fifo;
+use rospin_engine::{
+    Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue, Source, TakeError,
+};
+
+/// A source of the messages of a queue, which a test decides about.
+struct Wrapped {
+    context: Context,
+    queue: Option<Queue<u32>>,
+    notifier: Option<Notifier>,
+    /// The number of takes that return nothing, and notify of themselves.
+    closed_for: Arc<AtomicU32>,
+    clock: ManualClock,
+}
+
+impl Source for Wrapped {
+    type Item = Arc<u32>;
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        if let Some(queue) = &mut self.queue {
+            queue.attach(notifier.clone())?;
+        }
+        self.notifier = Some(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<Arc<u32>>, TakeError> {
+        let notifier = self.notifier.clone().expect("it is attached");
+        if self.queue.is_none() {
+            let mut queue = self.context.create_queue("wrapped").map_err(|error| TakeError::Failed(error.into()))?;
+            queue.attach(notifier)?;
+            self.queue = Some(queue);
+        } else if self.closed_for.load(Ordering::Relaxed) > 0 {
+            self.closed_for.fetch_sub(1, Ordering::Relaxed);
+            self.clock.advance(ms(1));
+            notifier.notify();
+            return Ok(None);
+        }
+        self.queue.as_mut().map_or(Ok(None), Source::try_take)
+    }
+}
+
+fn executor() -> (ManualClock, Context, Executor) {
+    let clock = ManualClock::new();
+    let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+    let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));
+    (clock, context, executor)
+}
+
+/// An old message waits in the queue. It is not the reason of the notifications.
+#[test]
+fn a_source_that_notifies_of_itself_lets_others_run_first() {
+    watchdog(|| {
+        let (clock, context, executor) = executor();
+        let (log, group) = (Log::new(), executor.create_group("group", ()));
+        let queue = Some(context.create_queue("wrapped").unwrap());
+        let closed_for = Arc::new(AtomicU32::new(0));
+        let source = Wrapped {
+            context: context.clone(),
+            queue,
+            notifier: None,
+            closed_for: Arc::clone(&closed_for),
+            clock: clock.clone(),
+        };
+        let (wrapped, other) = (log.clone(), log.clone());
+        let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
+        let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
+        spin_all(&executor);
+        closed_for.store(5, Ordering::Relaxed);
+        context.create_publisher::<u32>("wrapped").unwrap().publish(0);
+        clock.advance(ms(1));
+        context.create_publisher::<u32>("other").unwrap().publish(0);
+        spin_all(&executor);
+        assert_eq!(log.take(), [2, 1]);
+    });
+}
+
+/// The executor does not know of a queue that comes after its entity. So publishers must say when their messages arrived.
+#[test]
+fn a_queue_that_is_attached_late_keeps_the_order_of_arrival() {
+    watchdog(|| {
+        let (clock, context, executor) = executor();
+        let (log, group) = (Log::new(), executor.create_group("group", ()));
+        let source = Wrapped {
+            context: context.clone(),
+            queue: None,
+            notifier: None,
+            closed_for: Arc::default(),
+            clock: clock.clone(),
+        };
+        let (wrapped, other) = (log.clone(), log.clone());
+        let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
+        let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
+        spin_all(&executor);
+        let publish = |topic| context.create_publisher::<u32>(topic).unwrap().publish(0);
+        publish("wrapped");
+        clock.advance(ms(1));
+        publish("other");
+        clock.advance(ms(1));
+        spin_all(&executor);
+        assert_eq!(log.take(), [1, 2]);
+    });
+}
