@@ -170,6 +170,8 @@ impl<P: OwningPointer> Drop for Shared<P> {
 pub(crate) struct Producer<P: OwningPointer> {
     ring: Arc<Shared<P>>,
     head_seen: u64,
+    /// The publication time of the message that was displaced last.
+    displaced_stamp: u64,
 }
 
 /// A consuming end of a ring.
@@ -221,7 +223,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P
         tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
     });
-    (Producer { ring: Arc::clone(&ring), head_seen: 0 }, Consumer { ring })
+    (Producer { ring: Arc::clone(&ring), head_seen: 0, displaced_stamp: 0 }, Consumer { ring })
 }
 
 impl<P: OwningPointer> Producer<P> {
@@ -238,6 +240,11 @@ impl<P: OwningPointer> Producer<P> {
         slot.stamp.store(stamp.min(LAP - 1) | self.ring.lap_of(tail), Ordering::Release);
         self.ring.tail.0.store(tail + 1, Ordering::Release);
         displaced
+    }
+
+    /// Returns the publication time of the message that was displaced last.
+    pub(crate) const fn displaced_stamp(&self) -> u64 {
+        self.displaced_stamp
     }
 
     /// Returns how many messages were appended so far, which is the number of the next one.
@@ -266,7 +273,10 @@ impl<P: OwningPointer> Producer<P> {
         let Shared { depth, head, .. } = &*self.ring;
         let displaced = self.ring.claim(|head| tail - head >= *depth);
         self.head_seen = head.0.load(Ordering::Acquire);
-        displaced.map(|(message, _)| message)
+        let (message, number) = displaced?;
+        // Only producers write stamps.
+        self.displaced_stamp = self.ring.slot(number).stamp.load(Ordering::Relaxed) & !LAP;
+        Some(message)
     }
 }
 

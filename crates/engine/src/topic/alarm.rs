@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{QueueView, TopicState};
+use super::{Queue, QueueView, TopicState};
 use crate::lock_free::mute::published;
 use crate::shared::Shared;
 use crate::source::Notifier;
@@ -37,6 +37,19 @@ impl Alarm {
         match self {
             Self::Executor { notifier, queue, .. } if !queue.is_muted() => Some(notifier.executor()),
             _ => None,
+        }
+    }
+}
+
+impl Queue {
+    /// Tells an executor that asks the queue since when its messages wait, and might not have seen the message that was displaced,
+    /// when that one arrived: the entity is ready since then.
+    #[cold]
+    pub(super) fn has_displaced(&self) {
+        if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked: true }) = &self.alarm
+            && !queue.is_muted()
+        {
+            signal.raise_at(Instant::from_nanos(self.producer.displaced_stamp()));
         }
     }
 }

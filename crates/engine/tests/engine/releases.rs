@@ -1,4 +1,4 @@
-//! Queues inside of sources: when the entity counts as released.
+//! Queues of subscriptions and of sources: when the entity counts as released.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::{Log, ms, spin_all, watchdog};
 use rospin_engine::policy::Fifo;
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue, Source, TakeError,
+    Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue, Source,
+    SubscriptionOptions, TakeError,
 };
 
 /// A source of the messages of a queue, which a test decides about.
@@ -104,6 +105,26 @@ fn a_queue_that_is_attached_late_keeps_the_order_of_arrival() {
         clock.advance(ms(1));
         publish("other");
         clock.advance(ms(1));
+        spin_all(&executor);
+        assert_eq!(log.take(), [1, 2]);
+    });
+}
+
+/// The executor learns of both messages at once, and the first one is gone by then.
+#[test]
+fn an_entity_is_ready_since_a_message_arrived_that_was_displaced() {
+    watchdog(|| {
+        let (clock, context, executor) = executor();
+        let (log, group) = (Log::new(), executor.create_group("group", ()));
+        let (late, early) = (log.clone(), log.clone());
+        let _other = group.create_subscription("other", move |(), _: Arc<u32>| late.push(2)).unwrap();
+        let options = SubscriptionOptions::new("displaced").keep_last(1);
+        let _displaced = group.create_subscription(options, move |(), _: Arc<u32>| early.push(1)).unwrap();
+        spin_all(&executor);
+        for topic in ["displaced", "other", "displaced"] {
+            context.create_publisher::<u32>(topic).unwrap().publish(0);
+            clock.advance(ms(1));
+        }
         spin_all(&executor);
         assert_eq!(log.take(), [1, 2]);
     });
