@@ -17,8 +17,8 @@ pub(crate) struct Signal {
     flag: Flag,
     /// The entity's counters, for losses that only its source sees; `None` for the signal of a waker.
     losses: Option<Arc<LossCounters>>,
-    /// The queue that is asked since when its messages wait, if notifications of it do not say. `None` if there is none, and will be
-    /// none any more.
+    /// The queue in which the executor looks up since when its oldest message waits, so that notifications need not say. It is
+    /// settled when the entity is added: from then on `None` means that there will be no such queue.
     asked: OnceLock<Option<QueueView>>,
 }
 
@@ -33,7 +33,7 @@ impl Signal {
     pub(crate) fn notify(&self, arrival: Option<Instant>) {
         let executor = &self.executor;
         match arrival {
-            Some(arrival) => executor.bell.inbox.raise_at(&self.flag, arrival.as_nanos()),
+            Some(arrival) => self.raise_at(arrival),
             None => executor.bell.inbox.raise_now(&self.flag, || executor.now().as_nanos()),
         }
         executor.bell.parker.unpark_one();

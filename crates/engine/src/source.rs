@@ -93,8 +93,8 @@ pub enum Pending {
 }
 
 impl Pending {
-    /// Returns since when there is a further item; `None` if there is none. Whether an unknown source has one shows at the next take,
-    /// so its item counts as one that arrives now, for which `now` reads the clock.
+    /// Returns when the next item arrived; `None` if no item is left. If the source does not know whether it has one, only the next
+    /// take will tell. Until then, it counts as having one that arrives now, for which `now` reads the clock.
     #[inline(always)]
     pub(crate) fn since(self, now: impl FnOnce() -> Instant) -> Option<Instant> {
         match self {
@@ -195,9 +195,9 @@ pub trait Source: Send + 'static {
     /// does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents of the source. Called once when the entity is added, and then, unless the source has
-    /// [`take_and_look`](Self::take_and_look) of its own, after every take that returned an item. A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next
-    /// notification.
+    /// Returns the contents of the source. Called once when the entity is added, and then, unless the source has a
+    /// [`take_and_look`](Self::take_and_look) of its own, after every take that returned an item. A source that knows its contents
+    /// saves a futile take. After a take without an item, the engine waits for the next notification.
     ///
     /// # Panics
     /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken.

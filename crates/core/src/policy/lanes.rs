@@ -253,10 +253,7 @@ impl<K> Lane<K> {
     #[inline(never)]
     fn rotate_both(&mut self, item: Item) -> bool {
         let front = self.front_of_both();
-        // The room of the first item suffices for the new one only if both are in one row.
-        let [one, two] = &mut self.rows;
-        let fits = |row: &Ring| row.len < row.items.len() && row.ends_with(&item);
-        if !fits(one) && !fits(two) {
+        if !self.rows.iter().any(|row| row.ends_with(&item)) {
             return false;
         }
         self.rows[front].drop_first();

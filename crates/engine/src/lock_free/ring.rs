@@ -120,6 +120,13 @@ impl<P: OwningPointer> Shared<P> {
         (stamp & LAP == self.lap_of(head)).then_some(stamp & !LAP)
     }
 
+    /// Returns the head if it is not `head` any more. Then what was seen in the slot of `head` means nothing.
+    #[inline]
+    fn moved_from(&self, head: u64) -> Option<u64> {
+        let now = self.head.0.load(Ordering::Acquire);
+        (now != head).then_some(now)
+    }
+
     /// Does what [`Consumer::oldest_stamp`] says.
     #[inline]
     fn oldest_stamp(&self) -> Option<u64> {
@@ -129,10 +136,7 @@ impl<P: OwningPointer> Shared<P> {
             if stamp.is_some() {
                 return stamp;
             }
-            let before = std::mem::replace(&mut head, self.head.0.load(Ordering::Acquire));
-            if head == before {
-                return None;
-            }
+            head = self.moved_from(head)?;
         }
     }
 
@@ -142,10 +146,7 @@ impl<P: OwningPointer> Shared<P> {
         let mut head = self.head.0.load(Ordering::Acquire);
         loop {
             if !is_wanted(head) {
-                let before = std::mem::replace(&mut head, self.head.0.load(Ordering::Acquire));
-                if head == before {
-                    return None;
-                }
+                head = self.moved_from(head)?;
                 continue;
             }
             let message = self.slot(head).message.load(Ordering::Relaxed);
@@ -301,7 +302,7 @@ impl<P: OwningPointer> Consumer<P> {
         self.pop_numbered().map(|(message, _)| message)
     }
 
-    /// Takes the oldest message, and returns it with the publication time of the one that is the oldest then; `None` if there is none.
+    /// Takes the oldest message. Returns it, and the publication time of the next one, if there is a next one.
     #[inline]
     pub(crate) fn pop_and_look(&self) -> Option<(P, Option<u64>)> {
         let (message, number) = self.pop_numbered()?;

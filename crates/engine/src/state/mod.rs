@@ -128,7 +128,7 @@ impl Target {
         }
     }
 
-    /// Returns since when the oldest message waits in the queue that is asked; `None` if there is none.
+    /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message in it.
     #[inline]
     fn oldest_ns(&self) -> Option<u64> {
         match self {

@@ -31,7 +31,7 @@ pub(super) enum Alarm {
 pub(super) type Alarms = Arc<[Option<Alarm>]>;
 
 impl Alarm {
-    /// Returns the executor whose flag is raised for a message; `None` if there is none, or if it need not be notified.
+    /// Returns the executor that is notified of messages; `None` for a waker, and while the executor need not be notified.
     #[inline(always)]
     fn executor(&self) -> Option<&Arc<Shared>> {
         match self {
@@ -45,7 +45,7 @@ impl Queue {
     /// Tells an executor that asks the queue since when its messages wait, and might not have seen the message that was displaced,
     /// when that one arrived: the entity is ready since then.
     #[cold]
-    pub(super) fn has_displaced(&self) {
+    pub(super) fn note_displaced(&self) {
         if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked: true }) = &self.alarm
             && !queue.is_muted()
         {

@@ -253,7 +253,7 @@ impl TopicState {
             }
             if let Some(oldest) = oldest {
                 queue.losses.add(LossCause::QueueFull, 1);
-                queue.has_displaced();
+                queue.note_displaced();
                 displaced.push(oldest);
             }
         };

@@ -195,10 +195,8 @@ impl AnySource {
     /// Does what [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other.
     #[inline]
     fn take_and_look(&self) -> Option<(AnyMessage, Pending)> {
-        if self.scribe.recorder.is_on() {
-            return self.try_take().map(|message| (message, self.pending()));
-        }
-        match self.consumer.pop_and_look() {
+        let popped = if self.scribe.recorder.is_on() { None } else { self.consumer.pop_and_look() };
+        match popped {
             Some((message, Some(nanos))) => {
                 self.consumer.mute().mute();
                 Some((message, Pending::Since(Instant::from_nanos(nanos))))

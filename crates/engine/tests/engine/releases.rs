@@ -55,31 +55,45 @@ fn executor() -> (ManualClock, Context, Executor) {
     (clock, context, executor)
 }
 
+/// Runs an executor with a [`Wrapped`] source, whose callback notes 1, and a subscription of the topic `other`, whose callback notes 2.
+/// With `has_queue`, the source has its queue from the beginning. `publish` is called while all is idle, with the number of takes that
+/// return nothing. Returns what is noted after that.
+fn order(has_queue: bool, publish: impl FnOnce(&ManualClock, &Context, &AtomicU32)) -> Vec<u32> {
+    let (clock, context, executor) = executor();
+    let (log, group) = (Log::new(), executor.create_group("group", ()));
+    let queue = has_queue.then(|| context.create_queue("wrapped").unwrap());
+    let closed_for = Arc::new(AtomicU32::new(0));
+    let source = Wrapped {
+        context: context.clone(),
+        queue,
+        notifier: None,
+        closed_for: Arc::clone(&closed_for),
+        clock: clock.clone(),
+    };
+    let (wrapped, other) = (log.clone(), log.clone());
+    let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
+    let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
+    spin_all(&executor);
+    publish(&clock, &context, &closed_for);
+    spin_all(&executor);
+    log.take()
+}
+
+fn publish_on(context: &Context, topic: &str) {
+    context.create_publisher::<u32>(topic).unwrap().publish(0);
+}
+
 /// An old message waits in the queue. It is not the reason of the notifications.
 #[test]
 fn a_source_that_notifies_of_itself_lets_others_run_first() {
     watchdog(|| {
-        let (clock, context, executor) = executor();
-        let (log, group) = (Log::new(), executor.create_group("group", ()));
-        let queue = Some(context.create_queue("wrapped").unwrap());
-        let closed_for = Arc::new(AtomicU32::new(0));
-        let source = Wrapped {
-            context: context.clone(),
-            queue,
-            notifier: None,
-            closed_for: Arc::clone(&closed_for),
-            clock: clock.clone(),
-        };
-        let (wrapped, other) = (log.clone(), log.clone());
-        let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
-        let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
-        spin_all(&executor);
-        closed_for.store(5, Ordering::Relaxed);
-        context.create_publisher::<u32>("wrapped").unwrap().publish(0);
-        clock.advance(ms(1));
-        context.create_publisher::<u32>("other").unwrap().publish(0);
-        spin_all(&executor);
-        assert_eq!(log.take(), [2, 1]);
+        let noted = order(true, |clock, context, closed_for| {
+            closed_for.store(5, Ordering::Relaxed);
+            publish_on(context, "wrapped");
+            clock.advance(ms(1));
+            publish_on(context, "other");
+        });
+        assert_eq!(noted, [2, 1]);
     });
 }
 
@@ -87,26 +101,13 @@ fn a_source_that_notifies_of_itself_lets_others_run_first() {
 #[test]
 fn a_queue_that_is_attached_late_keeps_the_order_of_arrival() {
     watchdog(|| {
-        let (clock, context, executor) = executor();
-        let (log, group) = (Log::new(), executor.create_group("group", ()));
-        let source = Wrapped {
-            context: context.clone(),
-            queue: None,
-            notifier: None,
-            closed_for: Arc::default(),
-            clock: clock.clone(),
-        };
-        let (wrapped, other) = (log.clone(), log.clone());
-        let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
-        let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
-        spin_all(&executor);
-        let publish = |topic| context.create_publisher::<u32>(topic).unwrap().publish(0);
-        publish("wrapped");
-        clock.advance(ms(1));
-        publish("other");
-        clock.advance(ms(1));
-        spin_all(&executor);
-        assert_eq!(log.take(), [1, 2]);
+        let noted = order(false, |clock, context, _| {
+            publish_on(context, "wrapped");
+            clock.advance(ms(1));
+            publish_on(context, "other");
+            clock.advance(ms(1));
+        });
+        assert_eq!(noted, [1, 2]);
     });
 }
 
@@ -122,7 +123,7 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced() {
         let _displaced = group.create_subscription(options, move |(), _: Arc<u32>| early.push(1)).unwrap();
         spin_all(&executor);
         for topic in ["displaced", "other", "displaced"] {
-            context.create_publisher::<u32>(topic).unwrap().publish(0);
+            publish_on(&context, topic);
             clock.advance(ms(1));
         }
         spin_all(&executor);
