@@ -136,7 +136,7 @@ impl Heap {
     }
 
     /// Puts `place` at `hole`, or as far above it as it belongs.
-    #[inline]
+    #[inline(always)]
     fn rise<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
         let places = self.places.as_mut_slice();
         while let Some(parent) = hole.checked_sub(1).map(|above| above / ARITY) {

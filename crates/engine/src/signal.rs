@@ -58,6 +58,14 @@ impl Signal {
         self.executor.bell.inbox.raise(&self.flag);
     }
 
+    /// Returns the bit by which the inbox raises the flag together with others, see [`Inbox::raise_bits`].
+    ///
+    /// [`Inbox::raise_bits`]: crate::lock_free::inbox::Inbox::raise_bits
+    #[inline]
+    pub(crate) fn bit(&self) -> Option<u64> {
+        self.flag.bit()
+    }
+
     /// Raises the flag for an item that arrived at that time. Otherwise as [`raise`](Self::raise).
     #[inline]
     pub(crate) fn raise_at(&self, arrival: Instant) {

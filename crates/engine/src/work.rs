@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rospin_core::{Activation, Instant};
 
-use crate::body::{Body, Ran, RunContext};
+use crate::body::{AnyPayload, Body, Ran, RunContext};
 use crate::incident::{OnPanic, contain, panic_message};
 use crate::loss::LossCounters;
 use crate::source::Pending;
@@ -23,6 +23,8 @@ pub(crate) struct Label {
 /// the state to a thread and back. The body is in the same box, so that a run begins with one look-up less.
 pub(crate) struct Callback<B: ?Sized = dyn Body> {
     pub(crate) cx: RunContext,
+    /// The payload of the group while the callback is lent to a thread; always `None` in a reentrant group.
+    pub(crate) payload: Option<AnyPayload>,
     /// The outcome of the last run, or the message of its panic.
     pub(crate) result: Result<Ran, String>,
     /// Index of the callback's run slot.
@@ -33,8 +35,7 @@ pub(crate) struct Callback<B: ?Sized = dyn Body> {
 
 impl<B: Body> Callback<B> {
     pub(crate) fn new(body: B, label: Arc<Label>, slot: usize) -> Box<Self> {
-        let cx = RunContext { release: Instant::ZERO, payload: None, pending: Pending::Empty };
-        Box::new(Self { cx, result: Ok(Ran::Nothing), slot, label, body })
+        Box::new(Self { cx: RunContext::new(), payload: None, result: Ok(Ran::Nothing), slot, label, body })
     }
 }
 
@@ -47,6 +48,7 @@ pub(crate) struct Run {
 impl Run {
     /// Takes an item and runs the callback, or polls a suspended one again. Notes the outcome, or the message of a panic, in the
     /// callback's `result`.
+    #[inline(always)]
     pub(crate) fn run(&mut self) {
         self.callback.run(self.activation.release);
     }
@@ -54,12 +56,12 @@ impl Run {
 
 impl Callback {
     /// Does what [`Run::run`] does, for an activation that was released at `release`.
+    #[inline(always)]
     pub(crate) fn run(&mut self, release: Instant) {
-        let Self { body, cx, result, .. } = self;
-        cx.release = release;
-        cx.pending = Pending::Empty;
+        let Self { body, cx, payload, result, .. } = self;
+        *cx = RunContext { release, pending: Pending::Empty };
         // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
-        match catch_unwind(AssertUnwindSafe(|| body.run(cx))) {
+        match catch_unwind(AssertUnwindSafe(|| body.run(cx, payload))) {
             Ok(ran) => *result = Ok(ran),
             Err(panic) => self.fail(panic),
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rospin_core::policy::Named;
 use rospin_core::trace::TraceEvent;
 use rospin_core::{
     Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, Release, Scheduler,
@@ -83,6 +84,14 @@ impl Real {
             sequence: activation.sequence,
             segment: activation.segment,
         }
+    }
+
+    /// Returns the activation that is next and may run in place, as it is named and as it is.
+    fn first_in_place(&self) -> Option<(Named, Activation)> {
+        let first = self.scheduler.first()?;
+        let entity = self.scheduler.entities().find(|id| id.index() == first.entity())?;
+        let activation = self.scheduler.pending(entity)?;
+        self.scheduler.may_run_in_place(entity).then_some((first, *activation))
     }
 
     fn activation(&self, decision: &Decision) -> Activation {
@@ -194,10 +203,11 @@ impl Subject for Real {
 
     fn run_through(&mut self, now: Instant, thread: u16, release: Option<Instant>) -> Option<Decision> {
         let is_timer_due = self.scheduler.next_due().is_some_and(|due| due <= now);
-        if let Some(first) = self.scheduler.first().copied().filter(|_| !is_timer_due) {
+        if let Some((first, activation)) = self.first_in_place().filter(|_| !is_timer_due) {
             self.in_place += 1;
-            self.scheduler.ran_first(first.entity, release);
-            return Some(self.decision(&first));
+            let named = self.scheduler.ran_first(first, release);
+            assert_eq!(named, self.scheduler.first(), "what is named afterwards is the first one");
+            return Some(self.decision(&activation));
         }
         let decision = self.next(now, thread)?;
         if let Some(release) = release.filter(|_| decision.kind != EntityKind::Timer) {

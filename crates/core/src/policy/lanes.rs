@@ -129,21 +129,25 @@ impl Ring {
         self.items[at] = item;
     }
 
-    /// Takes out the first item, of which there must be one, and appends another one, if that does not come before the last one.
-    /// Returns true if it did.
+    /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of the last item.
+    /// Returns its place if it did.
     #[inline(always)]
-    fn rotate(&mut self, item: Item) -> bool {
-        let end = if self.len == 1 {
-            self.head
-        } else if precedes(&item.tie_breaker, &self.at(self.len - 1).tie_breaker) {
-            return false;
-        } else {
-            self.head = self.head.wrapping_add(1);
-            self.head.wrapping_add(self.len - 1)
-        };
-        let mask = self.items.len() - 1;
-        self.items[end & mask] = item;
-        true
+    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
+        let mask = self.items.len().wrapping_sub(1);
+        if self.len == 1 {
+            let only = self.items.get_mut(self.head & mask)?;
+            only.tie_breaker = tie_breaker;
+            return Some(only.place);
+        }
+        // Without items there are none at all, or the last one is before the first one, and its place is not used.
+        let end = self.head.wrapping_add(self.len);
+        if self.len == 0 || precedes(&tie_breaker, &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker) {
+            return None;
+        }
+        let first = *self.items.get(self.head & mask)?;
+        *self.items.get_mut(end & mask)? = Item { tie_breaker, ..first };
+        self.head = self.head.wrapping_add(1);
+        Some(first.place)
     }
 
     /// Takes out the first item. There must be one.
@@ -243,21 +247,22 @@ impl<K> Lane<K> {
         self.rows[self.front()].drop_first();
     }
 
-    /// Takes out the first item, of which there must be one, and adds another one, if that takes few steps. Returns true if it did.
+    /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps. Returns its place if it did.
     #[inline(always)]
-    fn rotate(&mut self, item: Item) -> bool {
+    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
         let [one, two] = &mut self.rows;
-        if two.len == 0 { one.rotate(item) } else { self.rotate_both(item) }
+        if two.len == 0 { one.rotate(tie_breaker) } else { self.rotate_both(tie_breaker) }
     }
 
     #[inline(never)]
-    fn rotate_both(&mut self, item: Item) -> bool {
+    fn rotate_both(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
         let front = self.front_of_both();
+        let item = Item { tie_breaker, ..*self.rows[front].first()? };
         if !self.rows.iter().any(|row| row.ends_with(&item)) {
-            return false;
+            return None;
         }
         self.rows[front].drop_first();
-        self.add_to_either(item)
+        self.add_to_either(item).then_some(item.place)
     }
 }
 
@@ -336,12 +341,12 @@ impl<K: Ord> Lanes<K> {
         }
     }
 
-    /// Takes out the first entry, and adds another one, if both are in one lane and the new one belongs to the end of a row. Returns
-    /// true if it did.
+    /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if it belongs to the
+    /// end of a row. Returns its place if it did.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, entry: &Entry<K>) -> bool {
-        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize);
-        lane.is_some_and(|lane| lane.key == entry.key && lane.rotate(Item::of(entry)))
+    pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<u32> {
+        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize)?;
+        if lane.key == *key { lane.rotate(tie_breaker) } else { None }
     }
 
     /// Returns the entities of the second, third and fourth entry of the first lane's row by their indices.

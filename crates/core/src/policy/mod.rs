@@ -19,6 +19,8 @@ pub use fixed_priority::{ByPriority, FixedPriority};
 pub use ordered::{Order, Ordered};
 pub use wait_set::{Timers, WaitSet};
 
+use std::num::NonZeroU32;
+
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::group::Groups;
@@ -61,11 +63,11 @@ impl<'a> View<'a> {
     /// in which they will be served.
     ///
     /// This is for policies that build ready sets at polling points. Others have no polling points.
-    pub fn record_polling_point<'b>(&mut self, ready_set: impl IntoIterator<Item = &'b Activation>) {
+    pub fn record_polling_point(&mut self, ready_set: impl IntoIterator<Item = Activation>) {
         if let Some(trace) = &mut self.trace {
             trace.record(self.now, TraceEvent::PollingPoint(self.thread));
             for activation in ready_set {
-                trace.record(self.now, TraceEvent::Collected(*activation));
+                trace.record(self.now, TraceEvent::Collected(activation));
             }
         }
     }
@@ -130,18 +132,21 @@ pub trait Policy: Send {
         false
     }
 
-    /// Returns the index of the entity whose ready activation a [`pick`](Self::pick) would return now, if that is its first segment.
-    /// May return `None` in any case. Asked only if the policy [names the first](Self::names_first). Nobody checks the answer: the group
-    /// of that activation must [admit](Groups::admits) it, and [`replace_first`](Self::replace_first) must take it out.
-    fn first(&self, _groups: &Groups) -> Option<usize> {
+    /// Names the ready activation that a [`pick`](Self::pick) would return now, if that is the first segment of its entity's
+    /// activation. May return `None` in any case. Asked only if the policy [names the first](Self::names_first). Nobody checks the
+    /// answer: the group of that activation must [admit](Groups::admits) it, and [`replace_first`](Self::replace_first) must take it
+    /// out.
+    fn first(&self, _groups: &Groups) -> Option<Named> {
         None
     }
 
-    /// Takes the activation of the entity out that [`first`](Self::first) has just named, and adds the `next` one of the same entity,
-    /// if it has one.
+    /// Takes the activation out that was [named](Self::first), and adds the `next` one of the same entity, if it has one, with the same
+    /// deadline. Nothing has happened in between, and all groups are free. Returns what [`first`](Self::first) would name now.
     ///
     /// Does nothing by default, which is right for a policy that never names one.
-    fn replace_first(&mut self, _first: EntityId, _next: Option<&Activation>) {}
+    fn replace_first(&mut self, _next: Option<&Activation>) -> Option<Named> {
+        None
+    }
 
     /// Returns the indices of the entities whose activations would probably be picked after the [`first`](Self::first) one, for a
     /// driver that fetches their data in advance. `None` in place of what is not known.
@@ -167,6 +172,38 @@ pub trait Policy: Send {
     /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready set.
     fn would_pick(&self, _activation: &Activation) -> bool {
         false
+    }
+}
+
+/// A ready activation that a policy [names](Policy::first) before it is picked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    release: Instant,
+    /// The index of the entity, and one. It is half as long as an index and never zero, so that two registers hold an optional name.
+    number: NonZeroU32,
+}
+
+impl Named {
+    /// Names the activation of the entity with that index which was released then.
+    #[must_use]
+    #[inline]
+    pub const fn new(entity: usize, release: Instant) -> Self {
+        // The index fits: four billion live entities would not fit into memory.
+        Self { release, number: NonZeroU32::MIN.saturating_add(entity as u32) }
+    }
+
+    /// Returns the index of the entity.
+    #[must_use]
+    #[inline]
+    pub const fn entity(self) -> usize {
+        (self.number.get() - 1) as usize
+    }
+
+    /// Returns when the activation was released.
+    #[must_use]
+    #[inline]
+    pub const fn release(self) -> Instant {
+        self.release
     }
 }
 

@@ -3,7 +3,7 @@
 use super::holders::Holders;
 use super::places::{Places, room_for};
 use super::queue::{EntityOf, Entry, First, Queue};
-use super::{Exchange, Policy, View};
+use super::{Exchange, Named, Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::group::Groups;
@@ -147,17 +147,17 @@ impl<O: Order> Ordered<O> {
             waiting.blocked.drop_first();
             self.is_blocked[place as usize] = false;
             self.waiting -= 1;
-            self.ready.push(self.entry(self.places.activation(place), place));
+            self.ready.push(self.entry(&self.places.activation(place), place));
         }
     }
 
     /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the order of the
     /// best activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
-        let own = self.entry(self.places.activation(place), place);
+        let own = self.entry(&self.places.activation(place), place);
         let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first_valid(&self.places));
         match blocked.filter(|blocked| !own.precedes(blocked)).map(|blocked| blocked.place) {
-            Some(blocked) => self.entry(self.places.activation(blocked), place),
+            Some(blocked) => self.entry(&self.places.activation(blocked), place),
             None => own,
         }
     }
@@ -171,10 +171,10 @@ impl<O: Order> Ordered<O> {
         let group = activation.group;
         if self.holders.has(group) {
             // The activation came before everything that is ready, so also before the holder, which inherits its order.
-            let inherited = self.entry(activation, place);
+            let inherited = self.entry(&activation, place);
             self.holders.change(group, |place| Entry { place, ..inherited });
         }
-        let entry = self.entry(activation, place);
+        let entry = self.entry(&activation, place);
         self.groups[group.index()].blocked.push(entry);
     }
 
@@ -184,23 +184,35 @@ impl<O: Order> Ordered<O> {
             if !self.holders.is_empty() && self.holder_is_next() {
                 let place = self.holders.pop()?;
                 let activation = self.places.activation(place);
-                if view.groups.admits(activation) {
-                    return Some(self.places.remove(place));
+                if view.groups.admits(&activation) {
+                    self.places.free(place);
+                    return Some(activation);
                 }
                 self.groups[activation.group.index()].parked = Some(place);
                 self.waiting += 1;
                 continue;
             }
             let first = self.ready.first()?;
-            let (place, activation) = (first.place, self.places.get(first.place, first.sequence()));
-            let may_run = activation.map(|activation| view.groups.admits(activation));
+            let (place, is_valid) = (first.place, self.places.has(first.place, first.sequence()));
             self.ready.drop_first();
-            match may_run {
-                None => self.ready.was_stale(),
-                Some(true) => return Some(self.places.remove(place)),
-                Some(false) => self.block(place),
+            if !is_valid {
+                self.ready.was_stale();
+                continue;
             }
+            let activation = self.places.activation(place);
+            if view.groups.admits(&activation) {
+                self.places.free(place);
+                return Some(activation);
+            }
+            self.block(place);
         }
+    }
+
+    /// Returns the first activation of `ready`, unless that is a resumed one.
+    #[inline(always)]
+    fn named(&self) -> Option<Named> {
+        let First { tie_breaker: (release, ..), entity, .. } = self.ready.first()?;
+        (!entity.is_resumed()).then_some(Named::new(entity.index(), *release))
     }
 
     /// Returns true if a holder comes before everything in `ready`.
@@ -298,30 +310,28 @@ impl<O: Order> Policy for Ordered<O> {
         true
     }
 
-    #[inline]
-    fn first(&self, groups: &Groups) -> Option<usize> {
+    fn first(&self, groups: &Groups) -> Option<Named> {
         // While a group is held, its activations may have to wait.
         if self.waiting > 0 || !self.holders.is_empty() || self.ready.has_stale() || groups.any_held() {
             return None;
         }
-        let entity = self.ready.first()?.entity;
-        (!entity.is_resumed()).then_some(entity.index())
+        self.named()
     }
 
-    fn replace_first(&mut self, first: EntityId, next: Option<&Activation>) {
+    fn replace_first(&mut self, next: Option<&Activation>) -> Option<Named> {
         match next {
             Some(next) => {
                 // The key may be a user's code. If it panics, nothing has changed.
-                let place = self.places.of_released(next.entity);
-                let entry = self.entry(next, place);
-                self.places.replace_released(place, next);
-                self.ready.replace_first(entry);
+                let place = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
+                self.places.replace(place, next);
             }
             None => {
-                self.places.free_released(first);
-                self.ready.drop_first();
+                let place = self.ready.take_first()?;
+                self.places.free(place);
             }
         }
+        // Nothing else has changed since the first one was named.
+        self.named()
     }
 
     fn upcoming(&self) -> [Option<usize>; 3] {

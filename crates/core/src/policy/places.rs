@@ -16,11 +16,14 @@ const NOBODY: u64 = u64::MAX;
 /// An entity has a block of places: the first one is for its released activation, of which there is one at most, and the others
 /// are for its resumed segments.
 pub(super) struct Places {
+    /// What changes from one activation of an entity to the next, by place: apart from the rest, since most steps need no more.
+    latest: Vec<Latest>,
+    /// Everything else of the activations, by place.
     slots: Vec<Slot>,
     /// The block of each entity, by entity index.
     blocks: Vec<Block>,
     /// The first places of blocks that no entity has, by the length of the block.
-    free: BTreeMap<u32, Vec<u32>>,
+    unused: BTreeMap<u32, Vec<u32>>,
     /// The number of places that are taken.
     taken: usize,
     /// The number of places of all entities.
@@ -35,7 +38,14 @@ struct Block {
     len: u32,
 }
 
-/// Place of a ready activation, or a free place: a cache line.
+/// The release and the number of the activation at a place. In a free place, the number is [`NOBODY`].
+#[derive(Clone, Copy)]
+struct Latest {
+    release: Instant,
+    sequence: u64,
+}
+
+/// An activation, without what [`Latest`] has of it: a cache line.
 #[repr(align(64))]
 struct Slot(Activation);
 
@@ -46,7 +56,7 @@ pub(super) fn room_for(spec: &EntitySpec) -> usize {
 
 impl Places {
     pub(super) const fn new() -> Self {
-        Self { slots: Vec::new(), blocks: Vec::new(), free: BTreeMap::new(), taken: 0, room: 0 }
+        Self { latest: Vec::new(), slots: Vec::new(), blocks: Vec::new(), unused: BTreeMap::new(), taken: 0, room: 0 }
     }
 
     /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together, that
@@ -54,10 +64,12 @@ impl Places {
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
         let len = room_for(spec) as u32;
         self.room += len as usize;
-        let first = self.free.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| {
+        let first = self.unused.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| {
             // The number fits: four billion ready activations would not fit into memory.
             let first = self.slots.len() as u32;
-            self.slots.resize_with(self.slots.len() + len as usize, || Slot(nobody(id, spec.group)));
+            let places = self.slots.len() + len as usize;
+            self.slots.resize_with(places, || Slot(nobody(id, spec.group)));
+            self.latest.resize(places, Latest { release: Instant::ZERO, sequence: NOBODY });
             first
         });
         if self.blocks.len() <= id.index() {
@@ -71,7 +83,7 @@ impl Places {
     pub(super) fn unregister(&mut self, id: EntityId) {
         let Block { first, len } = std::mem::replace(&mut self.blocks[id.index()], Block { first: 0, len: 0 });
         self.room = self.room.saturating_sub(len as usize);
-        self.free.entry(len).or_default().push(first);
+        self.unused.entry(len).or_default().push(first);
     }
 
     /// Returns the number of places that there are.
@@ -90,13 +102,11 @@ impl Places {
         let slot = &mut self.slots[place as usize].0;
         if slot.registration == activation.registration {
             // Everything else is the same for all activations of an entity.
-            slot.release = activation.release;
-            slot.deadline = activation.deadline;
-            slot.sequence = activation.sequence;
-            slot.segment = activation.segment;
+            (slot.deadline, slot.segment) = (activation.deadline, activation.segment);
         } else {
             *slot = *activation;
         }
+        self.latest[place as usize] = Latest { release: activation.release, sequence: activation.sequence };
         self.taken += 1;
         place
     }
@@ -105,21 +115,21 @@ impl Places {
     #[cold]
     fn free_place(&self, first: u32, len: u32) -> u32 {
         let mut places = first + 1..first + len;
-        let free = places.find(|place| self.slots[*place as usize].0.sequence == NOBODY);
+        let free = places.find(|place| self.latest[*place as usize].sequence == NOBODY);
         free.expect("an entity has no more resumed segments than activations in flight")
     }
 
-    /// Returns the activation at the place; `None` if another activation than the one with that sequence number has it by now,
-    /// or none.
+    /// Returns true if the activation with that sequence number has the place.
     #[inline(always)]
-    pub(super) fn get(&self, place: u32, sequence: u64) -> Option<&Activation> {
-        self.slots.get(place as usize).map(|slot| &slot.0).filter(|activation| activation.sequence == sequence)
+    pub(super) fn has(&self, place: u32, sequence: u64) -> bool {
+        self.latest.get(place as usize).is_some_and(|latest| latest.sequence == sequence)
     }
 
     /// Returns the activation at a place that is taken.
-    #[inline]
-    pub(super) fn activation(&self, place: u32) -> &Activation {
-        &self.slots[place as usize].0
+    #[inline(always)]
+    pub(super) fn activation(&self, place: u32) -> Activation {
+        let Latest { release, sequence } = self.latest[place as usize];
+        Activation { release, sequence, ..self.slots[place as usize].0 }
     }
 
     /// Returns the place of the entity's released activation.
@@ -132,44 +142,43 @@ impl Places {
     /// Returns the activation's entity; `None` if nothing has changed.
     #[inline(always)]
     pub(super) fn take_released(&mut self, place: u32, sequence: u64, groups: &Groups) -> Option<EntityId> {
-        let Slot(slot) = self.slots.get_mut(place as usize)?;
-        if slot.sequence != sequence || slot.segment > 0 || !groups.admits(slot) {
+        if !self.has(place, sequence) {
             return None;
         }
-        slot.sequence = NOBODY;
-        self.taken -= 1;
-        Some(slot.entity)
+        let activation = self.activation(place);
+        if activation.segment > 0 || !groups.admits(&activation) {
+            return None;
+        }
+        self.free(place);
+        Some(activation.entity)
     }
 
-    /// Replaces the released activation of an entity, which has that place, by the next one.
+    /// Replaces the released activation at the place by the next one of the same entity, which must have the same deadline.
     #[inline(always)]
-    pub(super) fn replace_released(&mut self, place: u32, next: &Activation) {
-        let slot = &mut self.slots[place as usize].0;
-        (slot.release, slot.deadline, slot.sequence) = (next.release, next.deadline, next.sequence);
+    pub(super) fn replace(&mut self, place: u32, next: &Activation) {
+        debug_assert!(self.slots[place as usize].0.deadline == next.deadline, "the deadline stays the same");
+        self.latest[place as usize] = Latest { release: next.release, sequence: next.sequence };
     }
 
-    /// Frees the place of an entity's released activation, which must be taken.
+    /// Frees a place that is taken.
     #[inline(always)]
-    pub(super) fn free_released(&mut self, entity: EntityId) {
-        let place = self.of_released(entity);
-        self.slots[place as usize].0.sequence = NOBODY;
+    pub(super) fn free(&mut self, place: u32) {
+        self.latest[place as usize].sequence = NOBODY;
         self.taken -= 1;
     }
 
     /// Frees a place that is taken. Returns its activation.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: u32) -> Activation {
-        let slot = &mut self.slots[place as usize].0;
-        let activation = *slot;
-        slot.sequence = NOBODY;
-        self.taken -= 1;
+        let activation = self.activation(place);
+        self.free(place);
         activation
     }
 
     /// Returns the place of a ready activation; `None` if it is not here.
     pub(super) fn find(&self, activation: &Activation) -> Option<u32> {
         let Block { first, len } = *self.blocks.get(activation.entity.index())?;
-        (first..first + len).find(|place| self.slots[*place as usize].0.sequence == activation.sequence)
+        (first..first + len).find(|place| self.has(*place, activation.sequence))
     }
 
     /// Returns true if no activation is ready.

@@ -188,14 +188,28 @@ impl<K: Ord> Queue<K> {
         self.lanes.upcoming()
     }
 
-    /// Takes out the first entry, and adds another one.
+    /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same
+    /// entity, which has the same place. Returns that place; `None` if there are no entries.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, entry: Entry<K>) {
-        if self.heap.is_empty() && self.lanes.replace_first(&entry) {
-            return;
-        }
+    pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<u32> {
+        let rotated = if self.heap.is_empty() { self.lanes.rotate(&key, tie_breaker) } else { None };
+        if rotated.is_some() { rotated } else { self.replace_first_of_both(key, tie_breaker) }
+    }
+
+    #[inline(never)]
+    fn replace_first_of_both(&mut self, key: K, tie_breaker: TieBreaker) -> Option<u32> {
+        let First { place, entity, .. } = self.first()?;
         self.drop_first();
-        self.push(entry);
+        self.push(Entry { key, tie_breaker, place, entity });
+        Some(place)
+    }
+
+    /// Takes out the first entry. Returns the place of its activation; `None` if there are no entries.
+    #[inline(always)]
+    pub(super) fn take_first(&mut self) -> Option<u32> {
+        let place = self.first()?.place;
+        self.drop_first();
+        Some(place)
     }
 
     #[inline(never)]
@@ -222,7 +236,7 @@ impl<K: Ord> Queue<K> {
 
     /// Takes out the stale entries at the front, and returns the first one of the others; `None` if all were stale.
     pub(super) fn first_valid(&mut self, places: &Places) -> Option<First<'_, K>> {
-        while self.first().is_some_and(|first| places.get(first.place, first.sequence()).is_none()) {
+        while self.first().is_some_and(|first| !places.has(first.place, first.sequence())) {
             self.drop_first();
             self.was_stale();
         }
@@ -234,7 +248,7 @@ impl<K: Ord> Queue<K> {
     pub(super) fn one_is_stale(&mut self, places: &Places) {
         self.stale += 1;
         if self.stale * 2 > self.len() {
-            let is_valid = |place, sequence| places.get(place, sequence).is_some();
+            let is_valid = |place, sequence| places.has(place, sequence);
             self.lanes.retain(is_valid);
             self.heap.retain(|Reverse(entry)| is_valid(entry.place, entry.tie_breaker.2));
             self.stale = 0;

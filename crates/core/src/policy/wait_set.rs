@@ -73,7 +73,7 @@ impl WaitSet {
     /// Takes the timer that was registered first, of those outside the ready set that are due and that their group admits;
     /// `None` if there is none.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
-        let admitted = |place: &u32| view.groups.admits(self.places.activation(*place));
+        let admitted = |place: &u32| view.groups.admits(&self.places.activation(*place));
         let order = |place: &u32| {
             let timer = self.places.activation(*place);
             (timer.registration, timer.sequence)
@@ -84,7 +84,7 @@ impl WaitSet {
 
     /// Takes the first activation of the ready set that its group admits; `None` if there is none.
     fn take_from_ready_set(&mut self, view: &View<'_>) -> Option<Activation> {
-        let admitted = |polled: &Polled| self.ready(polled).is_some_and(|activation| view.groups.admits(activation));
+        let admitted = |polled: &Polled| self.ready(polled).is_some_and(|activation| view.groups.admits(&activation));
         let at = self.ready_set.iter().rposition(admitted)?;
         let next = self.take(self.ready_set[at].place);
         while self.ready_set.last().is_some_and(|polled| self.ready(polled).is_none()) {
@@ -94,7 +94,7 @@ impl WaitSet {
     }
 
     /// Returns the activation that was polled; `None` if it is not ready any more.
-    fn ready(&self, polled: &Polled) -> Option<&Activation> {
+    fn ready(&self, polled: &Polled) -> Option<Activation> {
         let there = self.places.activation(polled.place);
         ((there.sequence, there.segment) == (polled.sequence, polled.segment)).then_some(there)
     }
@@ -108,11 +108,11 @@ impl WaitSet {
         let inside = ready.filter(|(_, ready)| view.groups.admits(ready));
         ready_set.clear();
         ready_set.extend(inside.map(|(place, ready)| {
-            let Activation { sequence, segment, .. } = *ready;
+            let Activation { sequence, segment, .. } = ready;
             Polled { place, sequence, segment }
         }));
         ready_set.sort_unstable_by_key(|polled| {
-            let Activation { kind, registration, sequence, .. } = *places.activation(polled.place);
+            let Activation { kind, registration, sequence, .. } = places.activation(polled.place);
             std::cmp::Reverse((kind, registration, sequence))
         });
         // An empty ready set is no polling point: rclcpp would go on waiting.

@@ -1,6 +1,5 @@
-//! The state of an entity: what each step needs on two cache lines, and behind them what only some steps need.
-
-use std::time::Duration;
+//! The state of an entity: what each step needs on two cache lines, and behind them what only some steps need. For what runs in place
+//! the first line is enough.
 
 use super::timers::TimerState;
 use crate::activation::Activation;
@@ -8,16 +7,20 @@ use crate::entity::EntitySpec;
 use crate::id::EntityId;
 use crate::time::Instant;
 
+/// Value in place of the sequence number of a released activation while there is none. No activation has this number.
+const NOBODY: u64 = u64::MAX;
+
+/// Value in place of the time to the deadline if there is none.
+const NEVER: u64 = u64::MAX;
+
 /// Entity with its activations.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct EntityState {
-    /// The activation that was released and not picked yet, if `is_pending`. Otherwise only those of its fields count that all of
-    /// the entity's activations have in common.
+    /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
+    /// activations are under way. If there is none, its number is [`NOBODY`], and only those of its fields count that all of the
+    /// entity's activations have in common.
     latest: Activation,
-    /// True if there is a released activation that was not picked yet. The policy has it, or it is kept only here while
-    /// `max_in_flight` activations are under way.
-    is_pending: bool,
     /// True if [`go_on`](super::Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and holds its
     /// group while it waits.
     pub(super) may_go_on: bool,
@@ -27,8 +30,9 @@ pub(super) struct EntityState {
     /// Number of activations that are under way: running or suspended.
     pub(super) in_flight: u32,
     max_in_flight: u32,
-    /// The time from a release to the deadline; `None` if there is no deadline.
-    deadline: Option<Duration>,
+    /// The time from a release to the deadline in nanoseconds; [`NEVER`] if there is no deadline. It is a plain number so that an
+    /// optional state has its discriminant in the first line.
+    deadline_ns: u64,
     pub(super) rest: Box<Rest>,
 }
 
@@ -55,20 +59,19 @@ impl EntityState {
             release: Instant::ZERO,
             deadline: Instant::MAX,
             registration,
-            sequence: 0,
+            sequence: NOBODY,
             segment: 0,
             precedes_all: spec.precedes_all,
         };
         let is_plain = spec.max_in_flight == 1 && !spec.precedes_all;
         let mut state = Self {
             latest,
-            is_pending: false,
             may_go_on: is_plain && timer.is_none() && !spec.releases_group_at_await,
             is_plain,
             is_timer: timer.is_some(),
             in_flight: 0,
             max_in_flight: spec.max_in_flight,
-            deadline: None,
+            deadline_ns: NEVER,
             rest: Box::new(Rest { spec, place_in_group: 0, suspended: Vec::new(), resumed: Vec::new(), timer }),
         };
         state.note_deadline();
@@ -78,7 +81,8 @@ impl EntityState {
     /// Calculates the time to the deadline anew. A periodic timer without a deadline of its own has its period.
     pub(super) fn note_deadline(&mut self) {
         let Rest { spec, timer, .. } = &*self.rest;
-        self.deadline = spec.deadline.or_else(|| timer.as_ref().and_then(|timer| timer.spec.period));
+        let deadline = spec.deadline.or_else(|| timer.as_ref().and_then(|timer| timer.spec.period));
+        self.deadline_ns = deadline.map_or(NEVER, |deadline| u64::try_from(deadline.as_nanos()).unwrap_or(NEVER));
     }
 
     pub(super) const fn registration(&self) -> u64 {
@@ -88,31 +92,33 @@ impl EntityState {
     /// Returns the absolute deadline of an activation that is released at `release`; [`Instant::MAX`] if it has none.
     #[inline]
     pub(super) fn deadline_of(&self, release: Instant) -> Instant {
-        self.deadline.map_or(Instant::MAX, |relative| release + relative)
+        Instant::from_nanos(release.as_nanos().saturating_add(self.deadline_ns))
     }
 
     /// Returns the activation that was released and not picked yet; `None` if there is none.
     #[inline]
     pub(super) fn pending(&self) -> Option<&Activation> {
-        self.is_pending.then_some(&self.latest)
-    }
-
-    /// Returns true if this is the entity with the identifier.
-    pub(super) fn is(&self, id: EntityId) -> bool {
-        self.latest.entity == id
+        if self.is_pending() { Some(&self.latest) } else { None }
     }
 
     /// Returns true if there is an activation that was released and not picked yet.
     #[inline]
     pub(super) const fn is_pending(&self) -> bool {
-        self.is_pending
+        self.latest.sequence != NOBODY
     }
 
     /// Sets the activation that was released and not picked yet. Returns it.
     #[inline]
     pub(super) fn set_pending(&mut self, release: Instant, deadline: Instant, sequence: u64) -> &Activation {
-        self.is_pending = true;
         (self.latest.release, self.latest.deadline, self.latest.sequence) = (release, deadline, sequence);
+        &self.latest
+    }
+
+    /// Replaces the activation that was released and not picked yet by the next one, which has no deadline either. Returns it.
+    #[inline(always)]
+    pub(super) fn replace_pending(&mut self, release: Instant, sequence: u64) -> &Activation {
+        debug_assert!(self.deadline_ns == NEVER && self.latest.deadline == Instant::MAX, "there is no deadline");
+        (self.latest.release, self.latest.sequence) = (release, sequence);
         &self.latest
     }
 
@@ -125,24 +131,31 @@ impl EntityState {
     /// Forgets the activation that was released and not picked yet.
     #[inline]
     pub(super) const fn forget_pending(&mut self) {
-        self.is_pending = false;
+        self.latest.sequence = NOBODY;
     }
 
     /// Takes out the activation that was released and not picked yet; `None` if there is none.
     pub(super) fn take_pending(&mut self) -> Option<Activation> {
-        std::mem::take(&mut self.is_pending).then_some(self.latest)
+        let latest = self.pending().copied();
+        self.forget_pending();
+        latest
     }
 
     /// Notes that the released activation was picked.
     #[inline]
     pub(super) const fn begin(&mut self) {
-        self.is_pending = false;
+        self.forget_pending();
         self.in_flight += 1;
     }
 
     /// Returns true if the entity's suspended activations free their group.
     pub(super) const fn gives_group_away(&self) -> bool {
         self.rest.spec.releases_group_at_await || self.rest.spec.precedes_all
+    }
+
+    /// Returns true if activations of the entity may run in place.
+    pub(super) const fn may_run_in_place(&self) -> bool {
+        self.may_go_on && self.deadline_ns == NEVER
     }
 
     /// Returns true if another activation may be under way, so that the policy gets the released one.

@@ -3,7 +3,7 @@
 use super::{EntityState, Scheduler};
 use crate::activation::Activation;
 use crate::id::{EntityId, ThreadIndex};
-use crate::policy::View;
+use crate::policy::{Named, View};
 use crate::time::Instant;
 use crate::timer::ClockKind;
 
@@ -16,25 +16,36 @@ impl Scheduler {
         self.ready.names_first && !self.is_traced() && !self.ready.has_preceding()
     }
 
-    /// Returns the activation that [`next`](Self::next) would return now if no timer is due; `None` if there is none, or if it may not
+    /// Returns true if activations of the entity may run in place: it is no timer, has no deadline and one activation at a time, and
+    /// holds its group while it waits.
+    #[must_use]
+    pub fn may_run_in_place(&self, id: EntityId) -> bool {
+        self.entities.get(id.index(), id.generation()).is_some_and(EntityState::may_run_in_place)
+    }
+
+    /// Names the activation that [`next`](Self::next) would return now if no timer is due; `None` if there is none, or if nothing may
     /// run in place.
     ///
-    /// It runs in place if its callback returns before anybody asks the scheduler for anything. Then the driver need not take it:
-    /// it calls [`ran_first`](Self::ran_first) afterwards. Only activations of entities that are no timers, have one activation at a
-    /// time and hold their group while they wait run in place, and only while there is no trace.
+    /// If its entity [may](Self::may_run_in_place), it runs in place as long as nobody asks the scheduler for anything before its
+    /// callback returns. Then the driver need not take it: it calls [`ran_first`](Self::ran_first) afterwards.
     #[must_use]
     #[inline]
-    pub fn first(&self) -> Option<&Activation> {
+    pub fn first(&self) -> Option<Named> {
         if !self.runs_in_place() {
             return None;
         }
-        let entity = self.entities.at(self.ready.policy.first(&self.groups)?)?;
-        let first = entity.pending().filter(|_| entity.may_go_on && entity.in_flight == 0);
-        debug_assert!(first.is_none_or(|first| self.groups.admits(first)), "the policy named one whose group is held");
-        first
+        let first = self.ready.policy.first(&self.groups)?;
+        debug_assert!(self.is_next(first), "the policy named one that is not ready, or whose group is held");
+        Some(first)
     }
 
-    /// Takes the activation that [`first`](Self::first) has returned, as [`next`](Self::next) would: for one that did not run to its
+    fn is_next(&self, named: Named) -> bool {
+        let entity = self.entities.at(named.entity());
+        let is_ready = |first: &Activation| first.release == named.release() && self.groups.admits(first);
+        entity.is_some_and(|entity| entity.may_start() && entity.pending().is_some_and(is_ready))
+    }
+
+    /// Takes the activation that [`first`](Self::first) has named, as [`next`](Self::next) would: for one that did not run to its
     /// end in place. Releases no timers, so that no other activation comes before it.
     pub fn take_first(&mut self, thread: ThreadIndex) -> Option<Activation> {
         let now = self.clocks[ClockKind::Steady.index()];
@@ -52,27 +63,24 @@ impl Scheduler {
         upcoming
     }
 
-    /// Notes that the activation that [`first`](Self::first) has returned ran in place, and that its entity has a further item since
-    /// `release`; `None` if it has none that the scheduler does not know of. Nothing has happened in between.
+    /// Notes that the activation of `first`, which was [named](Self::first), ran in place, and that its entity has a further item
+    /// since `release`; `None` if it has none that the scheduler does not know of. Nothing has happened in between. Returns what
+    /// [`first`](Self::first) would name now.
     ///
     /// Leads to the same as [`next`](Self::next), [`release`](Self::release) and [`complete`](Self::complete).
     #[inline]
-    pub fn ran_first(&mut self, id: EntityId, release: Option<Instant>) {
-        let Some(entity) = self.entities.at_mut(id.index()) else {
-            return;
-        };
-        debug_assert!(entity.is(id), "the entity was the first one");
+    pub fn ran_first(&mut self, first: Named, release: Option<Instant>) -> Option<Named> {
+        let entity = self.entities.at_mut(first.entity())?;
         let next = match release {
             Some(release) => {
-                let deadline = entity.deadline_of(release);
                 self.sequence += 1;
-                Some(entity.set_pending(release, deadline, self.sequence - 1))
+                Some(entity.replace_pending(release, self.sequence - 1))
             }
             None => {
                 entity.forget_pending();
                 None
             }
         };
-        self.ready.policy.replace_first(id, next);
+        self.ready.policy.replace_first(next)
     }
 }

@@ -21,7 +21,7 @@ fn what_is_taken_after_all_is_what_ran_although_its_release_is_later_than_a_time
     let timer = scheduler.add_timer(spec("timer", EntityKind::Timer), timer).unwrap();
     // A source may tell a time that has not come yet.
     scheduler.release(at(200), entity);
-    assert_eq!(scheduler.first().map(|first| first.entity), Some(entity));
+    assert_eq!(scheduler.first().map(|first| first.entity()), Some(entity.index()));
     let taken = scheduler.take_first(THREAD).unwrap();
     assert_eq!((taken.entity, taken.release), (entity, at(200)));
     // It holds its group like any other.
@@ -45,7 +45,7 @@ fn nothing_runs_in_place_while_a_group_is_held_or_a_trace_is_set_or_under_a_wait
         let running = scheduler.next(at(1), THREAD).unwrap();
         assert!(scheduler.first().is_none());
         scheduler.complete(at(2), &running);
-        assert_eq!(scheduler.first().map(|first| first.entity), names_first.then_some(entities[1]));
+        assert_eq!(scheduler.first().map(|first| first.entity()), names_first.then_some(entities[1].index()));
         scheduler.set_trace(Some(Box::new(|_, _| ())));
         assert!(scheduler.first().is_none());
     }

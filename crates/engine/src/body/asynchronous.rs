@@ -213,12 +213,12 @@ where
     T: Take,
     C: Invoke<P, T::Item>,
 {
-    fn run(&mut self, cx: &mut RunContext) -> Ran {
+    fn run(&mut self, cx: &mut RunContext, payload: &mut Option<AnyPayload>) -> Ran {
         // The payload is lent for this poll only, and is returned after a panic, too.
-        let payload = cx.payload.take().and_then(|payload| payload.downcast().ok());
-        *self.payload.lock() = payload.map(|payload| Lent { payload, to: thread::current().id() });
+        let lent = payload.take().and_then(|payload| payload.downcast().ok());
+        *self.payload.lock() = lent.map(|payload| Lent { payload, to: thread::current().id() });
         let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));
-        cx.payload = self.payload.lock().take().map(|lent| lent.payload as AnyPayload);
+        *payload = self.payload.lock().take().map(|lent| lent.payload as AnyPayload);
         ran.unwrap_or_else(|panic| resume_unwind(panic))
     }
 

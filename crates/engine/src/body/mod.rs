@@ -21,14 +21,19 @@ use crate::work::{Callback, Label};
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
 /// The input of one run, and what the run leaves behind.
+#[derive(Clone, Copy)]
 pub(crate) struct RunContext {
     /// Release time of the activation.
     pub(crate) release: Instant,
-    /// The payload of the group; `None` in a reentrant group.
-    pub(crate) payload: Option<AnyPayload>,
     /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does
     /// not lose it.
     pub(crate) pending: Pending,
+}
+
+impl RunContext {
+    pub(crate) const fn new() -> Self {
+        Self { release: Instant::ZERO, pending: Pending::Empty }
+    }
 }
 
 /// The outcome of a run.
@@ -45,8 +50,9 @@ pub(crate) enum Ran {
 
 /// A callback with its source. A body runs one activation at a time.
 pub(crate) trait Body: Any + Send {
-    /// Starts an activation, or continues the one that this body suspended.
-    fn run(&mut self, cx: &mut RunContext) -> Ran;
+    /// Starts an activation, or continues the one that this body suspended. `payload` is that of the group; it is `None` in a
+    /// reentrant group.
+    fn run(&mut self, cx: &mut RunContext, payload: &mut Option<AnyPayload>) -> Ran;
 
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
@@ -106,7 +112,7 @@ impl<S: Source> Attached<S> {
 impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, _: Instant) -> Result<Option<(S::Item, Pending)>, TakeError> {
         // The flag stays set if the source panics, because a panic ends the source.
         if std::mem::replace(&mut self.is_over, true) {
@@ -152,7 +158,7 @@ impl Take for Due {
 }
 
 /// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item.
-#[inline]
+#[inline(always)]
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     // If the source panics, this value remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;

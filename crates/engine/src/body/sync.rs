@@ -58,12 +58,12 @@ where
     P: Send + 'static,
     F: FnMut(&mut P, T::Item) + Send + 'static,
 {
-    fn run(&mut self, cx: &mut RunContext) -> Ran {
+    fn run(&mut self, cx: &mut RunContext, payload: &mut Option<AnyPayload>) -> Ran {
         let item = match take_into(&mut self.take, cx) {
             Ok(item) => item,
             Err(ran) => return ran,
         };
-        let payload = cx.payload.as_mut().expect("a mutually exclusive group has a payload");
+        let payload = payload.as_mut().expect("a mutually exclusive group has a payload");
         // SAFETY: the body was created by a handle of its group, which has exactly the type of the payload.
         let payload = unsafe { payload_of(payload) };
         let _running = self.running.enter();
@@ -100,7 +100,7 @@ where
     T: Take,
     F: Fn(T::Item) + Send + Sync + 'static,
 {
-    fn run(&mut self, cx: &mut RunContext) -> Ran {
+    fn run(&mut self, cx: &mut RunContext, _: &mut Option<AnyPayload>) -> Ran {
         let taken = take_into(&mut *self.take.lock(), cx);
         let item = match taken {
             Ok(item) => item,

@@ -77,6 +77,12 @@ impl Flag {
         Self { book, page: (number / WORD % WORD) as u8, bit: (number % WORD) as u8, is_first: number < WORD }
     }
 
+    /// Returns the flag's bit among those of the first page; `None` if the flag is on another page.
+    #[inline]
+    pub(crate) fn bit(&self) -> Option<u64> {
+        self.is_first.then_some(1 << self.bit)
+    }
+
     fn page(&self) -> &Page {
         &self.book.pages[usize::from(self.page)]
     }
@@ -104,11 +110,20 @@ impl Inbox {
     /// afterwards.
     #[inline]
     pub(crate) fn raise(&self, flag: &Flag) {
-        if flag.is_first {
-            self.first.fetch_or(1 << flag.bit, Ordering::AcqRel);
-        } else {
-            flag.page().raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
-            self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
+        match flag.bit() {
+            Some(bit) => self.raise_bits(bit),
+            None => {
+                flag.page().raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
+                self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as [`raise`](Self::raise).
+    #[inline]
+    pub(crate) fn raise_bits(&self, bits: u64) {
+        if bits != 0 {
+            self.first.fetch_or(bits, Ordering::AcqRel);
         }
     }
 

@@ -19,6 +19,7 @@ impl Mute {
 
     /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`unmute`](Self::unmute), it is for one
     /// thread at a time.
+    #[inline]
     pub(crate) fn mute(&self) {
         if !self.0.load(Ordering::Relaxed) {
             self.0.store(true, Ordering::Relaxed);
@@ -27,6 +28,7 @@ impl Mute {
 
     /// Unmutes the notifiers. The consumer calls it when it has found nothing. If it returns true, the consumer must look once
     /// more before it waits for a notification.
+    #[inline]
     pub(crate) fn unmute(&self) -> bool {
         let was_muted = self.0.load(Ordering::Relaxed);
         if was_muted {
@@ -37,12 +39,14 @@ impl Mute {
     }
 
     /// Returns true if a notification is not needed. A notifier calls it after [`published`].
+    #[inline]
     pub(crate) fn is_muted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Orders the publication of an item before the look at a [`Mute`]. Call it in between.
+#[inline]
 pub(crate) fn published() {
     fence(Ordering::SeqCst);
 }

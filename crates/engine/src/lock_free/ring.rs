@@ -235,12 +235,33 @@ impl<P: OwningPointer> Producer<P> {
         // Only this producer writes `tail`.
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
         let displaced = self.make_room(tail);
+        self.append(tail, message, stamp);
+        displaced
+    }
+
+    /// Appends a message, which must be of the ring's kind, unless the ring is full. Then it returns the message.
+    #[inline(always)]
+    pub(crate) fn push_if_room(&mut self, message: P, stamp: u64) -> Result<(), P> {
+        debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
+        let tail = self.ring.tail.0.load(Ordering::Relaxed);
+        if tail - self.head_seen >= self.ring.depth {
+            self.head_seen = self.ring.head.0.load(Ordering::Acquire);
+            if tail - self.head_seen >= self.ring.depth {
+                return Err(message);
+            }
+        }
+        self.append(tail, message, stamp);
+        Ok(())
+    }
+
+    /// Stores the message with that number, for which there is room.
+    #[inline(always)]
+    fn append(&self, tail: u64, message: P, stamp: u64) {
         let slot = self.ring.slot(tail);
         // A consumer that sees the stamp of this message sees the message, too.
         slot.message.store(message.into_raw(), Ordering::Relaxed);
         slot.stamp.store(stamp.min(LAP - 1) | self.ring.lap_of(tail), Ordering::Release);
         self.ring.tail.0.store(tail + 1, Ordering::Release);
-        displaced
     }
 
     /// Returns the publication time of the message that was displaced last.

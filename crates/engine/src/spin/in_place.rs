@@ -8,7 +8,7 @@ use crate::executor_options::Until;
 use crate::main_future::MainFuture;
 use crate::shared::Bell;
 use crate::source::Pending;
-use crate::state::{InPlace, Inside, State};
+use crate::state::{InPlace, Row, State};
 
 impl Spin<'_> {
     /// Returns true if this is the only thread, and the run of the seat, if there is one, could have run in place, too.
@@ -35,14 +35,16 @@ impl Spin<'_> {
         }
         if !state.has_leftovers() {
             // A panic of a callback ends the loop, which would otherwise have to prepare for one before each callback.
-            let mut inside = None;
+            let mut row = state.begin_row(&self.executor.bell.inbox);
             let looped = catch_unwind(AssertUnwindSafe(|| {
-                self.run_all(state, seat, main, &mut inside, || has_run = true);
+                self.run_all(state, seat, main, &mut row, || has_run = true);
             }));
             if let Err(panic) = looped {
-                let Some(inside) = inside else { resume_unwind(panic) };
+                if !row.is_inside {
+                    resume_unwind(panic);
+                }
                 has_run = true;
-                seat.run = state.fail_inside(seat.thread, inside, panic);
+                seat.run = state.fail_inside(seat.thread, &row, panic);
             }
         }
         if has_run {
@@ -51,14 +53,14 @@ impl Spin<'_> {
         has_run
     }
 
-    /// Runs callbacks in place until something happens. Calls `ran` after each of them. `inside` says which callback runs.
+    /// Runs the callbacks of the row until something happens. Calls `ran` after each of them.
     #[inline(always)]
     fn run_all(
         &self,
         state: &mut State,
         seat: &mut Seat,
         main: Option<&MainFuture<'_>>,
-        inside: &mut Option<Inside>,
+        row: &mut Row,
         mut ran: impl FnMut(),
     ) {
         let Bell { inbox, .. } = &self.executor.bell;
@@ -66,13 +68,13 @@ impl Spin<'_> {
         let due = [state.scheduler.next_due(), self.deadline].into_iter().flatten().min();
         loop {
             if !inbox.is_empty() {
-                state.drain(inbox, || self.executor.now());
+                state.drain_into(row, inbox, || self.executor.now());
             }
             let due = self.executor.sleeps.earlier(due);
             if due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now())) {
                 return;
             }
-            match state.run_first(seat.thread, inside, || self.executor.now()) {
+            match state.run_first(seat.thread, row, || self.executor.now()) {
                 InPlace::Over => ran(),
                 InPlace::Nothing => return,
                 InPlace::Failed(run) => {

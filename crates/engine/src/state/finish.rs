@@ -81,7 +81,7 @@ impl State {
         mut callback: Box<Callback>,
         suspended: bool,
     ) -> PutBack {
-        self.return_payload(group, callback.cx.payload.take());
+        self.return_payload(group, callback.payload.take());
         let Some(entity) = self.entity_mut(entity) else {
             // The entity was removed meanwhile.
             if suspended {

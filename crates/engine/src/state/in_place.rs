@@ -2,12 +2,14 @@
 
 use std::any::Any;
 
-use rospin_core::{EntityId, GroupId, Instant, ThreadIndex};
+use rospin_core::policy::Named;
+use rospin_core::{Instant, ThreadIndex};
 
 use super::State;
-use crate::body::Ran;
+use crate::body::{AnyPayload, Ran, RunContext};
+use crate::lock_free::inbox::Inbox;
 use crate::lock_free::prefetch::prefetch;
-use crate::work::Run;
+use crate::work::{Callback, Run};
 
 /// The number of entities from which on their data are fetched in advance.
 const MANY: usize = 256;
@@ -22,8 +24,14 @@ pub(crate) enum InPlace {
     Nothing,
 }
 
-/// The entity whose callback runs in place, and its group.
-pub(crate) type Inside = (EntityId, GroupId);
+/// A row of callbacks that run in place, one after the other.
+pub(crate) struct Row {
+    /// The one that is next, or runs; `None` if nothing is ready that may run in place.
+    next: Option<Named>,
+    cx: RunContext,
+    /// True while a callback runs.
+    pub(crate) is_inside: bool,
+}
 
 impl State {
     /// Returns true if the callback of the run is one that [`run_first`](Self::run_first) runs.
@@ -36,50 +44,55 @@ impl State {
         entity.is_some_and(|entity| entity.is_simple)
     }
 
+    /// Returns a row of callbacks that begins with the one that is next now. If the inbox is not empty, only the
+    /// [drain](Self::drain_into) tells which one that is.
+    pub(crate) fn begin_row(&self, inbox: &Inbox) -> Row {
+        let next = if inbox.is_empty() { self.scheduler.first() } else { None };
+        Row { next, cx: RunContext::new(), is_inside: false }
+    }
+
+    /// [Drains](Self::drain) the inbox between two callbacks of the row.
+    #[inline(always)]
+    pub(crate) fn drain_into(&mut self, row: &mut Row, inbox: &Inbox, now: impl Fn() -> Instant) {
+        self.drain(inbox, now);
+        row.next = self.scheduler.first();
+    }
+
     /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
     /// thread may look at the state meanwhile. `now` reads the clock.
     ///
-    /// `inside` says which callback runs while it does. If that panics, the panic unwinds through this call, and
-    /// [`fail_inside`](Self::fail_inside) must be called.
+    /// If the callback panics, the panic unwinds through this call, and [`fail_inside`](Self::fail_inside) must be called.
     #[inline(always)]
-    pub(crate) fn run_first(
-        &mut self,
-        thread: ThreadIndex,
-        inside: &mut Option<Inside>,
-        now: impl Fn() -> Instant,
-    ) -> InPlace {
-        let Some(first) = self.scheduler.first() else {
+    pub(crate) fn run_first(&mut self, thread: ThreadIndex, row: &mut Row, now: impl Fn() -> Instant) -> InPlace {
+        let Some(first) = row.next else {
             return InPlace::Nothing;
         };
-        let (id, group_id, release) = (first.entity, first.group, first.release);
         self.look_ahead();
-        let Self { entities, groups, .. } = self;
-        let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
-        let group = groups.get_mut(group_id.index()).and_then(Option::as_mut);
-        let (Some(entity), Some(group)) = (entity, group) else {
+        let Some((callback, payload)) = self.callback_in_place(first.entity()) else {
             return InPlace::Nothing;
         };
-        debug_assert!(entity.id == id && group.id == group_id, "the scheduler knows what the state has");
-        if !entity.is_simple || entity.closing {
-            return InPlace::Nothing;
-        }
-        let Some(callback) = entity.slots.first_mut().and_then(|slot| slot.callback.as_mut()) else {
-            return InPlace::Nothing;
-        };
-        // They change places, since an assignment would have to look for something to drop.
-        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
-        callback.cx.release = release;
-        *inside = Some((id, group_id));
-        let ran = callback.body.run(&mut callback.cx);
-        *inside = None;
-        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
+        row.cx.release = first.release();
+        row.is_inside = true;
+        let ran = callback.body.run(&mut row.cx, payload);
+        row.is_inside = false;
         if !matches!(ran, Ran::Done | Ran::Nothing) {
-            callback.result = Ok(ran);
+            (callback.cx, callback.result) = (row.cx, Ok(ran));
             return self.lend_afterwards(thread).map_or(InPlace::Nothing, InPlace::Failed);
         }
-        let more = callback.cx.pending.since(now);
-        self.scheduler.ran_first(id, more);
+        row.next = self.scheduler.ran_first(first, row.cx.pending.since(now));
         InPlace::Over
+    }
+
+    /// Returns the entity's callback, and the place of its group's payload; `None` if the callback must not run in place.
+    #[inline(always)]
+    fn callback_in_place(&mut self, entity: usize) -> Option<(&mut Callback, &mut Option<AnyPayload>)> {
+        let entity = self.entities.get_mut(entity)?.as_mut()?;
+        let group = self.groups.get_mut(entity.group as usize)?.as_mut()?;
+        if !entity.is_simple || entity.closing {
+            return None;
+        }
+        let callback = entity.slots.first_mut()?.callback.as_mut()?;
+        Some((callback, &mut group.payload))
     }
 
     /// Has the processor fetch what the next callbacks need, while the present one runs: the later a callback comes, the fewer of its
@@ -105,16 +118,9 @@ impl State {
 
     /// Notes that the callback which ran in place has panicked. Lends it, so that it is given back as any other.
     #[cold]
-    pub(crate) fn fail_inside(
-        &mut self,
-        thread: ThreadIndex,
-        (id, group): Inside,
-        panic: Box<dyn Any + Send>,
-    ) -> Option<Run> {
-        let Self { entities, groups, .. } = self;
-        let slot = entities.get_mut(id.index())?.as_mut()?.slots.first_mut()?;
-        let (callback, group) = (slot.callback.as_mut()?, groups.get_mut(group.index())?.as_mut()?);
-        std::mem::swap(&mut callback.cx.payload, &mut group.payload);
+    pub(crate) fn fail_inside(&mut self, thread: ThreadIndex, row: &Row, panic: Box<dyn Any + Send>) -> Option<Run> {
+        let (callback, _) = self.callback_in_place(row.next?.entity())?;
+        callback.cx = row.cx;
         callback.fail(panic);
         self.lend_afterwards(thread)
     }

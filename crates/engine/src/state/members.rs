@@ -49,8 +49,7 @@ impl State {
             self.discard(callback);
             return;
         }
-        let max_in_flight = spec.max_in_flight;
-        let has_deadline = spec.deadline.is_some() || timer.is_some();
+        let (group, max_in_flight) = (spec.group, spec.max_in_flight);
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
@@ -80,7 +79,7 @@ impl State {
             pending = contain(|| callback.body.pending()).unwrap_or(Pending::Unknown);
         }
         let losses = Arc::clone(&callback.label.losses);
-        let is_simple = max_in_flight == 1 && !has_deadline && !callback.body.suspends();
+        let is_simple = self.scheduler.may_run_in_place(id) && !callback.body.suspends();
         let fork = |slot| callback.body.fork(Arc::clone(&callback.label), slot as usize);
         let forks: Vec<_> = (1..max_in_flight).map_while(fork).collect();
         let mut slots = SmallVec::with_capacity(forks.len() + 1);
@@ -94,7 +93,8 @@ impl State {
             slots.push(RunSlot::new(callback));
         }
         let details = Box::new(Details { losses, signals, membership, timer });
-        let slot = EntitySlot { id, slots, closing: false, is_simple, details };
+        // The index of a group is half as long as its identifier.
+        let slot = EntitySlot { id, group: group.index() as u32, slots, closing: false, is_simple, details };
         slot.note_due(&self.scheduler);
         put(&mut self.entities, id.index(), slot);
         if executor.scribe.recorder.is_on() {

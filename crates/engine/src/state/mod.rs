@@ -29,7 +29,7 @@ use crate::signal::Signal;
 use crate::source::Pending;
 use crate::topic::QueueView;
 use crate::work::{Callback, Run};
-pub(crate) use in_place::{InPlace, Inside};
+pub(crate) use in_place::{InPlace, Row};
 use leftovers::Leftovers;
 
 /// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
@@ -74,10 +74,12 @@ impl RunSlot {
 #[repr(align(64))]
 struct EntitySlot {
     id: EntityId,
+    /// The index of its group.
+    group: u32,
     slots: SmallVec<[RunSlot; 1]>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
     closing: bool,
-    /// True if the callback is synchronous and runs once at a time, and its entity is no timer and has no deadline.
+    /// True if the callback is synchronous, and the scheduler lets it run in place.
     is_simple: bool,
     details: Box<Details>,
 }
@@ -108,8 +110,7 @@ impl EntitySlot {
 struct GroupSlot {
     id: GroupId,
     name: Arc<str>,
-    /// `None` while it is lent to a callback, or has changed places with the payload of one that runs in place, and always for a
-    /// reentrant group.
+    /// `None` while it is lent to a callback that does not run in place, and always for a reentrant group.
     payload: Option<AnyPayload>,
 }
 
@@ -352,9 +353,9 @@ impl State {
             return false;
         };
         let mut finished = std::mem::replace(&mut run.callback, callback);
-        let payload = finished.cx.payload.take();
+        let payload = finished.payload.take();
         let group = run.activation.group;
-        run.callback.cx.payload = if group == before.1 {
+        run.callback.payload = if group == before.1 {
             payload
         } else {
             self.return_payload(before.1, payload);
@@ -380,7 +381,7 @@ impl State {
     /// policy made the activation up.
     fn lend(&mut self, activation: Activation) -> Option<Run> {
         let mut callback = self.lend_callback(&activation)?;
-        callback.cx.payload = self.group_mut(activation.group)?.payload.take();
+        callback.payload = self.group_mut(activation.group)?.payload.take();
         Some(Run { activation, callback })
     }
 

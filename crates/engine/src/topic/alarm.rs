@@ -57,31 +57,64 @@ impl Queue {
 impl TopicState {
     /// Notifies executors of the message that was published at that time. Returns the alarms if one of them is to be [called](call)
     /// after the unlock.
-    #[inline]
+    #[inline(always)]
     pub(super) fn raise_alarms(&self, stamp: Instant) -> Option<Alarms> {
         published();
-        let alarms = || self.alarms.iter().map_while(Option::as_ref);
-        let (mut raised, mut are_several, mut has_waker) = (None, false, false);
-        for alarm in alarms() {
-            match alarm {
-                Alarm::Waker(_) => has_waker = true,
-                Alarm::Executor { queue, .. } if queue.is_muted() => {}
-                Alarm::Executor { notifier: Notifier(signal), is_asked, .. } => {
-                    if *is_asked {
-                        signal.raise()
-                    } else {
-                        signal.raise_at(stamp)
-                    }
-                    // Most topics have subscriptions on one executor.
-                    are_several |= !Arc::ptr_eq(raised.get_or_insert(signal.executor()), signal.executor());
-                }
-            }
-        }
-        let sleeps = raised.is_some_and(|executor| executor.bell.parker.needs_unpark());
-        let others_sleep = || alarms().filter_map(Alarm::executor).any(|executor| executor.bell.parker.has_waiting());
-        let is_called = has_waker || sleeps || are_several && others_sleep();
+        let is_called = match &*self.alarms {
+            // Most topics have one subscription.
+            [Some(alarm)] | [Some(alarm), None, ..] => alarm.raise(stamp),
+            alarms => raise_all(alarms, stamp),
+        };
         is_called.then(|| Arc::clone(&self.alarms))
     }
+}
+
+impl Alarm {
+    /// Notifies the executor, unless that need not be. Returns true if the alarm is to be called after the unlock.
+    #[inline(always)]
+    fn raise(&self, stamp: Instant) -> bool {
+        let Self::Executor { notifier: Notifier(signal), queue, is_asked } = self else {
+            return true;
+        };
+        if queue.is_muted() {
+            return false;
+        }
+        if *is_asked {
+            signal.raise()
+        } else {
+            signal.raise_at(stamp)
+        }
+        signal.executor().bell.parker.needs_unpark()
+    }
+}
+
+/// Does what [`Alarm::raise`] does, for several alarms. Returns true if any of them is to be called.
+#[inline(never)]
+fn raise_all(alarms: &[Option<Alarm>], stamp: Instant) -> bool {
+    let alarms = || alarms.iter().map_while(Option::as_ref);
+    // Most topics have subscriptions on one executor, which is notified of all at once.
+    let (mut raised, mut bits, mut are_several, mut has_waker) = (None, 0, false, false);
+    for alarm in alarms() {
+        match alarm {
+            Alarm::Waker(_) => has_waker = true,
+            Alarm::Executor { queue, .. } if queue.is_muted() => {}
+            Alarm::Executor { notifier: Notifier(signal), is_asked, .. } => {
+                let is_another = !Arc::ptr_eq(raised.get_or_insert(signal.executor()), signal.executor());
+                match signal.bit() {
+                    Some(bit) if *is_asked && !is_another => bits |= bit,
+                    _ if *is_asked => signal.raise(),
+                    _ => signal.raise_at(stamp),
+                }
+                are_several |= is_another;
+            }
+        }
+    }
+    let Some(executor) = raised else {
+        return has_waker;
+    };
+    executor.bell.inbox.raise_bits(bits);
+    let others_sleep = || alarms().filter_map(Alarm::executor).any(|executor| executor.bell.parker.has_waiting());
+    executor.bell.parker.needs_unpark() || has_waker || are_several && others_sleep()
 }
 
 /// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes executors, and calls wakers

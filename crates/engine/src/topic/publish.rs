@@ -18,6 +18,7 @@ use crate::guarantees::Guarantees;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
+use crate::sync::atomic::Ordering;
 use crate::sync::{MutexGuard, thread};
 
 /// The number of times that a publisher which waits for room in a short queue yields before it sleeps.
@@ -108,10 +109,52 @@ impl AnyPublisher {
         }
     }
 
+    #[inline]
     pub(super) fn publish(&self, message: AnyMessage) -> Delivery {
+        // Most topics have one subscription, and most publishers keep nothing.
+        let may_be_short = self.topic.subscriptions.load(Ordering::Relaxed) == 1 && self.history.is_none();
+        if may_be_short && !self.scribe.recorder.is_on() {
+            self.publish_to_one(message)
+        } else {
+            self.publish_to_all(message, None)
+        }
+    }
+
+    /// Publishes the message in few steps if there is one queue, which has room.
+    #[inline]
+    fn publish_to_one(&self, message: AnyMessage) -> Delivery {
+        let stamp = self.clock.now();
+        let mut state = self.topic.lock();
+        match state.push_to_one(message, stamp, self.promises) {
+            Ok(alarms) => {
+                drop(state);
+                call(alarms.as_ref());
+                Delivery { queued: 1, displaced: 0 }
+            }
+            Err(message) if self.patience.is_none() => self.publish_to_all(message, Some((state, stamp))),
+            Err(message) => {
+                drop(state);
+                self.publish_to_all(message, None)
+            }
+        }
+    }
+
+    /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic, and the time after
+    /// which it was locked; `None` if that is still to be done.
+    #[inline(never)]
+    fn publish_to_all(&self, message: AnyMessage, locked: Option<(MutexGuard<'_, TopicState>, Instant)>) -> Delivery {
         // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
         let mut displaced = SmallVec::new();
-        let (delivery, alarms) = self.push(message, &mut displaced);
+        let (state, stamp) = match (locked, self.patience) {
+            (Some((state, stamp)), _) => (self.topic.with_room_to_push(state, &mut displaced), stamp),
+            (None, None) => {
+                let stamp = self.clock.now();
+                (self.topic.lock_to_push(&mut displaced), stamp)
+            }
+            // The message is published when it has room, however long it has waited.
+            (None, Some(patience)) => (self.lock_with_room(patience, &mut displaced), self.clock.now()),
+        };
+        let (delivery, alarms) = self.push_locked(state, message, stamp, &mut displaced);
         call(alarms.as_ref());
         delivery
     }
@@ -121,21 +164,6 @@ impl AnyPublisher {
         let state = self.topic.lock_to_push(&mut displaced);
         let (delivery, alarms) = self.push_locked(state, message, self.clock.now(), &mut displaced);
         Begun { delivery, alarms, _displaced: displaced }
-    }
-
-    /// Appends the message to all queues that may have it, and notifies executors. Returns the delivery, and the topic's alarms if one
-    /// of them is to be called. The messages that made room are left in `displaced`.
-    #[inline(always)]
-    fn push(&self, message: AnyMessage, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> (Delivery, Option<Alarms>) {
-        let (state, stamp) = match self.patience {
-            None => {
-                let stamp = self.clock.now();
-                (self.topic.lock_to_push(displaced), stamp)
-            }
-            // The message is published when it has room, however long it has waited.
-            Some(patience) => (self.lock_with_room(patience, displaced), self.clock.now()),
-        };
-        self.push_locked(state, message, stamp, displaced)
     }
 
     /// Waits as [`publish`](Self::publish) does, without a message.
@@ -185,7 +213,8 @@ impl AnyPublisher {
         }
     }
 
-    /// Appends the message as [`push`](Self::push) does, and unlocks the topic.
+    /// Appends the message to all queues that may have it, notifies executors, and unlocks the topic. Returns the delivery, and the
+    /// topic's alarms if one of them is to be called. The messages that made room are left in `displaced`.
     #[inline(always)]
     fn push_locked(
         &self,
@@ -208,6 +237,22 @@ impl AnyPublisher {
 }
 
 impl TopicState {
+    /// Appends the message if there is one queue, which may have it and has room, and notifies its executor. Returns the alarms if one
+    /// is to be called. Otherwise nothing has changed, and the message is returned.
+    #[inline(always)]
+    fn push_to_one(
+        &mut self,
+        message: AnyMessage,
+        stamp: Instant,
+        promises: Guarantees,
+    ) -> Result<Option<Alarms>, AnyMessage> {
+        match &mut *self.queues {
+            [queue] if promises.include(queue.demands) => queue.producer.push_if_room(message, stamp.as_nanos())?,
+            _ => return Err(message),
+        }
+        Ok(self.raise_alarms(stamp))
+    }
+
     /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none. With
     /// `of_keep_all`, only queues that keep all count.
     fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {

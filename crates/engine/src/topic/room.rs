@@ -89,7 +89,16 @@ impl Topic {
     /// Locks the topic for a message, with room for all messages that it displaces.
     #[inline(always)]
     pub(super) fn lock_to_push(&self, displaced: &mut SmallVec<[AnyMessage; INLINE]>) -> MutexGuard<'_, TopicState> {
-        let state = self.lock();
+        self.with_room_to_push(self.lock(), displaced)
+    }
+
+    /// Makes room for all messages that one message displaces. The topic may be unlocked for that, and locked again.
+    #[inline(always)]
+    pub(super) fn with_room_to_push<'a>(
+        &'a self,
+        state: MutexGuard<'a, TopicState>,
+        displaced: &mut SmallVec<[AnyMessage; INLINE]>,
+    ) -> MutexGuard<'a, TopicState> {
         // One more place is for the message that a transient local publisher stops keeping.
         if state.queues.len() < displaced.capacity() { state } else { self.lock_with_many(state, displaced) }
     }

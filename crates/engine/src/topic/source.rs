@@ -193,7 +193,7 @@ impl AnySource {
     }
 
     /// Does what [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other.
-    #[inline]
+    #[inline(always)]
     fn take_and_look(&self) -> Option<(AnyMessage, Pending)> {
         let popped = if self.scribe.recorder.is_on() { None } else { self.consumer.pop_and_look() };
         match popped {
@@ -235,6 +235,7 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
         self.any.pending()
     }
 
+    #[inline(always)]
     fn take_and_look(&mut self) -> Result<Option<(Arc<T>, Pending)>, TakeError> {
         // SAFETY: the topic's messages are of type `T`.
         Ok(self.any.take_and_look().map(|(message, pending)| (unsafe { message.into_arc() }, pending)))

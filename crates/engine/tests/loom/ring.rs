@@ -125,6 +125,25 @@ fn two_consumers_of_two_slots() {
     displacing(2, 3, 2, 2);
 }
 
+/// A message that is pushed only if there is room displaces none, and is refused at worst while nothing was taken yet.
+///
+/// Fails with: a ring that takes more than its depth. Does not fail with a producer that reads `head` relaxed: no model has stores that
+/// come before earlier loads.
+#[test]
+fn what_is_refused_displaces_nothing() {
+    loom::model(|| {
+        let (mut producer, consumer) = ring::<Message>(1, ());
+        let thread = thread::spawn(move || (pop_times(&consumer, 2), consumer));
+        let refused = |stamp| producer.push_if_room(Message::new(stamp), stamp).err().map(Message::open);
+        let refused: Vec<_> = (1..=3).filter_map(refused).collect();
+        let (taken, consumer) = thread.join().unwrap();
+        let left = pop_times(&consumer, 2);
+        assert_sorted(&[&*taken, &*left].concat());
+        assert!(left.len() <= 1 && !refused.contains(&1));
+        assert_complete(3, &[&refused, &taken, &left]);
+    });
+}
+
 /// The stamp is never that of a message that was taken before, nor one that was never written.
 ///
 /// Fails with: the stamp stored or read relaxed, a claim that gives up when the producer has displaced what it looked at.

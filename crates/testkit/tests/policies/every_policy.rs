@@ -68,7 +68,7 @@ fn counts(real: fn(Box<dyn Policy>) -> Real, count: fn(&Real) -> u64) -> [u64; 3
 #[test]
 fn activations_often_run_in_place() {
     let counts = counts(Real::untraced, Real::in_place);
-    assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
+    assert!(counts.iter().all(|count| *count > 200), "{counts:?}");
 }
 
 #[test]
