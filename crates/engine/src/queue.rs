@@ -128,8 +128,8 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
         self.source.take_and_look()
     }
 
-    fn prefetch(&self) {
-        self.source.prefetch();
+    fn prefetch(&self, distance: usize) {
+        self.source.prefetch(distance);
     }
 
     fn closer(&self) -> Option<Closer> {

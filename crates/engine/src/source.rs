@@ -218,12 +218,13 @@ pub trait Source: Send + 'static {
         Ok(self.try_take()?.map(|item| (item, self.pending())))
     }
 
-    /// Has the processor fetch what the next take needs, without waiting for it. Called shortly before the take, and only in
-    /// executors with many entities, whose data do not all stay in its caches. Does nothing by default.
+    /// Has the processor fetch what the next take needs, without waiting for it. `distance` is the number of callbacks after which that
+    /// take probably comes: 2 in a first call, which may fetch where the item is, and 1 in a second one, which may fetch the item.
+    /// Called only in executors with many entities, whose data do not all stay in the caches. Does nothing by default.
     ///
     /// # Panics
     /// A panic is contained, and has no effect. Not called once the source has ended.
-    fn prefetch(&self) {}
+    fn prefetch(&self, _distance: usize) {}
 
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
     /// [`attach`](Self::attach).

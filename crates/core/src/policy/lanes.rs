@@ -349,12 +349,12 @@ impl<K: Ord> Lanes<K> {
         if lane.key == *key { lane.rotate(tie_breaker) } else { None }
     }
 
-    /// Returns the entities of the second, third and fourth entry of the first lane's row by their indices.
+    /// Returns the index of the entity so many places after the first one, in the row of that one.
     #[inline(always)]
-    pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
-        let lane = self.lanes.get(self.taken.trailing_zeros() as usize);
-        let row = lane.map(|lane| &lane.rows[lane.front()]);
-        [1, 2, 3].map(|position| row.filter(|row| position < row.len).map(|row| row.at(position).entity.index()))
+    pub(super) fn upcoming(&self, distance: usize) -> Option<usize> {
+        let lane = self.lanes.get(self.taken.trailing_zeros() as usize)?;
+        let row = &lane.rows[lane.front()];
+        (distance < row.len).then(|| row.at(distance).entity.index())
     }
 
     /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.

@@ -148,10 +148,10 @@ pub trait Policy: Send {
         None
     }
 
-    /// Returns the indices of the entities whose activations would probably be picked after the [`first`](Self::first) one, for a
-    /// driver that fetches their data in advance. `None` in place of what is not known.
-    fn upcoming(&self) -> [Option<usize>; 3] {
-        [None; 3]
+    /// Returns the index of the entity whose activation would probably be picked so many picks after the [`first`](Self::first) one,
+    /// for a driver that fetches its data in advance; `None` if that is not known.
+    fn upcoming(&self, _distance: usize) -> Option<usize> {
+        None
     }
 
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.

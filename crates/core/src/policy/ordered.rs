@@ -334,8 +334,8 @@ impl<O: Order> Policy for Ordered<O> {
         self.named()
     }
 
-    fn upcoming(&self) -> [Option<usize>; 3] {
-        self.ready.upcoming()
+    fn upcoming(&self, distance: usize) -> Option<usize> {
+        self.ready.upcoming(distance)
     }
 
     fn orders_by_calls(&self) -> bool {

@@ -182,10 +182,10 @@ impl<K: Ord> Queue<K> {
         }
     }
 
-    /// Returns the entities that come after the first one, as far as that is known without a search.
+    /// Returns the entity that comes so many places after the first one, if that is known without a search.
     #[inline(always)]
-    pub(super) fn upcoming(&self) -> [Option<usize>; 3] {
-        self.lanes.upcoming()
+    pub(super) fn upcoming(&self, distance: usize) -> Option<usize> {
+        self.lanes.upcoming(distance)
     }
 
     /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same

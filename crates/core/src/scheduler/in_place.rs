@@ -53,14 +53,13 @@ impl Scheduler {
         self.begin(now, thread, first)
     }
 
-    /// Returns the indices of the entities that probably run after the [`first`](Self::first) one, and looks at their states, so that
-    /// the processor fetches these. Where it is not known, there is `None`.
-    pub fn upcoming(&self) -> [Option<usize>; 3] {
-        let upcoming = self.ready.policy.upcoming();
-        if let Some(last) = upcoming[2] {
-            std::hint::black_box(self.entities.at(last).map(EntityState::is_pending));
-        }
-        upcoming
+    /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one, and looks at its
+    /// state, so that the processor fetches that; `None` if it is not known.
+    #[inline]
+    pub fn upcoming(&self, distance: usize) -> Option<usize> {
+        let upcoming = self.ready.policy.upcoming(distance)?;
+        std::hint::black_box(self.entities.at(upcoming).map(EntityState::is_pending));
+        Some(upcoming)
     }
 
     /// Notes that the activation of `first`, which was [named](Self::first), ran in place, and that its entity has a further item

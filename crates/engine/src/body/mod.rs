@@ -71,8 +71,8 @@ pub(crate) trait Body: Any + Send {
     /// Sets the waker for activations that suspend.
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Has the processor fetch what the next run needs.
-    fn prefetch(&self) {}
+    /// Has the processor fetch what the next run needs, see [`Source::prefetch`].
+    fn prefetch(&self, _distance: usize) {}
 
     /// Drops the activation after a panic.
     fn abandon(&mut self) {}
@@ -89,8 +89,8 @@ pub(crate) trait Take: Send + 'static {
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
 
-    /// Has the processor fetch what the next take needs.
-    fn prefetch(&self) {}
+    /// Has the processor fetch what the next take needs, see [`Source::prefetch`].
+    fn prefetch(&self, _distance: usize) {}
 }
 
 /// A source that is attached for as long as its body lives.
@@ -127,9 +127,9 @@ impl<S: Source> Take for Attached<S> {
         self.source.pending()
     }
 
-    fn prefetch(&self) {
+    fn prefetch(&self, distance: usize) {
         if !self.is_over {
-            contain(|| self.source.prefetch());
+            contain(|| self.source.prefetch(distance));
         }
     }
 }

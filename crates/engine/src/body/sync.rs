@@ -75,8 +75,8 @@ where
         self.take.pending()
     }
 
-    fn prefetch(&self) {
-        self.take.prefetch();
+    fn prefetch(&self, distance: usize) {
+        self.take.prefetch(distance);
     }
 }
 

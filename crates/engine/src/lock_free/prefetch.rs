@@ -11,24 +11,26 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     const MOST: usize = 5;
     let first = std::ptr::from_ref(value).cast::<u8>();
     for line in 0..size_of_val(value).div_ceil(LINE).min(MOST) {
-        fetch(first.wrapping_add(line * LINE));
+        prefetch_at(first.wrapping_add(line * LINE));
     }
 }
 
+/// Has the processor fetch the cache line at that address, whatever is there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn fetch(address: *const u8) {
+pub(crate) fn prefetch_at(address: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: every x86-64 processor has the instruction, and it never faults, whatever the address is.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
+/// Has the processor fetch the cache line at that address, whatever is there.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn fetch(address: *const u8) {
+pub(crate) fn prefetch_at(address: *const u8) {
     // SAFETY: the instruction is a hint, which never faults, whatever the address is.
     unsafe { std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn fetch(_: *const u8) {}
+pub(crate) fn prefetch_at(_: *const u8) {}

@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::mute::Mute;
-use super::prefetch::prefetch;
+use super::prefetch::{prefetch, prefetch_at};
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
@@ -314,8 +314,14 @@ impl<P: OwningPointer> Consumer<P> {
     }
 
     /// Has the processor fetch what the next [`pop`](Self::pop) looks at.
-    pub(crate) fn prefetch(&self) {
+    pub(crate) fn prefetch_slot(&self) {
         prefetch(self.ring.slot(self.ring.head.0.load(Ordering::Relaxed)));
+    }
+
+    /// Has the processor fetch the oldest message. Its slot should have been [fetched](Self::prefetch_slot) before.
+    pub(crate) fn prefetch_message(&self) {
+        let slot = self.ring.slot(self.ring.head.0.load(Ordering::Relaxed));
+        prefetch_at(slot.message.load(Ordering::Relaxed).cast());
     }
 
     /// Takes the oldest message.

@@ -29,6 +29,8 @@ pub(crate) struct Row {
     /// The one that is next, or runs; `None` if nothing is ready that may run in place.
     next: Option<Named>,
     cx: RunContext,
+    /// The entities that probably come next, in their order.
+    upcoming: [Option<usize>; 3],
     /// True while a callback runs.
     pub(crate) is_inside: bool,
 }
@@ -48,7 +50,7 @@ impl State {
     /// [drain](Self::drain_into) tells which one that is.
     pub(crate) fn begin_row(&self, inbox: &Inbox) -> Row {
         let next = if inbox.is_empty() { self.scheduler.first() } else { None };
-        Row { next, cx: RunContext::new(), is_inside: false }
+        Row { next, cx: RunContext::new(), upcoming: [None; 3], is_inside: false }
     }
 
     /// [Drains](Self::drain) the inbox between two callbacks of the row.
@@ -67,7 +69,7 @@ impl State {
         let Some(first) = row.next else {
             return InPlace::Nothing;
         };
-        self.look_ahead();
+        self.look_ahead(row);
         let Some((callback, payload)) = self.callback_in_place(first.entity()) else {
             return InPlace::Nothing;
         };
@@ -95,25 +97,32 @@ impl State {
         Some((callback, &mut group.payload))
     }
 
-    /// Has the processor fetch what the next callbacks need, while the present one runs: the later a callback comes, the fewer of its
-    /// data are known by then. Few entities have theirs in the caches anyway.
+    /// Has the processor fetch what the next callbacks need, while the present one runs. Few entities have theirs in the caches
+    /// anyway.
     #[inline(always)]
-    fn look_ahead(&self) {
+    fn look_ahead(&self, row: &mut Row) {
         if self.entities.len() >= MANY {
-            self.prefetch_upcoming();
+            self.prefetch_upcoming(row);
         }
     }
 
+    /// Goes one step further for each of the next callbacks. What a step looks at was fetched by the step before: the entity, its
+    /// callback, where the source has its next item, and the item.
     #[inline(never)]
-    fn prefetch_upcoming(&self) {
-        let [second, third, fourth] = self.scheduler.upcoming();
+    fn prefetch_upcoming(&self, row: &mut Row) {
         let slot = |index: usize| self.entities.get(index);
         let callback = |index| slot(index)?.as_ref()?.slots.first()?.callback.as_deref();
+        let [second, third, fourth] = row.upcoming;
+        let fifth = self.scheduler.upcoming(4);
         if let Some(callback) = second.and_then(callback) {
-            callback.body.prefetch();
+            callback.body.prefetch(1);
         }
-        third.and_then(callback).into_iter().for_each(prefetch);
-        fourth.and_then(slot).into_iter().for_each(prefetch);
+        if let Some(callback) = third.and_then(callback) {
+            callback.body.prefetch(2);
+        }
+        fourth.and_then(callback).into_iter().for_each(prefetch);
+        fifth.and_then(slot).into_iter().for_each(prefetch);
+        row.upcoming = [third, fourth, fifth];
     }
 
     /// Notes that the callback which ran in place has panicked. Lends it, so that it is given back as any other.

@@ -241,8 +241,8 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
         Ok(self.any.take_and_look().map(|(message, pending)| (unsafe { message.into_arc() }, pending)))
     }
 
-    fn prefetch(&self) {
-        self.any.consumer.prefetch();
+    fn prefetch(&self, distance: usize) {
+        if distance > 1 { self.any.consumer.prefetch_slot() } else { self.any.consumer.prefetch_message() }
     }
 }
 

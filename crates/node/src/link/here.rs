@@ -211,10 +211,10 @@ impl<M: Send + Sync + 'static> Source for HereQueue<M> {
         }
     }
 
-    fn prefetch(&self) {
+    fn prefetch(&self, distance: usize) {
         match self {
-            Self::Plain(queue) => queue.prefetch(),
-            Self::WithOrigins(queue) => queue.prefetch(),
+            Self::Plain(queue) => queue.prefetch(distance),
+            Self::WithOrigins(queue) => queue.prefetch(distance),
         }
     }
 

@@ -167,8 +167,8 @@ impl<D: Decode> Source for Messages<D> {
         }
     }
 
-    fn prefetch(&self) {
-        self.here.prefetch();
+    fn prefetch(&self, distance: usize) {
+        self.here.prefetch(distance);
     }
 
     fn closer(&self) -> Option<Closer> {
@@ -207,8 +207,8 @@ impl<D: Decode> Source for Informed<D> {
         self.0.pending()
     }
 
-    fn prefetch(&self) {
-        self.0.prefetch();
+    fn prefetch(&self, distance: usize) {
+        self.0.prefetch(distance);
     }
 
     fn closer(&self) -> Option<Closer> {
@@ -235,8 +235,8 @@ impl<D: Decode> Source for Values<D> {
         self.0.pending()
     }
 
-    fn prefetch(&self) {
-        self.0.prefetch();
+    fn prefetch(&self, distance: usize) {
+        self.0.prefetch(distance);
     }
 
     fn closer(&self) -> Option<Closer> {
