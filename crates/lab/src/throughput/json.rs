@@ -27,6 +27,8 @@ pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Erro
             "lost": "share of the published messages, times subscriptions, that no callback ran for: displaced in the ring, \
                 or refused by a channel behind it",
             "callbacks_per_published": "callbacks that ran for each message that was published, those of timers among them",
+            "waits_us": "microseconds from publication to callback in the mean, by Little's law: messages that wait at the begin and at the \
+                end of the window, divided by the rate of callbacks",
             "cpu_percent": "processor time of the whole process, publisher included, percent of one core",
             "executor_cpu_percent": "the same without the publishing thread",
             "cpu_ns_per_message": "processor time of all threads but the publishing one, a callback, in nanoseconds",
@@ -65,6 +67,7 @@ fn row(throughput: &Throughput, row: &Row) -> Value {
         "messages_per_s": { "min": rate.min, "median": rate.median, "max": rate.max },
         "to_limit": throughput.figures.to_limit(row, |row| Some(row.messages_per_s.median)),
         "callbacks_per_published": row.callbacks_per_published,
+        "waits_us": row.waits_us,
         "lost": row.lost,
         "cpu_percent": row.cpu_percent,
         "executor_cpu_percent": row.executor_cpu_percent,
@@ -96,6 +99,7 @@ mod tests {
                 "/messages_per_s/min",
                 "/messages_per_s/median",
                 "/messages_per_s/max",
+                "/waits_us",
                 "/cpu_percent",
                 "/allocations_per_message",
                 "/context_switches_per_message",

@@ -49,6 +49,8 @@ pub(crate) struct Sample {
     /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender. Ticks of timers
     /// that a channel refused count, too.
     pub(crate) lost: u64,
+    /// Number of messages that waited for their callbacks, each for each of its subscriptions: the mean of begin and end.
+    pub(crate) waiting: f64,
     /// Processor time of the process in seconds.
     pub(crate) cpu_s: f64,
     /// Processor time of the process without its publishing thread, in seconds.
@@ -118,6 +120,8 @@ struct Reading {
     publications: u64,
     published: u64,
     lost: u64,
+    /// Number of messages that were queued, and that no callback has run for yet.
+    waiting: u64,
     process_cpu: Duration,
     publisher_cpu: Duration,
     context_switches: u64,
@@ -129,6 +133,9 @@ struct Reading {
 impl Reading {
     /// Reads all counters. Their window begins after this call, or ends with it.
     fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
+        // The executor goes on meanwhile, so this comes first. A callback that ran just now may not be counted yet.
+        let lost = source.displaced + control.lost();
+        let waiting = source.published.saturating_sub(lost + tallies.messages());
         // Reading the files takes long, and allocates. The window begins after it.
         let context_switches = context_switches();
         Self {
@@ -137,6 +144,7 @@ impl Reading {
             publications: source.publications(),
             published: source.published,
             lost: source.displaced + control.lost(),
+            waiting,
             latencies: tallies.latencies().count(),
             allocations: allocations(source),
             process_cpu: process_cpu_time(),
@@ -155,6 +163,7 @@ impl Reading {
             publications: self.publications - before.publications,
             published: self.published - before.published,
             lost: self.lost - before.lost,
+            waiting: (before.waiting + self.waiting) as f64 / 2.0,
             cpu_s: cpu.as_secs_f64(),
             executor_cpu_s: cpu.saturating_sub(publisher_cpu).as_secs_f64(),
             context_switches: self.context_switches.saturating_sub(before.context_switches),

@@ -89,7 +89,7 @@ fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
         ),
         ("Messages", format!(
             "counted are those that a callback ran for; each subscription keeps the last {DEPTH}, what is displaced is lost. \
-             Publishers never wait, and use messages again that nobody has any more"
+             Publishers use messages again that nobody has any more"
         )),
         (
             "Cores",
@@ -101,6 +101,12 @@ fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
             "Models",
             "executors other than rospin are modelled: they do what the design has to do for a message, and nothing that \
              their middleware does beside it"
+                .to_owned(),
+        ),
+        (
+            "Waits",
+            "the mean time from publication to callback, by Little's law: the messages that wait, divided by the rate of callbacks. \
+             A design that lets messages pile up can win by taking many at once, and has them late"
                 .to_owned(),
         ),
         ("Allocations", "of the whole process, in a run of its own, since counting takes time".to_owned()),

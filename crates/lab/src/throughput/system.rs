@@ -63,8 +63,10 @@ pub(crate) struct System {
 /// Counts and latencies of callbacks, for the measurement.
 #[derive(Clone)]
 pub(crate) struct Tallies {
-    /// Number of runs of each callback.
+    /// Number of runs of each callback: those of subscriptions, then those of timers.
     runs: Vec<Arc<AtomicU64>>,
+    /// Number of subscriptions.
+    subscriptions: usize,
     latencies: Arc<Latencies>,
 }
 
@@ -72,6 +74,11 @@ impl Tallies {
     /// Returns the number of runs of all callbacks so far.
     pub(crate) fn runs(&self) -> u64 {
         self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the number of messages that callbacks ran for so far.
+    pub(crate) fn messages(&self) -> u64 {
+        self.runs[..self.subscriptions].iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn latencies(&self) -> &Latencies {
@@ -136,7 +143,8 @@ pub(crate) fn build(
     latencies: usize,
 ) -> Result<(System, Tallies), TopicError> {
     let context = Context::new(ContextOptions::new());
-    let mut tallies = Tallies { runs: Vec::new(), latencies: Arc::new(Latencies::new(latencies)) };
+    let mut tallies =
+        Tallies { runs: Vec::new(), subscriptions: cell.subscriptions, latencies: Arc::new(Latencies::new(latencies)) };
     let groups = match cell.workload {
         Workload::Saturation | Workload::FixedRate => 1,
         Workload::FanIn => 10,

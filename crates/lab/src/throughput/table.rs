@@ -30,7 +30,11 @@ fn table(figures: &Figures, cell: &Cell) -> Table {
     let is_timed = cell.workload == Workload::FixedRate;
     let mut header =
         vec!["contender", "messages/s", "of limit", "callbacks/published", "lost %", "CPU %", "executor CPU %"];
-    header.extend(if is_timed { &["p50 us", "p99 us", "p99.9 us", "max us"][..] } else { &["CPU ns/message"] });
+    header.extend(if is_timed {
+        &["p50 us", "p99 us", "p99.9 us", "max us"][..]
+    } else {
+        &["waits us", "CPU ns/message"]
+    });
     header.extend(["switches/message", "allocations/message"]);
     let rows = figures.of_cell(cell).map(|row| cells(figures, row, is_timed)).collect();
     Table { title: cell.name(), header, rows }
@@ -58,6 +62,7 @@ fn cells(figures: &Figures, row: &Row, is_timed: bool) -> Vec<String> {
             shown(latency.map(|l| l.max)),
         ]);
     } else {
+        cells.push(row.waits_us.map_or("-".to_owned(), |us| format!("{us:.1}")));
         cells.push(format!("{:.0}", row.cpu_ns_per_message));
     }
     cells.push(format!("{:.4}", row.context_switches_per_message));

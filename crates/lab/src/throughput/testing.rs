@@ -26,6 +26,7 @@ pub(crate) fn figures() -> Figures {
                 rounds: 5,
                 messages_per_s: Spread { min: median * 0.5, median, max: median * 1.5 },
                 callbacks_per_published: Some(cell.subscriptions as f64),
+                waits_us: Some(4.0 / slowness),
                 lost: 0.25,
                 cpu_percent: 32.0 * slowness,
                 executor_cpu_percent: 16.0 * slowness,
