@@ -6,6 +6,7 @@
 //! elsewhere.
 
 use super::queue::{EntityOf, Entry, First, TieBreaker, precedes};
+use crate::time::Instant;
 
 /// The largest number of lanes: the bits of a word.
 const MOST: usize = 64;
@@ -130,14 +131,14 @@ impl Ring {
     }
 
     /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of the last item.
-    /// Returns its place if it did.
+    /// Returns its place, and the item that is first now, if it did.
     #[inline(always)]
-    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
+    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
         let mask = self.items.len().wrapping_sub(1);
         if self.len == 1 {
             let only = self.items.get_mut(self.head & mask)?;
             only.tie_breaker = tie_breaker;
-            return Some(only.place);
+            return Some((only.place, *only));
         }
         // Without items there are none at all, or the last one is before the first one, and its place is not used.
         let end = self.head.wrapping_add(self.len);
@@ -147,7 +148,7 @@ impl Ring {
         let first = *self.items.get(self.head & mask)?;
         *self.items.get_mut(end & mask)? = Item { tie_breaker, ..first };
         self.head = self.head.wrapping_add(1);
-        Some(first.place)
+        Some((first.place, *self.items.get(self.head & mask)?))
     }
 
     /// Takes out the first item. There must be one.
@@ -247,22 +248,25 @@ impl<K> Lane<K> {
         self.rows[self.front()].drop_first();
     }
 
-    /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps. Returns its place if it did.
+    /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps. Returns its place, and the item that
+    /// is first now, if it did.
     #[inline(always)]
-    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
+    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
         let [one, two] = &mut self.rows;
         if two.len == 0 { one.rotate(tie_breaker) } else { self.rotate_both(tie_breaker) }
     }
 
     #[inline(never)]
-    fn rotate_both(&mut self, tie_breaker: TieBreaker) -> Option<u32> {
+    fn rotate_both(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
         let front = self.front_of_both();
         let item = Item { tie_breaker, ..*self.rows[front].first()? };
         if !self.rows.iter().any(|row| row.ends_with(&item)) {
             return None;
         }
         self.rows[front].drop_first();
-        self.add_to_either(item).then_some(item.place)
+        // It is added, since one of the rows may end with it.
+        self.add_to_either(item);
+        Some((item.place, *self.first()?))
     }
 }
 
@@ -342,11 +346,12 @@ impl<K: Ord> Lanes<K> {
     }
 
     /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if it belongs to the
-    /// end of a row. Returns its place if it did.
+    /// end of a row. Returns its place, and release and entity of the entry that is first now, if it did.
     #[inline(always)]
-    pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<u32> {
-        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize)?;
-        if lane.key == *key { lane.rotate(tie_breaker) } else { None }
+    pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
+        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize).filter(|lane| lane.key == *key)?;
+        let (place, Item { tie_breaker: (release, ..), entity, .. }) = lane.rotate(tie_breaker)?;
+        Some((place, release, entity))
     }
 
     /// Returns the index of the entity so many places after the first one, in the row of that one.

@@ -8,6 +8,7 @@ use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::group::Groups;
 use crate::id::{EntityId, GroupId};
+use crate::time::Instant;
 
 /// An order of activations, which makes a policy together with [`Ordered`].
 ///
@@ -212,7 +213,7 @@ impl<O: Order> Ordered<O> {
     #[inline(always)]
     fn named(&self) -> Option<Named> {
         let First { tie_breaker: (release, ..), entity, .. } = self.ready.first()?;
-        (!entity.is_resumed()).then_some(Named::new(entity.index(), *release))
+        name(*release, entity)
     }
 
     /// Returns true if a holder comes before everything in `ready`.
@@ -223,6 +224,12 @@ impl<O: Order> Ordered<O> {
             (Some(holder), Some(ready)) => holder.precedes(&ready),
         }
     }
+}
+
+/// Names an activation, unless it is a resumed one.
+#[inline(always)]
+fn name(release: Instant, entity: EntityOf) -> Option<Named> {
+    (!entity.is_resumed()).then_some(Named::new(entity.index(), release))
 }
 
 impl<O: Order> Policy for Ordered<O> {
@@ -319,19 +326,16 @@ impl<O: Order> Policy for Ordered<O> {
     }
 
     fn replace_first(&mut self, next: Option<&Activation>) -> Option<Named> {
-        match next {
-            Some(next) => {
-                // The key may be a user's code. If it panics, nothing has changed.
-                let place = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
-                self.places.replace(place, next);
-            }
-            None => {
-                let place = self.ready.take_first()?;
-                self.places.free(place);
-            }
-        }
-        // Nothing else has changed since the first one was named.
-        self.named()
+        // Nothing else has changed since the first one was named, so that the new first one can be named, too.
+        let Some(next) = next else {
+            let place = self.ready.take_first()?;
+            self.places.free(place);
+            return self.named();
+        };
+        // The key may be a user's code. If it panics, nothing has changed.
+        let (place, release, entity) = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
+        self.places.replace(place, next);
+        name(release, entity)
     }
 
     fn upcoming(&self, distance: usize) -> Option<usize> {

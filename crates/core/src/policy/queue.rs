@@ -189,19 +189,21 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same
-    /// entity, which has the same place. Returns that place; `None` if there are no entries.
+    /// entity, which has the same place. Returns that place, and release and entity of the entry that is first now; `None` if there are
+    /// no entries.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<u32> {
+    pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
         let rotated = if self.heap.is_empty() { self.lanes.rotate(&key, tie_breaker) } else { None };
         if rotated.is_some() { rotated } else { self.replace_first_of_both(key, tie_breaker) }
     }
 
     #[inline(never)]
-    fn replace_first_of_both(&mut self, key: K, tie_breaker: TieBreaker) -> Option<u32> {
+    fn replace_first_of_both(&mut self, key: K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
         let First { place, entity, .. } = self.first()?;
         self.drop_first();
         self.push(Entry { key, tie_breaker, place, entity });
-        Some(place)
+        let First { tie_breaker: (release, ..), entity, .. } = self.first()?;
+        Some((place, *release, entity))
     }
 
     /// Takes out the first entry. Returns the place of its activation; `None` if there are no entries.
