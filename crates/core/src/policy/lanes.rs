@@ -48,6 +48,16 @@ impl Item {
     }
 }
 
+/// The first entry was taken out and added again.
+pub(super) struct Rotated {
+    /// Its place.
+    pub(super) place: u32,
+    /// The release of the entry that is first now.
+    pub(super) release: Instant,
+    /// The entity of that entry.
+    pub(super) entity: EntityOf,
+}
+
 /// Items in order, which come at the end and leave at the front.
 struct Ring {
     /// As many as a power of two, or none at all.
@@ -131,24 +141,26 @@ impl Ring {
     }
 
     /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of the last item.
-    /// Returns its place, and the item that is first now, if it did.
     #[inline(always)]
-    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
+    fn rotate(&mut self, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
         let mask = self.items.len().wrapping_sub(1);
         if self.len == 1 {
             let only = self.items.get_mut(self.head & mask)?;
-            only.tie_breaker = tie_breaker;
-            return Some((only.place, *only));
+            only.tie_breaker = (release, registration, sequence);
+            return Some(Rotated { place: only.place, release, entity: only.entity });
         }
         // Without items there are none at all, or the last one is before the first one, and its place is not used.
         let end = self.head.wrapping_add(self.len);
-        if self.len == 0 || precedes(&tie_breaker, &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker) {
+        if self.len == 0
+            || precedes(&(release, registration, sequence), &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker)
+        {
             return None;
         }
-        let first = *self.items.get(self.head & mask)?;
-        *self.items.get_mut(end & mask)? = Item { tie_breaker, ..first };
+        let Item { place, entity, .. } = *self.items.get(self.head & mask)?;
+        *self.items.get_mut(end & mask)? = Item { tie_breaker: (release, registration, sequence), place, entity };
         self.head = self.head.wrapping_add(1);
-        Some((first.place, *self.items.get(self.head & mask)?))
+        let first = self.items.get(self.head & mask)?;
+        Some(Rotated { place, release: first.tie_breaker.0, entity: first.entity })
     }
 
     /// Takes out the first item. There must be one.
@@ -248,25 +260,30 @@ impl<K> Lane<K> {
         self.rows[self.front()].drop_first();
     }
 
-    /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps. Returns its place, and the item that
-    /// is first now, if it did.
+    /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps.
     #[inline(always)]
-    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
+    fn rotate(&mut self, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
         let [one, two] = &mut self.rows;
-        if two.len == 0 { one.rotate(tie_breaker) } else { self.rotate_both(tie_breaker) }
+        if two.len == 0 {
+            one.rotate((release, registration, sequence))
+        } else {
+            self.rotate_both(release, registration, sequence)
+        }
     }
 
+    /// Does what [`rotate`](Self::rotate) does while both rows have items. It is given numbers, which fit into registers.
     #[inline(never)]
-    fn rotate_both(&mut self, tie_breaker: TieBreaker) -> Option<(u32, Item)> {
+    fn rotate_both(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let front = self.front_of_both();
-        let item = Item { tie_breaker, ..*self.rows[front].first()? };
+        let item = Item { tie_breaker: (release, registration, sequence), ..*self.rows[front].first()? };
         if !self.rows.iter().any(|row| row.ends_with(&item)) {
             return None;
         }
         self.rows[front].drop_first();
         // It is added, since one of the rows may end with it.
         self.add_to_either(item);
-        Some((item.place, *self.first()?))
+        let first = self.first()?;
+        Some(Rotated { place: item.place, release: first.tie_breaker.0, entity: first.entity })
     }
 }
 
@@ -346,12 +363,11 @@ impl<K: Ord> Lanes<K> {
     }
 
     /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if it belongs to the
-    /// end of a row. Returns its place, and release and entity of the entry that is first now, if it did.
+    /// end of a row. Returns `None` if it did not.
     #[inline(always)]
-    pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
+    pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<Rotated> {
         let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize).filter(|lane| lane.key == *key)?;
-        let (place, Item { tie_breaker: (release, ..), entity, .. }) = lane.rotate(tie_breaker)?;
-        Some((place, release, entity))
+        lane.rotate(tie_breaker)
     }
 
     /// Returns the index of the entity so many places after the first one, in the row of that one.

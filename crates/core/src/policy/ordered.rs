@@ -1,6 +1,7 @@
 //! A ready set in a total order, for policies that only differ in how they compare activations.
 
 use super::holders::Holders;
+use super::lanes::Rotated;
 use super::places::{Places, room_for};
 use super::queue::{EntityOf, Entry, First, Queue};
 use super::{Exchange, Named, Policy, View};
@@ -333,7 +334,7 @@ impl<O: Order> Policy for Ordered<O> {
             return self.named();
         };
         // The key may be a user's code. If it panics, nothing has changed.
-        let (place, release, entity) = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
+        let Rotated { place, release, entity } = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
         self.places.replace(place, next);
         name(release, entity)
     }

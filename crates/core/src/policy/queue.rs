@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Rotated};
 use super::places::Places;
 use crate::activation::Activation;
 use crate::time::Instant;
@@ -189,21 +189,25 @@ impl<K: Ord> Queue<K> {
     }
 
     /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same
-    /// entity, which has the same place. Returns that place, and release and entity of the entry that is first now; `None` if there are
-    /// no entries.
+    /// entity, which has the same place. Returns `None` if there are no entries.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
-        let rotated = if self.heap.is_empty() { self.lanes.rotate(&key, tie_breaker) } else { None };
-        if rotated.is_some() { rotated } else { self.replace_first_of_both(key, tie_breaker) }
+    pub(super) fn replace_first(&mut self, key: K, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
+        if self.heap.is_empty()
+            && let Some(rotated) = self.lanes.rotate(&key, (release, registration, sequence))
+        {
+            return Some(rotated);
+        }
+        self.replace_first_of_both(key, release, registration, sequence)
     }
 
+    /// Does what [`replace_first`](Self::replace_first) does if entries are elsewhere, too. It is given numbers, which fit into registers.
     #[inline(never)]
-    fn replace_first_of_both(&mut self, key: K, tie_breaker: TieBreaker) -> Option<(u32, Instant, EntityOf)> {
+    fn replace_first_of_both(&mut self, key: K, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let First { place, entity, .. } = self.first()?;
         self.drop_first();
-        self.push(Entry { key, tie_breaker, place, entity });
+        self.push(Entry { key, tie_breaker: (release, registration, sequence), place, entity });
         let First { tie_breaker: (release, ..), entity, .. } = self.first()?;
-        Some((place, *release, entity))
+        Some(Rotated { place, release: *release, entity })
     }
 
     /// Takes out the first entry. Returns the place of its activation; `None` if there are no entries.
