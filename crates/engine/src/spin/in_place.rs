@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::{Seat, Spin};
 use crate::executor_options::Until;
 use crate::main_future::MainFuture;
-use crate::shared::Bell;
+use crate::shared::Shared;
 use crate::source::Pending;
 use crate::state::{InPlace, Row, State};
 
@@ -21,7 +21,8 @@ impl Spin<'_> {
     /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due. Gives the
     /// run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns true if it did anything.
     pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
-        if !self.is_calm(state) || self.is_disturbed(main) {
+        let sleeps = &self.executor.sleeps;
+        if !self.is_calm(state) || self.is_disturbed(main) || !sleeps.is_empty() && sleeps.has_others() {
             return false;
         }
         let mut has_run = false;
@@ -63,18 +64,26 @@ impl Spin<'_> {
         row: &mut Row,
         mut ran: impl FnMut(),
     ) {
-        let Bell { inbox, .. } = &self.executor.bell;
+        let executor: &Shared = self.executor;
+        let (inbox, thread) = (&executor.bell.inbox, seat.thread);
         // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
         let due = [state.scheduler.next_due(), self.deadline].into_iter().flatten().min();
         loop {
             if !inbox.is_empty() {
-                state.drain_into(row, inbox, || self.executor.now());
+                state.drain_into(row, inbox, || executor.now());
             }
-            let due = self.executor.sleeps.earlier(due);
-            if due.is_some_and(|due| seat.lookout.is_due(due, || self.executor.now())) {
+            let due = if executor.sleeps.is_empty() {
+                due
+            } else if executor.sleeps.has_others() {
+                // Somebody waits for another clock than the steady one.
+                return;
+            } else {
+                executor.sleeps.earlier(due)
+            };
+            if due.is_some_and(|due| seat.lookout.is_due(due, || executor.now())) {
                 return;
             }
-            match state.run_first(seat.thread, row, || self.executor.now()) {
+            match state.run_first(thread, row, || executor.now()) {
                 InPlace::Over => ran(),
                 InPlace::Nothing => return,
                 InPlace::Failed(run) => {
@@ -100,13 +109,12 @@ impl Spin<'_> {
             || state.has_other_timers())
     }
 
-    /// Returns true if something has happened besides notifications, or somebody waits for another clock than the steady one.
+    /// Returns true if something has happened besides notifications.
     #[inline(always)]
     fn is_disturbed(&self, main: Option<&MainFuture<'_>>) -> bool {
-        let executor = self.executor;
+        let executor: &Shared = self.executor;
         executor.news.load(Ordering::Acquire)
             || executor.halt.load(Ordering::Acquire)
-            || !executor.sleeps.is_empty() && executor.sleeps.has_others()
             || main.is_some_and(MainFuture::is_woken)
     }
 }
