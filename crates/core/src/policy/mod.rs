@@ -11,6 +11,7 @@ mod lanes;
 mod ordered;
 mod places;
 mod queue;
+mod ring;
 mod wait_set;
 
 pub use edf::{ByDeadline, Edf};

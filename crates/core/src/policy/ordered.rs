@@ -1,9 +1,9 @@
 //! A ready set in a total order, for policies that only differ in how they compare activations.
 
 use super::holders::Holders;
-use super::lanes::Rotated;
 use super::places::{Places, room_for};
 use super::queue::{EntityOf, Entry, First, Queue};
+use super::ring::Rotated;
 use super::{Exchange, Named, Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;

@@ -3,8 +3,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::lanes::{Lanes, Rotated};
+use super::lanes::Lanes;
 use super::places::Places;
+use super::ring::Rotated;
 use crate::activation::Activation;
 use crate::time::Instant;
 
@@ -31,6 +32,11 @@ impl EntityOf {
         // The index fits: two billion live entities would not fit into memory.
         let resumed = if activation.segment > 0 { Self::RESUMED } else { 0 };
         Self(activation.entity.index() as u32 | resumed)
+    }
+
+    #[cfg(test)]
+    const fn of_index(index: u32) -> Self {
+        Self(index)
     }
 
     pub(super) const fn index(self) -> usize {
@@ -264,11 +270,12 @@ impl<K: Ord> Queue<K> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     use super::*;
 
-    /// Keys come and go, with and without lanes, and there are more of them than lanes. Some entries come in order, others not.
+    /// Keys come and go, with and without lanes, and there are more of them than lanes. Some entries come in order, others not. The
+    /// first one leaves, or is replaced by the next one of its entity.
     #[test]
     fn entries_leave_in_order_whichever_way_they_came() {
         let mut drawn = 1_u64;
@@ -276,14 +283,20 @@ mod tests {
             drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (drawn >> 33) % limit
         };
+        let mut replaced = [0; 3];
         for round in 0..300 {
             let keys = if round % 3 == 0 { 100 } else { 1 + below(9) };
             let mut queue = Queue::<u64>::new();
-            let mut model = BTreeSet::new();
+            let mut model = BTreeMap::new();
             let mut rooms = vec![0; keys as usize];
+            let seen = |queue: &Queue<u64>| {
+                queue.first().map(|first| ((*first.key, *first.tie_breaker), (first.place, first.entity.index())))
+            };
             for sequence in 0..400 {
                 let key = below(keys);
-                match below(8) {
+                let release = Instant::from_nanos(if below(4) == 0 { below(400) } else { sequence });
+                let tie_breaker = (release, 0, sequence);
+                match below(10) {
                     0 => {
                         queue.lanes().widen(key, 1);
                         rooms[key as usize] += 1;
@@ -293,24 +306,34 @@ mod tests {
                         rooms[key as usize] -= 1;
                     }
                     2..5 => {
-                        let release = if below(4) == 0 { below(400) } else { sequence };
-                        let tie_breaker = (Instant::from_nanos(release), 0, sequence);
-                        queue.push(Entry { key, tie_breaker, place: 0, entity: EntityOf::default() });
-                        model.insert((key, tie_breaker));
+                        let (place, entity) = (sequence as u32, EntityOf::of_index(1_000 + sequence as u32));
+                        queue.push(Entry { key, tie_breaker, place, entity });
+                        model.insert((key, tie_breaker), (place, entity.index()));
+                    }
+                    5..8 if !model.is_empty() => {
+                        let ((former, _), of) = model.pop_first().unwrap();
+                        // The next activation of an entity mostly has the same key.
+                        let key = if below(8) == 0 { key } else { former };
+                        model.insert((key, tie_breaker), of);
+                        replaced[usize::from(!queue.heap.is_empty())] += 1;
+                        replaced[2] += usize::from(queue.lanes.has_two_rows());
+                        let Rotated { place, release, entity } = queue.replace_first(key, tie_breaker).unwrap();
+                        let ((_, first), now) = model.first_key_value().unwrap();
+                        assert_eq!((place, release, entity.index()), (of.0, first.0, now.1));
                     }
                     _ => {
-                        let first = model.pop_first();
-                        assert_eq!(queue.first().map(|first| (*first.key, *first.tie_breaker)), first);
+                        assert_eq!(seen(&queue), model.pop_first());
                         queue.drop_first();
                     }
                 }
                 assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
             }
-            for last in model {
-                assert_eq!(queue.first().map(|first| (*first.key, *first.tie_breaker)), Some(last));
+            while let Some(last) = model.pop_first() {
+                assert_eq!(seen(&queue), Some(last));
                 queue.drop_first();
             }
             assert!(queue.is_empty());
         }
+        assert!(replaced.iter().all(|count| *count > 100), "{replaced:?}");
     }
 }

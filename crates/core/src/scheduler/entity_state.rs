@@ -8,7 +8,7 @@ use crate::id::EntityId;
 use crate::time::Instant;
 
 /// Value in place of the sequence number of a released activation while there is none. No activation has this number.
-const NOBODY: u64 = u64::MAX;
+pub(super) const NOBODY: u64 = u64::MAX;
 
 /// Value in place of the time to the deadline if there is none.
 const NEVER: u64 = u64::MAX;
@@ -114,12 +114,11 @@ impl EntityState {
         &self.latest
     }
 
-    /// Replaces the activation that was released and not picked yet by the next one, which has no deadline either. Returns it.
+    /// Returns the activation after the one that was released and not picked yet, for an entity without a deadline.
     #[inline(always)]
-    pub(super) fn replace_pending(&mut self, release: Instant, sequence: u64) -> &Activation {
+    pub(super) fn next_without_deadline(&self, release: Instant, sequence: u64) -> Activation {
         debug_assert!(self.deadline_ns == NEVER && self.latest.deadline == Instant::MAX, "there is no deadline");
-        (self.latest.release, self.latest.sequence) = (release, sequence);
-        &self.latest
+        Activation { release, sequence, ..self.latest }
     }
 
     /// Sets an earlier release of the activation that was released and not picked yet, and returns it.

@@ -70,16 +70,17 @@ impl Scheduler {
     #[inline]
     pub fn ran_first(&mut self, first: Named, release: Option<Instant>) -> Option<Named> {
         let entity = self.entities.at_mut(first.entity())?;
-        let next = match release {
-            Some(release) => {
-                self.sequence += 1;
-                Some(entity.replace_pending(release, self.sequence - 1))
-            }
-            None => {
-                entity.forget_pending();
-                None
-            }
+        let policy = &mut self.ready.policy;
+        // If the policy panics, the entity is as ready as the policy thinks.
+        let Some(release) = release else {
+            let named = policy.replace_first(None);
+            entity.forget_pending();
+            return named;
         };
-        self.ready.policy.replace_first(next)
+        let next = entity.next_without_deadline(release, self.sequence);
+        let named = policy.replace_first(Some(&next));
+        entity.set_pending(release, Instant::MAX, self.sequence);
+        self.sequence += 1;
+        named
     }
 }

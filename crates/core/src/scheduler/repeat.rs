@@ -2,6 +2,7 @@
 //! it can be asked what it would run next.
 
 use super::Scheduler;
+use super::entity_state::NOBODY;
 use crate::activation::Activation;
 use crate::id::EntityId;
 use crate::time::Instant;
@@ -29,7 +30,8 @@ impl Scheduler {
     /// - the entity is not there;
     /// - the first segment of an activation does not antedate, and the entity has an activation that is ready;
     /// - it antedates, and the entity has none that is ready;
-    /// - a later segment antedates, or the segment before it is not suspended.
+    /// - a later segment antedates, or the segment before it is not suspended;
+    /// - the sequence number is the largest one, which no activation has.
     ///
     /// Sequence numbers must differ from those of activations that have not ended.
     pub fn repeat_release(&mut self, repeated: &Repeated, antedates: bool) -> bool {
@@ -37,6 +39,9 @@ impl Scheduler {
             return false;
         };
         let Repeated { sequence, segment, release, deadline, .. } = *repeated;
+        if sequence == NOBODY {
+            return false;
+        }
         let activation = entity.recorded(release, deadline, sequence, segment);
         if segment > 0 {
             let is_former = |former: &Activation| (former.sequence, former.segment + 1) == (sequence, segment);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rospin_core::policy::{Fifo, Policy, View};
+use rospin_core::policy::{Fifo, Order, Ordered, Policy, View};
 use rospin_core::trace::TraceEvent;
 use rospin_core::{
     Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Release, Scheduler, ThreadIndex,
@@ -195,6 +195,42 @@ fn a_policy_that_panics_leaves_no_group_held() {
     withdraw.lay();
     panics(|| scheduler.remove_entity(a));
     assert_eq!(run(&mut scheduler, at(4)), [b]);
+}
+
+/// First in, first out, with a key that is a mine.
+#[derive(Default)]
+struct MinedKey(Mine);
+
+impl Order for MinedKey {
+    type Key = ();
+    fn name(&self) -> &'static str {
+        "mined-key"
+    }
+    fn key(&self, _: &Activation) {
+        self.0.step_on();
+    }
+    fn key_of_all(&self, _: &EntitySpec) -> Option<()> {
+        Some(())
+    }
+}
+
+#[test]
+fn a_key_that_panics_after_a_run_in_place_leaves_the_entity_as_ready_as_before() {
+    let mine = Mine::default();
+    let mut scheduler = Scheduler::new(Box::new(Ordered::with(MinedKey(mine.clone()))));
+    let [a, b] = pair(&mut scheduler);
+    release_all(&mut scheduler, at(1), [a, b]);
+    let first = scheduler.first().unwrap();
+    mine.lay();
+    panics(|| scheduler.ran_first(first, Some(at(2))));
+    assert_eq!(scheduler.first(), Some(first), "what was not noted is ready still");
+    // It can be taken out, and its place goes to another one.
+    scheduler.remove_entity(a);
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let c = scheduler.add_entity(EntitySpec::new("c", EntityKind::Subscription, group)).unwrap();
+    scheduler.release(at(3), c);
+    assert_eq!(run(&mut scheduler, at(3)), [b, c]);
+    assert!(!scheduler.has_candidates());
 }
 
 /// A policy that panics when a timer is released.

@@ -98,6 +98,7 @@ fn what_cannot_have_been_is_refused() {
     let step = |sequence, segment| Repeated { entity, sequence, segment, release: at(1), deadline: Instant::MAX };
     assert!(!scheduler.repeat_release(&step(7, 1), false), "nothing is suspended");
     assert!(!scheduler.repeat_release(&step(7, 0), true), "nothing is ready");
+    assert!(!scheduler.repeat_release(&step(u64::MAX, 0), false), "no activation has this number");
     assert!(scheduler.repeat_release(&step(7, 0), false));
     assert!(!scheduler.repeat_release(&step(8, 0), false), "one is ready");
     assert!(scheduler.repeat_release(&step(9, 0), true));

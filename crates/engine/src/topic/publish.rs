@@ -112,20 +112,19 @@ impl AnyPublisher {
     #[inline]
     pub(super) fn publish(&self, message: AnyMessage) -> Delivery {
         // Most topics have one subscription, and most publishers keep nothing.
-        let may_be_short = self.topic.subscriptions.load(Ordering::Relaxed) == 1 && self.history.is_none();
-        if may_be_short && !self.scribe.recorder.is_on() {
-            self.publish_to_one(message)
-        } else {
-            self.publish_to_all(message, None)
-        }
+        let is_to_one = self.topic.subscriptions.load(Ordering::Relaxed) == 1 && self.history.is_none();
+        if is_to_one { self.publish_to_one(message) } else { self.publish_to_all(message, None) }
     }
 
-    /// Publishes the message in few steps if there is one queue, which has room.
+    /// Publishes the message in few steps if there is one queue, which has room, and nothing is recorded.
     #[inline]
     fn publish_to_one(&self, message: AnyMessage) -> Delivery {
         let stamp = self.clock.now();
         let mut state = self.topic.lock();
-        match state.push_to_one(message, stamp, self.promises) {
+        // The recorder is looked at under the lock, so that a recording has all messages of a queue since its first one.
+        let is_recorded = self.scribe.recorder.is_on();
+        let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, stamp, self.promises) };
+        match pushed {
             Ok(alarms) => {
                 drop(state);
                 call(alarms.as_ref());
