@@ -17,7 +17,8 @@ use crate::incident::contain;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::work::{Callback, Label};
 
-/// The payload of a mutually exclusive group. The thread that owns it runs the group's callback, so no other thread can.
+/// The payload of a mutually exclusive group. The thread that owns it, or has the state that owns it, runs the group's callback, so no
+/// other thread can.
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
 /// The input of one run, and what the run leaves behind.
