@@ -54,8 +54,8 @@ pub(crate) struct Row {
     pub(crate) callbacks_per_published: Option<f64>,
     /// Share of the messages that no callback ran for, from 0 to 1.
     pub(crate) lost: f64,
-    /// Time from publication to callback in the mean, in microseconds, by Little's law: the number of messages that wait, divided by
-    /// those that callbacks run for in a time. `None` if nothing was published beside the callbacks.
+    /// Time from publication to callback or loss in the mean, in microseconds, by Little's law: the number of messages that wait, in the
+    /// mean of two looks, divided by the rate at which they end their wait. `None` if nothing was published beside the callbacks.
     pub(crate) waits_us: Option<f64>,
     /// Processor time of the whole process, in percent of one core.
     pub(crate) cpu_percent: f64,
@@ -94,8 +94,8 @@ impl Row {
             waits_us: Spread::of(
                 samples
                     .iter()
-                    .filter(|sample| sample.publications > 0 && sample.runs > 0)
-                    .map(|sample| 1e6 * sample.waiting / rate(sample.runs as f64, sample)),
+                    .filter(|sample| sample.publications > 0 && sample.waited > 0)
+                    .map(|sample| 1e6 * sample.waiting / rate(sample.waited as f64, sample)),
             )
             .map(|spread| spread.median),
             lost: middle(&|sample| sample.lost as f64 / (sample.published.max(sample.lost).max(1)) as f64)?,
@@ -189,6 +189,7 @@ mod tests {
             published: 200,
             lost: 50,
             waiting: 2.0,
+            waited: runs + 50,
             cpu_s: 0.25,
             executor_cpu_s: 0.1,
             context_switches: 2 * runs,
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(row.messages_per_s, Spread { min: 20.0, median: 200.0, max: 2_000.0 });
         assert_eq!((row.lost, row.cpu_percent, row.executor_cpu_percent), (0.25, 50.0, 20.0));
         assert_eq!((row.cpu_ns_per_message, row.context_switches_per_message), (1e6, 2.0));
-        assert_eq!((row.callbacks_per_published, row.waits_us), (Some(1.0), Some(1e4)));
+        assert_eq!((row.callbacks_per_published, row.waits_us), (Some(1.0), Some(1e6 * 2.0 * 0.5 / 150.0)));
         assert_eq!(row.allocations_per_message, Some(3.0));
         assert_eq!(row.latency_us, Some(Latency { p50: 2.0, p99: 2.0, p999: 2.0, max: 3.0 }));
         assert_eq!(Row::of(Contender::Limit, cell, &[], None), None);

@@ -27,8 +27,8 @@ pub(crate) fn render(throughput: &Throughput) -> Result<String, serde_json::Erro
             "lost": "share of the published messages, times subscriptions, that no callback ran for: displaced in the ring, \
                 or refused by a channel behind it",
             "callbacks_per_published": "callbacks that ran for each message that was published, those of timers among them",
-            "waits_us": "microseconds from publication to callback in the mean, by Little's law: messages that wait at the begin and at the \
-                end of the window, divided by the rate of callbacks",
+            "waits_us": "microseconds from publication to callback or loss in the mean, by Little's law: messages that wait at the begin \
+                and at the end of the window, divided by the rate at which they end their wait",
             "cpu_percent": "processor time of the whole process, publisher included, percent of one core",
             "executor_cpu_percent": "the same without the publishing thread",
             "cpu_ns_per_message": "processor time of all threads but the publishing one, a callback, in nanoseconds",

@@ -51,6 +51,8 @@ pub(crate) struct Sample {
     pub(crate) lost: u64,
     /// Number of messages that waited for their callbacks, each for each of its subscriptions: the mean of begin and end.
     pub(crate) waiting: f64,
+    /// Number of messages that ended their wait: callbacks ran for them, or they were lost.
+    pub(crate) waited: u64,
     /// Processor time of the process in seconds.
     pub(crate) cpu_s: f64,
     /// Processor time of the process without its publishing thread, in seconds.
@@ -122,6 +124,8 @@ struct Reading {
     lost: u64,
     /// Number of messages that were queued, and that no callback has run for yet.
     waiting: u64,
+    /// Number of messages that callbacks ran for, or that were lost.
+    waited: u64,
     process_cpu: Duration,
     publisher_cpu: Duration,
     context_switches: u64,
@@ -134,8 +138,8 @@ impl Reading {
     /// Reads all counters. Their window begins after this call, or ends with it.
     fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
         // The executor goes on meanwhile, so this comes first. A callback that ran just now may not be counted yet.
-        let lost = source.displaced + control.lost();
-        let waiting = source.published.saturating_sub(lost + tallies.messages());
+        let waited = source.displaced + control.lost_messages() + tallies.messages();
+        let waiting = source.published.saturating_sub(waited);
         // Reading the files takes long, and allocates. The window begins after it.
         let context_switches = context_switches();
         Self {
@@ -145,6 +149,7 @@ impl Reading {
             published: source.published,
             lost: source.displaced + control.lost(),
             waiting,
+            waited,
             latencies: tallies.latencies().count(),
             allocations: allocations(source),
             process_cpu: process_cpu_time(),
@@ -164,6 +169,7 @@ impl Reading {
             published: self.published - before.published,
             lost: self.lost - before.lost,
             waiting: (before.waiting + self.waiting) as f64 / 2.0,
+            waited: self.waited - before.waited,
             cpu_s: cpu.as_secs_f64(),
             executor_cpu_s: cpu.saturating_sub(publisher_cpu).as_secs_f64(),
             context_switches: self.context_switches.saturating_sub(before.context_switches),

@@ -105,7 +105,8 @@ fn settings(throughput: &Throughput) -> Vec<(&'static str, String)> {
         ),
         (
             "Waits",
-            "the mean time from publication to callback, by Little's law: the messages that wait, divided by the rate of callbacks. \
+            "the mean time from publication to callback or loss, by Little's law: the messages that wait at the begin and at the end, \
+             divided by the rate at which they end their wait. \
              A design that lets messages pile up can win by taking many at once, and has them late"
                 .to_owned(),
         ),

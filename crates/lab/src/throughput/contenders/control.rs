@@ -16,6 +16,8 @@ pub(crate) struct Control {
     running: SyncSender<()>,
     /// Number of messages and ticks that the contender lost.
     lost: AtomicU64,
+    /// Number of the messages among them.
+    lost_messages: AtomicU64,
 }
 
 impl Control {
@@ -23,8 +25,9 @@ impl Control {
     /// timeout.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
-        let (over, wakes, lost) = (AtomicBool::new(false), Mutex::default(), AtomicU64::new(0));
-        (Self { over, wakes, running, lost }, is_running)
+        let (over, wakes) = (AtomicBool::new(false), Mutex::default());
+        let (lost, lost_messages) = (AtomicU64::new(0), AtomicU64::new(0));
+        (Self { over, wakes, running, lost, lost_messages }, is_running)
     }
 
     /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end. It wakes
@@ -40,13 +43,23 @@ impl Control {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Counts a message or a timer's tick that the contender lost before its callback, because a channel of the contender was
-    /// full.
-    pub(super) fn lose(&self) {
+    /// Counts a message that the contender lost before its callback, because a channel of the contender was full.
+    pub(super) fn lose_message(&self) {
+        self.lost_messages.fetch_add(1, Ordering::Relaxed);
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of messages and ticks that the contender [lost](Self::lose) so far.
+    /// Counts a timer's tick that the contender lost in the same way.
+    pub(super) fn lose_tick(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of messages that the contender [lost](Self::lose_message) so far.
+    pub(crate) fn lost_messages(&self) -> u64 {
+        self.lost_messages.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of messages and ticks that the contender lost so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -42,14 +42,14 @@ impl Channels {
             match ready {
                 Ready::Timer(number) => {
                     if entities.fires(number) && self.ticks[number].try_send(()).is_err() {
-                        control.lose();
+                        control.lose_tick();
                     }
                 }
                 Ready::Subscription(number) => {
                     if let Some(message) = entities.subscriptions[number].0.try_take()
                         && self.messages[number].try_send(message).is_err()
                     {
-                        control.lose();
+                        control.lose_message();
                     }
                 }
             }
