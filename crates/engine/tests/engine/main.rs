@@ -20,6 +20,7 @@ mod losses;
 mod missed_deadlines;
 mod own_policies;
 mod panics;
+mod prefetching;
 mod priorities;
 mod publishing;
 mod rates;
