@@ -96,13 +96,13 @@ impl<K> Lane<K> {
 
     /// Takes out the first item, and adds it again with that tie-breaker, if that takes few steps.
     #[inline(always)]
-    fn rotate(&mut self, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
+    fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<Rotated> {
         let [one, two] = &mut self.rows;
         if two.len == 0 {
-            one.rotate((release, registration, sequence))
-        } else {
-            self.rotate_both(release, registration, sequence)
+            return one.rotate(tie_breaker);
         }
+        let (release, registration, sequence) = tie_breaker;
+        self.rotate_both(release, registration, sequence)
     }
 
     /// Does what [`rotate`](Self::rotate) does while both rows have items. It is given numbers, which fit into registers.
@@ -116,8 +116,7 @@ impl<K> Lane<K> {
         self.rows[front].drop_first();
         // It is added, since one of the rows may end with it.
         self.add_to_either(item);
-        let first = self.first()?;
-        Some(Rotated { place: item.place, release: first.tie_breaker.0, entity: first.entity })
+        Some(Rotated::before(self.first()?, item.place))
     }
 }
 

@@ -16,9 +16,10 @@ const NOBODY: u64 = u64::MAX;
 /// An entity has a block of places: the first one is for its released activation, of which there is one at most, and the others
 /// are for its resumed segments.
 pub(super) struct Places {
-    /// What changes from one activation of an entity to the next, by place: apart from the rest, since most steps need no more.
+    /// The release and the number of the activation at each place. Most steps need nothing else of it, so that they are in a list of
+    /// their own.
     latest: Vec<Latest>,
-    /// Everything else of the activations, by place.
+    /// All other data of the activation at each place.
     slots: Vec<Slot>,
     /// The block of each entity, by entity index.
     blocks: Vec<Block>,

@@ -197,12 +197,13 @@ impl<K: Ord> Queue<K> {
     /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same
     /// entity, which has the same place. Returns `None` if there are no entries.
     #[inline(always)]
-    pub(super) fn replace_first(&mut self, key: K, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
+    pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<Rotated> {
         if self.heap.is_empty()
-            && let Some(rotated) = self.lanes.rotate(&key, (release, registration, sequence))
+            && let Some(rotated) = self.lanes.rotate(&key, tie_breaker)
         {
             return Some(rotated);
         }
+        let (release, registration, sequence) = tie_breaker;
         self.replace_first_of_both(key, release, registration, sequence)
     }
 

@@ -23,7 +23,7 @@ impl Item {
     }
 }
 
-/// The first entry was taken out and added again.
+/// What is known when the first entry was taken out and added again.
 pub(super) struct Rotated {
     /// Its place.
     pub(super) place: u32,
@@ -31,6 +31,14 @@ pub(super) struct Rotated {
     pub(super) release: Instant,
     /// The entity of that entry.
     pub(super) entity: EntityOf,
+}
+
+impl Rotated {
+    /// Returns what is told of the entry that had `place`, when `first` is the first one now.
+    #[inline(always)]
+    pub(super) const fn before(first: &Item, place: u32) -> Self {
+        Self { place, release: first.tie_breaker.0, entity: first.entity }
+    }
 }
 
 /// Items in order, which come at the end and leave at the front.
@@ -53,12 +61,13 @@ impl Ring {
         &self.items[self.head.wrapping_add(position) & (self.items.len() - 1)]
     }
 
+    /// Returns the item at the front; `None` if the ring is empty.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&Item> {
         if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
-    /// Returns the last item; `None` if there is none.
+    /// Returns the item at the end; `None` if the ring is empty.
     #[inline(always)]
     pub(super) fn last(&self) -> Option<&Item> {
         if self.len == 0 { None } else { Some(self.at(self.len - 1)) }
@@ -110,32 +119,32 @@ impl Ring {
     }
 
     #[inline(always)]
-    pub(super) fn set(&mut self, position: usize, item: Item) {
+    fn set(&mut self, position: usize, item: Item) {
         let at = self.head.wrapping_add(position) & (self.items.len() - 1);
         self.items[at] = item;
     }
 
     /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of the last item.
+    /// Returns `None`, with nothing changed, if it does, or if there are no items.
     #[inline(always)]
-    pub(super) fn rotate(&mut self, (release, registration, sequence): TieBreaker) -> Option<Rotated> {
+    pub(super) fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<Rotated> {
+        if self.len == 0 {
+            return None;
+        }
         let mask = self.items.len().wrapping_sub(1);
         if self.len == 1 {
             let only = self.items.get_mut(self.head & mask)?;
-            only.tie_breaker = (release, registration, sequence);
-            return Some(Rotated { place: only.place, release, entity: only.entity });
+            only.tie_breaker = tie_breaker;
+            return Some(Rotated::before(only, only.place));
         }
-        // Without items there are none at all, or the last one is before the first one, and its place is not used.
         let end = self.head.wrapping_add(self.len);
-        if self.len == 0
-            || precedes(&(release, registration, sequence), &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker)
-        {
+        if precedes(&tie_breaker, &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker) {
             return None;
         }
         let Item { place, entity, .. } = *self.items.get(self.head & mask)?;
-        *self.items.get_mut(end & mask)? = Item { tie_breaker: (release, registration, sequence), place, entity };
+        *self.items.get_mut(end & mask)? = Item { tie_breaker, place, entity };
         self.head = self.head.wrapping_add(1);
-        let first = self.items.get(self.head & mask)?;
-        Some(Rotated { place, release: first.tie_breaker.0, entity: first.entity })
+        Some(Rotated::before(self.items.get(self.head & mask)?, place))
     }
 
     /// Takes out the first item. There must be one.

@@ -7,19 +7,18 @@ use crate::entity::EntitySpec;
 use crate::id::EntityId;
 use crate::time::Instant;
 
-/// Value in place of the sequence number of a released activation while there is none. No activation has this number.
+/// The sequence number of [`EntityState::latest`] while no activation is released. No activation ever has this number.
 pub(super) const NOBODY: u64 = u64::MAX;
 
-/// Value in place of the time to the deadline if there is none.
+/// The time from a release to the deadline of an entity without a deadline.
 const NEVER: u64 = u64::MAX;
 
 /// Entity with its activations.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct EntityState {
-    /// The activation that was released and not picked yet. The policy has it, or it is kept only here while `max_in_flight`
-    /// activations are under way. If there is none, its number is [`NOBODY`], and only those of its fields count that all of the
-    /// entity's activations have in common.
+    /// The activation that was released and not picked yet. The policy has it, too, or it is kept only here while `max_in_flight`
+    /// activations are under way. While there is none, the sequence number is [`NOBODY`], and release and deadline mean nothing.
     latest: Activation,
     /// True if [`go_on`](super::Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and holds its
     /// group while it waits.

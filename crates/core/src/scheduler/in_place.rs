@@ -23,11 +23,11 @@ impl Scheduler {
         self.entities.get(id.index(), id.generation()).is_some_and(EntityState::may_run_in_place)
     }
 
-    /// Names the activation that [`next`](Self::next) would return now if no timer is due; `None` if there is none, or if nothing may
-    /// run in place.
+    /// Names the activation that [`next`](Self::next) would return now if no timer is due. Returns `None` if nothing is ready, and while
+    /// nothing [runs in place](Self::runs_in_place).
     ///
-    /// If its entity [may](Self::may_run_in_place), it runs in place as long as nobody asks the scheduler for anything before its
-    /// callback returns. Then the driver need not take it: it calls [`ran_first`](Self::ran_first) afterwards.
+    /// A driver may run the callback of this activation without taking it, if [the entity allows it](Self::may_run_in_place). It must not
+    /// ask the scheduler for anything before the callback returns, and calls [`ran_first`](Self::ran_first) then.
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<Named> {

@@ -246,9 +246,9 @@ impl<P: OwningPointer> Producer<P> {
         let tail = self.ring.tail.0.load(Ordering::Relaxed);
         if tail - self.head_seen >= self.ring.depth {
             self.head_seen = self.ring.head.0.load(Ordering::Acquire);
-            if tail - self.head_seen >= self.ring.depth {
-                return Err(message);
-            }
+        }
+        if tail - self.head_seen >= self.ring.depth {
+            return Err(message);
         }
         self.append(tail, message, stamp);
         Ok(())

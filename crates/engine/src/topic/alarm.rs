@@ -11,6 +11,7 @@ use rospin_core::Instant;
 use super::{Queue, QueueView, TopicState};
 use crate::lock_free::mute::published;
 use crate::shared::Shared;
+use crate::signal::Signal;
 use crate::source::Notifier;
 
 /// Way to tell a subscription that it has a message.
@@ -79,13 +80,15 @@ impl Alarm {
         if queue.is_muted() {
             return false;
         }
-        if *is_asked {
-            signal.raise()
-        } else {
-            signal.raise_at(stamp)
-        }
+        raise_flag(signal, *is_asked, stamp);
         signal.executor().bell.parker.needs_unpark()
     }
+}
+
+/// Raises the flag for a message that was published at that time. An executor that asks the queue need not be told the time.
+#[inline(always)]
+fn raise_flag(signal: &Signal, is_asked: bool, stamp: Instant) {
+    if is_asked { signal.raise() } else { signal.raise_at(stamp) }
 }
 
 /// Does what [`Alarm::raise`] does, for several alarms. Returns true if any of them is to be called.
@@ -102,8 +105,7 @@ fn raise_all(alarms: &[Option<Alarm>], stamp: Instant) -> bool {
                 let is_another = !Arc::ptr_eq(raised.get_or_insert(signal.executor()), signal.executor());
                 match signal.bit() {
                     Some(bit) if *is_asked && !is_another => bits |= bit,
-                    _ if *is_asked => signal.raise(),
-                    _ => signal.raise_at(stamp),
+                    _ => raise_flag(signal, *is_asked, stamp),
                 }
                 are_several |= is_another;
             }

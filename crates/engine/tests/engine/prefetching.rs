@@ -7,10 +7,12 @@ use rospin_engine::{
 
 use crate::common::{Log, spin_all, watchdog};
 
-/// What happened to the source with that number.
+/// A call of a source. The first number is that of the source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Event {
+    /// A prefetch, and its distance.
     Fetched(usize, usize),
+    /// A take.
     Taken(usize),
 }
 

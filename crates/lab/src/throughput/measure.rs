@@ -122,8 +122,6 @@ struct Reading {
     publications: u64,
     published: u64,
     lost: u64,
-    /// Number of messages that were queued, and that no callback has run for yet.
-    waiting: u64,
     /// Number of messages that callbacks ran for, or that were lost.
     waited: u64,
     process_cpu: Duration,
@@ -137,9 +135,8 @@ struct Reading {
 impl Reading {
     /// Reads all counters. Their window begins after this call, or ends with it.
     fn take(source: &Source, tallies: &Tallies, control: &Control) -> Self {
-        // The executor goes on meanwhile, so this comes first. A callback that ran just now may not be counted yet.
+        // The executor goes on meanwhile, so this comes first.
         let waited = source.displaced + control.lost_messages() + tallies.messages();
-        let waiting = source.published.saturating_sub(waited);
         // Reading the files takes long, and allocates. The window begins after it.
         let context_switches = context_switches();
         Self {
@@ -148,7 +145,6 @@ impl Reading {
             publications: source.publications(),
             published: source.published,
             lost: source.displaced + control.lost(),
-            waiting,
             waited,
             latencies: tallies.latencies().count(),
             allocations: allocations(source),
@@ -156,6 +152,11 @@ impl Reading {
             publisher_cpu: thread_cpu_time(),
             at: Instant::now(),
         }
+    }
+
+    /// Returns the number of messages that were queued, and that no callback has run for yet.
+    const fn waiting(&self) -> u64 {
+        self.published.saturating_sub(self.waited)
     }
 
     /// Returns the counts between the reading `before` and this one.
@@ -168,7 +169,7 @@ impl Reading {
             publications: self.publications - before.publications,
             published: self.published - before.published,
             lost: self.lost - before.lost,
-            waiting: (before.waiting + self.waiting) as f64 / 2.0,
+            waiting: (before.waiting() + self.waiting()) as f64 / 2.0,
             waited: self.waited - before.waited,
             cpu_s: cpu.as_secs_f64(),
             executor_cpu_s: cpu.saturating_sub(publisher_cpu).as_secs_f64(),

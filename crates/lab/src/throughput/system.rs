@@ -73,12 +73,12 @@ pub(crate) struct Tallies {
 impl Tallies {
     /// Returns the number of runs of all callbacks so far.
     pub(crate) fn runs(&self) -> u64 {
-        self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
+        sum(&self.runs)
     }
 
     /// Returns the number of messages that callbacks ran for so far.
     pub(crate) fn messages(&self) -> u64 {
-        self.runs[..self.subscriptions].iter().map(|runs| runs.load(Ordering::Relaxed)).sum()
+        sum(&self.runs[..self.subscriptions])
     }
 
     pub(crate) fn latencies(&self) -> &Latencies {
@@ -91,6 +91,10 @@ impl Tallies {
         self.runs.push(Arc::clone(&runs));
         runs
     }
+}
+
+fn sum(counters: &[Arc<AtomicU64>]) -> u64 {
+    counters.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
 }
 
 /// Latencies, in the order in which callbacks recorded them. Memory is allocated beforehand; latencies beyond it are left out.

@@ -14,10 +14,10 @@ pub(crate) struct Control {
     wakes: Mutex<Vec<Wake>>,
     /// Sender of the report that the contender runs.
     running: SyncSender<()>,
-    /// Number of messages and ticks that the contender lost.
-    lost: AtomicU64,
-    /// Number of the messages among them.
+    /// Number of messages that the contender lost.
     lost_messages: AtomicU64,
+    /// Number of timers' ticks that the contender lost.
+    lost_ticks: AtomicU64,
 }
 
 impl Control {
@@ -26,8 +26,8 @@ impl Control {
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
         let (over, wakes) = (AtomicBool::new(false), Mutex::default());
-        let (lost, lost_messages) = (AtomicU64::new(0), AtomicU64::new(0));
-        (Self { over, wakes, running, lost, lost_messages }, is_running)
+        let (lost_messages, lost_ticks) = (AtomicU64::new(0), AtomicU64::new(0));
+        (Self { over, wakes, running, lost_messages, lost_ticks }, is_running)
     }
 
     /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end. It wakes
@@ -46,12 +46,11 @@ impl Control {
     /// Counts a message that the contender lost before its callback, because a channel of the contender was full.
     pub(super) fn lose_message(&self) {
         self.lost_messages.fetch_add(1, Ordering::Relaxed);
-        self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a timer's tick that the contender lost in the same way.
     pub(super) fn lose_tick(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
+        self.lost_ticks.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of messages that the contender [lost](Self::lose_message) so far.
@@ -61,7 +60,7 @@ impl Control {
 
     /// Returns the number of messages and ticks that the contender lost so far.
     pub(crate) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.lost_messages() + self.lost_ticks.load(Ordering::Relaxed)
     }
 
     /// Tells the contender to end, and wakes its threads.
