@@ -113,6 +113,12 @@ impl<T> Slots<T> {
         self.values.get(index)?.as_ref()
     }
 
+    /// Returns the address of the slot with this index, without a look at the slot; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn address(&self, index: usize) -> Option<*const Option<T>> {
+        self.values.get(index).map(std::ptr::from_ref)
+    }
+
     /// Returns the value with this index, whatever its generation is, to change it; `None` if the slot is free.
     #[inline]
     pub(crate) fn at_mut(&mut self, index: usize) -> Option<&mut T> {

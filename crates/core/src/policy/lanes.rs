@@ -18,6 +18,8 @@ pub(super) struct Lanes<K> {
     lanes: Vec<Lane<K>>,
     /// A bit for each lane, in the order of the lanes: 1 if the lane has entries.
     taken: u64,
+    /// The bit of the lane with the least key that any entry may have: the first one, or none if entries may have keys without a lane.
+    least: u64,
 }
 
 /// Entries of one key.
@@ -123,7 +125,7 @@ impl<K> Lane<K> {
 impl<K: Ord> Lanes<K> {
     /// Creates an empty list of lanes.
     pub(super) const fn new() -> Self {
-        Self { lanes: Vec::new(), taken: 0 }
+        Self { lanes: Vec::new(), taken: 0, least: 1 }
     }
 
     /// Makes room for `room` more ready activations with that key. Does nothing if the key has no lane and there are [`MOST`] of
@@ -136,7 +138,7 @@ impl<K: Ord> Lanes<K> {
         });
         let at = match found {
             Ok(at) => at,
-            Err(_) if self.lanes.len() == MOST => return,
+            Err(_) if self.lanes.len() == MOST => return self.have_not_all(),
             Err(at) => {
                 self.lanes.insert(at, Lane { key, rows: [Ring::new(), Ring::new()], room: 0 });
                 self.note_taken();
@@ -146,6 +148,11 @@ impl<K: Ord> Lanes<K> {
         let lane = &mut self.lanes[at];
         lane.room += room;
         lane.rows.iter_mut().for_each(|row| row.reserve(2 * lane.room));
+    }
+
+    /// Notes that entries may have keys without a lane.
+    pub(super) const fn have_not_all(&mut self) {
+        self.least = 0;
     }
 
     /// Takes back the room for `room` ready activations with that key. A lane without room is removed when another one is added.
@@ -222,6 +229,12 @@ impl<K: Ord> Lanes<K> {
     #[cfg(test)]
     pub(super) fn has_two_rows(&self) -> bool {
         self.lanes.get(self.taken.trailing_zeros() as usize).is_some_and(|lane| lane.rows[1].len > 0)
+    }
+
+    /// Returns true if there is an entry with the least key that any entry may have, as far as that is known.
+    #[inline(always)]
+    pub(super) const fn begin_with_least_key(&self) -> bool {
+        self.taken & self.least != 0
     }
 
     /// Returns the number of entries.

@@ -180,24 +180,43 @@ pub trait Policy: Send {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     release: Instant,
-    /// The index of the entity, and one. It is half as long as an index and never zero, so that two registers hold an optional name.
+    /// The index of the entity, and one, and a [bit](LATER_BEHIND). It is half as long as an index and never zero, so that two registers
+    /// hold an optional name.
     number: NonZeroU32,
 }
+
+/// The bit of a name that says that later activations come behind the named one.
+const LATER_BEHIND: u32 = 1 << 31;
 
 impl Named {
     /// Names the activation of the entity with that index which was released then.
     #[must_use]
     #[inline]
     pub const fn new(entity: usize, release: Instant) -> Self {
-        // The index fits: four billion live entities would not fit into memory.
+        // The index fits: two billion live entities would not fit into memory.
         Self { release, number: NonZeroU32::MIN.saturating_add(entity as u32) }
+    }
+
+    /// Says whether every activation that is released later than this one comes behind it.
+    #[must_use]
+    #[inline]
+    pub fn with_later_behind(self, yes: bool) -> Self {
+        Self { number: self.number | (u32::from(yes) * LATER_BEHIND), ..self }
+    }
+
+    /// Returns true if every activation that is released later than this one comes behind it. So until it has run, a driver need not
+    /// ask for what happens after its release.
+    #[must_use]
+    #[inline]
+    pub const fn has_later_behind(self) -> bool {
+        self.number.get() & LATER_BEHIND != 0
     }
 
     /// Returns the index of the entity.
     #[must_use]
     #[inline]
     pub const fn entity(self) -> usize {
-        (self.number.get() - 1) as usize
+        ((self.number.get() & !LATER_BEHIND) - 1) as usize
     }
 
     /// Returns when the activation was released.

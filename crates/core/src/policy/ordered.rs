@@ -214,7 +214,14 @@ impl<O: Order> Ordered<O> {
     #[inline(always)]
     fn named(&self) -> Option<Named> {
         let First { tie_breaker: (release, ..), entity, .. } = self.ready.first()?;
-        name(*release, entity)
+        self.name(*release, entity)
+    }
+
+    /// Names an activation, unless it is a resumed one.
+    #[inline(always)]
+    fn name(&self, release: Instant, entity: EntityOf) -> Option<Named> {
+        let named = Named::new(entity.index(), release).with_later_behind(self.ready.begins_with_least_key());
+        (!entity.is_resumed()).then_some(named)
     }
 
     /// Returns true if a holder comes before everything in `ready`.
@@ -225,12 +232,6 @@ impl<O: Order> Ordered<O> {
             (Some(holder), Some(ready)) => holder.precedes(&ready),
         }
     }
-}
-
-/// Names an activation, unless it is a resumed one.
-#[inline(always)]
-fn name(release: Instant, entity: EntityOf) -> Option<Named> {
-    (!entity.is_resumed()).then_some(Named::new(entity.index(), release))
 }
 
 impl<O: Order> Policy for Ordered<O> {
@@ -244,6 +245,8 @@ impl<O: Order> Policy for Ordered<O> {
         self.is_blocked.resize(self.places.len(), false);
         if let Some(key) = self.order.key_of_all(spec) {
             self.ready.lanes().widen(key, room_for(spec));
+        } else {
+            self.ready.lanes().have_not_all();
         }
         let group = spec.group.index();
         if self.groups.len() <= group {
@@ -336,7 +339,7 @@ impl<O: Order> Policy for Ordered<O> {
         // The key may be a user's code. If it panics, nothing has changed.
         let Rotated { place, release, entity } = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
         self.places.replace(place, next);
-        name(release, entity)
+        self.name(release, entity)
     }
 
     fn upcoming(&self, distance: usize) -> Option<usize> {

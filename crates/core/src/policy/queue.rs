@@ -136,6 +136,12 @@ impl<K: Ord> Queue<K> {
         if self.stale == 0 { !self.is_empty() } else { self.len() > self.stale }
     }
 
+    /// Returns true if the first entry is known to have the least key that any entry may have.
+    #[inline(always)]
+    pub(super) const fn begins_with_least_key(&self) -> bool {
+        self.lanes.begin_with_least_key()
+    }
+
     /// Returns true if there are no entries at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

@@ -139,12 +139,37 @@ impl Ring {
         }
         let end = self.head.wrapping_add(self.len);
         if precedes(&tie_breaker, &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker) {
-            return None;
+            let (release, registration, sequence) = tie_breaker;
+            return self.rotate_back(release, registration, sequence);
         }
         let Item { place, entity, .. } = *self.items.get(self.head & mask)?;
         *self.items.get_mut(end & mask)? = Item { tie_breaker, place, entity };
         self.head = self.head.wrapping_add(1);
         Some(Rotated::before(self.items.get(self.head & mask)?, place))
+    }
+
+    /// Does what [`rotate`](Self::rotate) does with an item that comes before the last one.
+    #[inline(never)]
+    fn rotate_back(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
+        let tie_breaker = (release, registration, sequence);
+        if self.len > REACH + 1 && precedes(&tie_breaker, &self.at(self.len - 1 - REACH).tie_breaker) {
+            return None;
+        }
+        let Item { place, entity, .. } = *self.at(0);
+        let mask = self.items.len() - 1;
+        let mut at = self.head.wrapping_add(self.len);
+        let first = self.head.wrapping_add(1);
+        while at != first {
+            let before = self.items[at.wrapping_sub(1) & mask];
+            if !precedes(&tie_breaker, &before.tie_breaker) {
+                break;
+            }
+            self.items[at & mask] = before;
+            at = at.wrapping_sub(1);
+        }
+        self.items[at & mask] = Item { tie_breaker, place, entity };
+        self.head = first;
+        Some(Rotated::before(self.at(0), place))
     }
 
     /// Takes out the first item. There must be one.

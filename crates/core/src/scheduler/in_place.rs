@@ -53,13 +53,19 @@ impl Scheduler {
         self.begin(now, thread, first)
     }
 
-    /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one, and looks at its
-    /// state, so that the processor fetches that; `None` if it is not known.
+    /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one; `None` if it is not
+    /// known.
     #[inline]
     pub fn upcoming(&self, distance: usize) -> Option<usize> {
-        let upcoming = self.ready.policy.upcoming(distance)?;
-        std::hint::black_box(self.entities.at(upcoming).map(EntityState::is_pending));
-        Some(upcoming)
+        self.ready.policy.upcoming(distance)
+    }
+
+    /// Returns the address of the state of the entity with that index, for a driver that has the processor fetch it; `None` if there
+    /// never was such an entity.
+    #[must_use]
+    #[inline]
+    pub fn address_of(&self, entity: usize) -> Option<*const u8> {
+        self.entities.address(entity).map(<*const _>::cast)
     }
 
     /// Notes that the activation of `first`, which was [named](Self::first), ran in place, and that its entity has a further item

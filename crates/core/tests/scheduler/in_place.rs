@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rospin_core::policy::{Fifo, Timers, WaitSet};
-use rospin_core::{EntityKind, EntitySpec, GroupKind, Instant, Scheduler, ThreadIndex, TimerSpec};
+use rospin_core::policy::{Edf, Fifo, FixedPriority, Timers, WaitSet};
+use rospin_core::{EntityId, EntityKind, EntitySpec, GroupKind, Instant, Priority, Scheduler, ThreadIndex, TimerSpec};
 
 const THREAD: ThreadIndex = ThreadIndex(0);
 
@@ -49,4 +49,35 @@ fn nothing_runs_in_place_while_a_group_is_held_or_a_trace_is_set_or_under_a_wait
         scheduler.set_trace(Some(Box::new(|_, _| ())));
         assert!(scheduler.first().is_none());
     }
+}
+
+/// Under that policy, releases one after the other an entity of each of the priorities. Returns whether each is known to have all later
+/// ones behind it when it is the only one that is ready.
+fn have_later_behind(policy: Box<dyn rospin_core::Policy>, priorities: &[u32]) -> Vec<bool> {
+    let mut scheduler = Scheduler::new(policy);
+    let group = scheduler.add_group(GroupKind::MutuallyExclusive);
+    let add = |scheduler: &mut Scheduler, priority: &u32| {
+        let spec = EntitySpec::new("entity", EntityKind::Subscription, group).priority(Priority(*priority));
+        scheduler.add_entity(spec).unwrap()
+    };
+    let entities: Vec<_> = priorities.iter().map(|priority| add(&mut scheduler, priority)).collect();
+    let has = |entity: &EntityId| {
+        scheduler.release(at(1), *entity);
+        let first = scheduler.first().unwrap();
+        assert_eq!((first.entity(), first.release()), (entity.index(), at(1)));
+        assert_eq!(scheduler.ran_first(first, None), None);
+        first.has_later_behind()
+    };
+    entities.iter().map(has).collect()
+}
+
+#[test]
+fn only_the_most_urgent_entities_are_known_to_have_all_later_ones_behind_them() {
+    assert_eq!(have_later_behind(Box::new(Fifo::new()), &[1, 2, 3]), [true; 3]);
+    assert_eq!(have_later_behind(Box::new(FixedPriority::new()), &[1, 3, 2, 3]), [false, true, false, true]);
+    // A deadline may be earlier than that of an entity that was released before.
+    assert_eq!(have_later_behind(Box::new(Edf::new()), &[1, 2]), [false; 2]);
+    // There are not so many lanes, so that nothing is known.
+    let many: Vec<_> = (0..65).collect();
+    assert_eq!(have_later_behind(Box::new(FixedPriority::new()), &many), [false; 65]);
 }
