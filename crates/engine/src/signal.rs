@@ -58,6 +58,11 @@ impl Signal {
         self.executor.bell.inbox.raise(&self.flag);
     }
 
+    /// Returns the address of what [`raise`](Self::raise) writes first, for a publisher that has the processor fetch it.
+    pub(crate) fn flag_address(&self) -> usize {
+        self.executor.bell.inbox.address_of(&self.flag).addr()
+    }
+
     /// Returns the bit by which the inbox raises the flag together with others, see [`Inbox::raise_bits`].
     ///
     /// [`Inbox::raise_bits`]: crate::lock_free::inbox::Inbox::raise_bits

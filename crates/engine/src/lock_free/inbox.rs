@@ -20,10 +20,16 @@
 //! hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody waits or tries
 //! again. A flag that is seen twice is a spurious notification, which does no harm.
 //!
+//! A notifier leaves a mark alone that is there already. The consumer has not cleared that mark yet, or the notifier would know: both
+//! have changed the page's word before, one after the other. If the notifier was first, the consumer sees the flag. Otherwise the
+//! notifier sees what the consumer has done before, so also that the mark was cleared. A consumer that does not know of the page's book
+//! yet has not changed the page's word. It has a fence before it looks at a new source by itself, as the notifier has one before it
+//! looks at the mark.
+//!
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
 //! write of the same word, or from a later one in its release sequence.
 
-use super::sync::{Arc, AtomicU64, Ordering};
+use super::sync::{Arc, AtomicU64, Ordering, fence_after_read_modify_write};
 
 /// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a test
 /// needs more than one of them.
@@ -114,9 +120,18 @@ impl Inbox {
             Some(bit) => self.raise_bits(bit),
             None => {
                 flag.page().raised.fetch_or(1 << flag.bit, Ordering::AcqRel);
-                self.touched.fetch_or(1 << flag.page, Ordering::AcqRel);
+                fence_after_read_modify_write();
+                let mark = 1 << flag.page;
+                if self.touched.load(Ordering::Relaxed) & mark == 0 {
+                    self.touched.fetch_or(mark, Ordering::AcqRel);
+                }
             }
         }
+    }
+
+    /// Returns the address of the word that has the flag. It stays the same.
+    pub(crate) fn address_of(&self, flag: &Flag) -> *const AtomicU64 {
+        if flag.is_first { &raw const self.first } else { &raw const flag.page().raised }
     }
 
     /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as [`raise`](Self::raise).
@@ -209,7 +224,8 @@ struct Taken<'a> {
 impl<'a> Taken<'a> {
     #[inline]
     fn from(word: &'a AtomicU64) -> Self {
-        let bits = if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::AcqRel) };
+        // The word is not looked at before: its line would come twice, the second time to be written.
+        let bits = word.swap(0, Ordering::AcqRel);
         Self { word, bits }
     }
 

@@ -43,6 +43,16 @@ impl Mute {
     pub(crate) fn is_muted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Returns true if the item that was just published needs no notification. The notifier need not call [`published`] before, whose
+    /// fence takes long: it is needed only for the answer that no notification is needed.
+    #[inline]
+    pub(crate) fn is_muted_for_published(&self) -> bool {
+        self.is_muted() && {
+            published();
+            self.is_muted()
+        }
+    }
 }
 
 /// Orders the publication of an item before the look at a [`Mute`]. Call it in between.

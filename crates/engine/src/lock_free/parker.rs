@@ -13,7 +13,7 @@
 //! that the kernel has woken. A waker that is preempted in between leaves the count too high, which costs others a system call
 //! each. The count is never too low.
 
-use super::sync::{AtomicU32, Futex, Ordering, fence};
+use super::sync::{AtomicU32, Futex, Ordering, fence, fence_after_read_modify_write};
 
 /// The latest time at which a sleeping thread wakes: absolute, in nanoseconds of the named clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +89,14 @@ impl Parker {
     #[inline]
     pub(crate) fn needs_unpark(&self) -> bool {
         fence(Ordering::SeqCst);
+        self.has_waiting()
+    }
+
+    /// Does what [`needs_unpark`](Self::needs_unpark) does, if the calling thread has published the work by a read-modify-write, or has
+    /// done one since.
+    #[inline]
+    pub(crate) fn needs_unpark_after_read_modify_write(&self) -> bool {
+        fence_after_read_modify_write();
         self.has_waiting()
     }
 

@@ -24,6 +24,26 @@ pub(crate) fn prefetch_at(address: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
+/// Has the processor fetch the cache line at that address so that it can be written, whatever is there. Whoever writes a line that
+/// another core has waits for it, unless it was fetched before. Does nothing where there is no such hint.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn prefetch_to_write_at(address: usize) {
+    // SAFETY: the instruction is a hint, which never faults. Processors that do not know it do nothing.
+    unsafe { std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
+}
+
+/// Has the processor fetch the cache line at that address so that it can be written, whatever is there.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn prefetch_to_write_at(address: usize) {
+    // SAFETY: the instruction is a hint, which never faults.
+    unsafe { std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn prefetch_to_write_at(_: usize) {}
+
 /// Has the processor fetch the cache line at that address, whatever is there.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]

@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::mute::Mute;
-use super::prefetch::{prefetch, prefetch_at};
+use super::prefetch::{prefetch, prefetch_at, prefetch_to_write_at};
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
@@ -202,6 +202,12 @@ impl<P: OwningPointer> View<P> {
         self.0.mute.is_muted()
     }
 
+    /// Returns true if a message that was just appended needs no notification, see [`Mute::is_muted_for_published`].
+    #[inline]
+    pub(crate) fn is_muted_for_published(&self) -> bool {
+        self.0.mute.is_muted_for_published()
+    }
+
     /// Returns the publication time of the oldest message, see [`Consumer::oldest_stamp`].
     #[inline]
     pub(crate) fn oldest_stamp(&self) -> Option<u64> {
@@ -252,6 +258,23 @@ impl<P: OwningPointer> Producer<P> {
         }
         self.append(tail, message, stamp);
         Ok(())
+    }
+
+    /// Has the processor fetch what the next message will be written to.
+    #[inline(always)]
+    pub(crate) fn prefetch_slot(&self) {
+        prefetch_to_write_at(ptr::from_ref(self.ring.slot(self.ring.tail.0.load(Ordering::Relaxed))).addr());
+    }
+
+    /// Returns the address of something that the producer writes with each message.
+    pub(crate) fn address(&self) -> usize {
+        ptr::from_ref(&self.ring.tail).addr()
+    }
+
+    /// Returns true if notifications are not needed, see [`Mute::is_muted`].
+    #[inline]
+    pub(crate) fn is_muted(&self) -> bool {
+        self.ring.mute.is_muted()
     }
 
     /// Stores the message with that number, for which there is room.
@@ -313,9 +336,18 @@ impl<P: OwningPointer> Consumer<P> {
         View(Arc::clone(&self.ring))
     }
 
-    /// Has the processor fetch what the next [`pop`](Self::pop) looks at.
+    /// Has the processor fetch what tells where the oldest message is.
+    pub(crate) fn prefetch_ring(&self) {
+        prefetch(&self.ring.head);
+        prefetch(&self.ring.mask);
+    }
+
+    /// Has the processor fetch what the next [`pop_and_look`](Self::pop_and_look) looks at. The ring should have been
+    /// [fetched](Self::prefetch_ring) before.
     pub(crate) fn prefetch_slot(&self) {
-        prefetch(self.ring.slot(self.ring.head.0.load(Ordering::Relaxed)));
+        let head = self.ring.head.0.load(Ordering::Relaxed);
+        prefetch(self.ring.slot(head));
+        prefetch(self.ring.slot(head + 1));
     }
 
     /// Has the processor fetch the oldest message. Its slot should have been [fetched](Self::prefetch_slot) before.

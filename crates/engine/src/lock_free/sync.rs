@@ -5,6 +5,17 @@ pub(crate) use self::model::*;
 #[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 pub(crate) use self::native::*;
 
+/// Orders a read-modify-write of the calling thread before what the thread reads afterwards, as a sequentially consistent fence does.
+#[inline(always)]
+pub(crate) fn fence_after_read_modify_write() {
+    // There the instruction is a fence, too, so that only the compiler must be told.
+    if cfg!(all(target_arch = "x86_64", not(rospin_loom), not(rospin_shuttle))) {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
 #[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 mod native {
     pub(crate) use std::sync::Arc;

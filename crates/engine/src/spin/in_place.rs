@@ -67,11 +67,15 @@ impl Spin<'_> {
         let executor: &Shared = self.executor;
         let (inbox, thread) = (&executor.bell.inbox, seat.thread);
         // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
-        let due = [state.scheduler.next_due(), self.deadline].into_iter().flatten().min();
+        let timer = state.scheduler.next_due();
+        let either = [timer, self.deadline].into_iter().flatten().min();
         loop {
-            if !inbox.is_empty() {
+            // A callback that comes before all that may have happened meanwhile needs no look at what has.
+            if !row.precedes_all_from(state.drained_until) && !inbox.is_empty() {
                 state.drain_into(row, inbox, || executor.now());
             }
+            let is_before_timers = timer.is_some_and(|due| row.precedes_all_from(due));
+            let due = if is_before_timers { self.deadline } else { either };
             let due = if executor.sleeps.is_empty() {
                 due
             } else if executor.sleeps.has_others() {

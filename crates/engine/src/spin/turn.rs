@@ -19,7 +19,9 @@ impl Spin<'_> {
         executor.answer_call();
         // The clock is read after the changes, since a moved clock counts as one of them.
         let now = executor.now();
-        state.drain(&executor.bell.inbox, || now);
+        if !executor.bell.inbox.is_empty() || state.has_drained() {
+            state.drain(&executor.bell.inbox, || now);
+        }
         self.finish(state, seat, now);
         if self.is_over(state, seat, now) {
             return Next::Stop;

@@ -8,11 +8,17 @@ use rospin_core::{Instant, ThreadIndex};
 use super::State;
 use crate::body::{AnyPayload, Ran, RunContext};
 use crate::lock_free::inbox::Inbox;
-use crate::lock_free::prefetch::prefetch;
+use crate::lock_free::prefetch::{prefetch, prefetch_at};
 use crate::work::{Callback, Run};
 
 /// The number of entities from which on their data are fetched in advance.
 const MANY: usize = 256;
+
+/// The number of callbacks by which the data of an entity are fetched in advance.
+const AHEAD: usize = 8;
+
+/// The number of callbacks from one step of that to the next one. A line that comes from another core takes longer than one callback.
+const STEP: usize = 2;
 
 /// The outcome of [`State::run_first`].
 pub(crate) enum InPlace {
@@ -29,10 +35,20 @@ pub(crate) struct Row {
     /// The one that is next, or runs; `None` if nothing is ready that may run in place.
     next: Option<Named>,
     cx: RunContext,
-    /// The entities that probably come next, in their order.
-    upcoming: [Option<usize>; 3],
+    /// The entities of the callbacks that probably come next, as a ring.
+    upcoming: [Option<usize>; AHEAD],
+    /// The index of the next callback's entity in the ring, before it is wrapped.
+    at: usize,
     /// True while a callback runs.
     pub(crate) is_inside: bool,
+}
+
+impl Row {
+    /// Returns true if the next callback comes before all that is released at `time` or later.
+    #[inline(always)]
+    pub(crate) fn precedes_all_from(&self, time: Instant) -> bool {
+        self.next.is_some_and(|next| next.has_later_behind() && next.release() < time)
+    }
 }
 
 impl State {
@@ -50,7 +66,7 @@ impl State {
     /// [drain](Self::drain_into) tells which one that is.
     pub(crate) fn begin_row(&self, inbox: &Inbox) -> Row {
         let next = if inbox.is_empty() { self.scheduler.first() } else { None };
-        Row { next, cx: RunContext::new(), upcoming: [None; 3], is_inside: false }
+        Row { next, cx: RunContext::new(), upcoming: [None; AHEAD], at: 0, is_inside: false }
     }
 
     /// [Drains](Self::drain) the inbox between two callbacks of the row.
@@ -106,23 +122,25 @@ impl State {
         }
     }
 
-    /// Goes one step further for each of the next callbacks. What a step looks at was fetched by the step before: the entity, its
-    /// callback, where the source has its next item, and the item.
+    /// Goes one step further for some of the next callbacks. What a step looks at was fetched by the step before: the entity, its
+    /// callback, what the source has of its items, where the next item is, and the item. Looking at anything else would keep the thread
+    /// waiting.
     #[inline(never)]
     fn prefetch_upcoming(&self, row: &mut Row) {
         let slot = |index: usize| self.entities.get(index);
-        let callback = |index| slot(index)?.as_ref()?.slots.first()?.callback.as_deref();
-        let [second, third, fourth] = row.upcoming;
-        let fifth = self.scheduler.upcoming(4);
-        if let Some(callback) = second.and_then(callback) {
-            callback.body.prefetch(1);
+        let callback_of = |index| slot(index)?.as_ref()?.slots.first()?.callback.as_deref();
+        let after = |distance: usize| row.upcoming[(row.at + distance) % AHEAD];
+        for distance in [STEP, 2 * STEP, 3 * STEP] {
+            if let Some(callback) = after(distance - 1).and_then(callback_of) {
+                callback.body.prefetch(distance);
+            }
         }
-        if let Some(callback) = third.and_then(callback) {
-            callback.body.prefetch(2);
-        }
-        fourth.and_then(callback).into_iter().for_each(prefetch);
-        fifth.and_then(slot).into_iter().for_each(prefetch);
-        row.upcoming = [third, fourth, fifth];
+        after(AHEAD - 1).and_then(callback_of).into_iter().for_each(prefetch);
+        let last = self.scheduler.upcoming(AHEAD + 1);
+        last.and_then(slot).into_iter().for_each(prefetch);
+        last.and_then(|last| self.scheduler.address_of(last)).into_iter().for_each(prefetch_at);
+        row.upcoming[row.at % AHEAD] = last;
+        row.at = row.at.wrapping_add(1);
     }
 
     /// Notes that the callback which ran in place has panicked. Lends it, so that it is given back as any other.

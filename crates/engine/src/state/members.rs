@@ -13,6 +13,7 @@ use crate::loss::LossCause;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
+use crate::sync::atomic::{Ordering, fence};
 
 impl State {
     pub(crate) fn add_group(&mut self, name: Arc<str>, kind: GroupKind, payload: Option<AnyPayload>) -> GroupId {
@@ -76,6 +77,8 @@ impl State {
         if let Some(signal) = signal {
             signals.push(signal.number());
             self.set_target(executor, signal.number(), Target::Source(id, signal.asked().cloned()));
+            // A notification that a drain has passed over since it did not know the flag is seen now, see `lock_free::inbox`.
+            fence(Ordering::SeqCst);
             pending = contain(|| callback.body.pending()).unwrap_or(Pending::Unknown);
         }
         let losses = Arc::clone(&callback.label.losses);

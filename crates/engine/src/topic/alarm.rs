@@ -10,6 +10,7 @@ use rospin_core::Instant;
 
 use super::{Queue, QueueView, TopicState};
 use crate::lock_free::mute::published;
+use crate::lock_free::prefetch::prefetch_to_write_at;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Notifier;
@@ -32,6 +33,14 @@ pub(super) enum Alarm {
 pub(super) type Alarms = Arc<[Option<Alarm>]>;
 
 impl Alarm {
+    /// Returns the address of what is written first to notify an executor; `None` for a waker.
+    pub(super) fn flag(&self) -> Option<usize> {
+        match self {
+            Self::Executor { notifier: Notifier(signal), .. } => Some(signal.flag_address()),
+            Self::Waker(_) => None,
+        }
+    }
+
     /// Returns the executor that is notified of messages; `None` for a waker, and while the executor need not be notified.
     #[inline(always)]
     fn executor(&self) -> Option<&Arc<Shared>> {
@@ -43,6 +52,15 @@ impl Alarm {
 }
 
 impl Queue {
+    /// Has the processor fetch what is written when a message is published. The executor has read, and often written it last.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        self.producer.prefetch_slot();
+        if !self.producer.is_muted() {
+            prefetch_to_write_at(self.flag);
+        }
+    }
+
     /// Tells an executor that asks the queue since when its messages wait, and might not have seen the message that was displaced,
     /// when that one arrived: the entity is ready since then.
     #[cold]
@@ -60,11 +78,13 @@ impl TopicState {
     /// after the unlock.
     #[inline(always)]
     pub(super) fn raise_alarms(&self, stamp: Instant) -> Option<Alarms> {
-        published();
         let is_called = match &*self.alarms {
             // Most topics have one subscription.
             [Some(alarm)] | [Some(alarm), None, ..] => alarm.raise(stamp),
-            alarms => raise_all(alarms, stamp),
+            alarms => {
+                published();
+                raise_all(alarms, stamp)
+            }
         };
         is_called.then(|| Arc::clone(&self.alarms))
     }
@@ -77,11 +97,11 @@ impl Alarm {
         let Self::Executor { notifier: Notifier(signal), queue, is_asked } = self else {
             return true;
         };
-        if queue.is_muted() {
+        if queue.is_muted_for_published() {
             return false;
         }
         raise_flag(signal, *is_asked, stamp);
-        signal.executor().bell.parker.needs_unpark()
+        signal.executor().bell.parker.needs_unpark_after_read_modify_write()
     }
 }
 

@@ -71,6 +71,8 @@ struct Queue {
     keeps_all: bool,
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
+    /// The address of what the alarm writes, if it notifies an executor, or else of something that the publisher writes anyway.
+    flag: usize,
     losses: Arc<LossCounters>,
 }
 
@@ -83,6 +85,12 @@ impl QueueView {
     #[inline]
     fn is_muted(&self) -> bool {
         self.0.is_muted()
+    }
+
+    /// Returns true if its publishers need not notify of a message that was just published.
+    #[inline]
+    fn is_muted_for_published(&self) -> bool {
+        self.0.is_muted_for_published()
     }
 
     /// Returns the time of publication of the oldest message; `None` if there is none.

@@ -119,18 +119,17 @@ impl AnyPublisher {
     /// Publishes the message in few steps if there is one queue, which has room, and nothing is recorded.
     #[inline]
     fn publish_to_one(&self, message: AnyMessage) -> Delivery {
-        let stamp = self.clock.now();
         let mut state = self.topic.lock();
         // The recorder is looked at under the lock, so that a recording has all messages of a queue since its first one.
         let is_recorded = self.scribe.recorder.is_on();
-        let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, stamp, self.promises) };
+        let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, &self.clock, self.promises) };
         match pushed {
             Ok(alarms) => {
                 drop(state);
                 call(alarms.as_ref());
                 Delivery { queued: 1, displaced: 0 }
             }
-            Err(message) if self.patience.is_none() => self.publish_to_all(message, Some((state, stamp))),
+            Err(message) if self.patience.is_none() => self.publish_to_all(message, Some(state)),
             Err(message) => {
                 drop(state);
                 self.publish_to_all(message, None)
@@ -138,14 +137,14 @@ impl AnyPublisher {
         }
     }
 
-    /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic, and the time after
-    /// which it was locked; `None` if that is still to be done.
+    /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic; `None` if it is
+    /// still to be locked.
     #[inline(never)]
-    fn publish_to_all(&self, message: AnyMessage, locked: Option<(MutexGuard<'_, TopicState>, Instant)>) -> Delivery {
+    fn publish_to_all(&self, message: AnyMessage, locked: Option<MutexGuard<'_, TopicState>>) -> Delivery {
         // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
         let mut displaced = SmallVec::new();
         let (state, stamp) = match (locked, self.patience) {
-            (Some((state, stamp)), _) => (self.topic.with_room_to_push(state, &mut displaced), stamp),
+            (Some(state), _) => (self.topic.with_room_to_push(state, &mut displaced), self.clock.now()),
             (None, None) => {
                 let stamp = self.clock.now();
                 (self.topic.lock_to_push(&mut displaced), stamp)
@@ -242,13 +241,19 @@ impl TopicState {
     fn push_to_one(
         &mut self,
         message: AnyMessage,
-        stamp: Instant,
+        clock: &Clock,
         promises: Guarantees,
     ) -> Result<Option<Alarms>, AnyMessage> {
-        match &mut *self.queues {
-            [queue] if promises.include(queue.demands) => queue.producer.push_if_room(message, stamp.as_nanos())?,
+        let stamp = match &mut *self.queues {
+            [queue] if promises.include(queue.demands) => {
+                queue.prefetch();
+                // Meanwhile the clock is read.
+                let stamp = clock.now();
+                queue.producer.push_if_room(message, stamp.as_nanos())?;
+                stamp
+            }
             _ => return Err(message),
-        }
+        };
         Ok(self.raise_alarms(stamp))
     }
 

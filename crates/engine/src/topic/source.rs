@@ -90,7 +90,8 @@ impl AnySource {
             }
         }
         let keeps_all = options.keeps_all;
-        let queue = Queue { id, number, demands, keeps_all, producer, alarm: None, losses: Arc::clone(&losses) };
+        let (flag, losses_of_queue) = (producer.address(), Arc::clone(&losses));
+        let queue = Queue { id, number, demands, keeps_all, producer, alarm: None, flag, losses: losses_of_queue };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);
@@ -173,7 +174,10 @@ impl AnySource {
         let mut room = Room::new();
         let mut state = self.topic.lock_with(&mut room, None);
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
-        let before = queue.and_then(|queue| queue.alarm.replace(alarm));
+        let before = queue.and_then(|queue| {
+            queue.flag = alarm.flag().unwrap_or(queue.producer.address());
+            queue.alarm.replace(alarm)
+        });
         state.update_alarms(&mut room);
         drop(state);
         // A waker is user code, so it is dropped after the unlock.
@@ -242,7 +246,12 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 
     fn prefetch(&self, distance: usize) {
-        if distance > 1 { self.any.consumer.prefetch_slot() } else { self.any.consumer.prefetch_message() }
+        let consumer = &self.any.consumer;
+        match distance {
+            ..=2 => consumer.prefetch_message(),
+            3..=4 => consumer.prefetch_slot(),
+            _ => consumer.prefetch_ring(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod groups;
 mod inheritance;
 mod jump_barriers;
 mod jumps;
+mod known_order;
 mod losses;
 mod missed_deadlines;
 mod own_policies;
