@@ -29,7 +29,7 @@
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
 //! write of the same word, or from a later one in its release sequence.
 
-use super::sync::{Arc, AtomicU64, Ordering, fence_after_read_modify_write};
+use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence_after_read_modify_write};
 
 /// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a test
 /// needs more than one of them.
@@ -103,11 +103,17 @@ impl Flag {
 pub(crate) struct Inbox {
     first: AtomicU64,
     touched: AtomicU64,
+    noted: Noted,
 }
+
+/// True if a time of arrival was noted since a consumer asked for that. It is on a line of its own, which hardly anybody writes where queues know
+/// the times.
+#[repr(align(128))]
+struct Noted(AtomicBool);
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { first: AtomicU64::new(0), touched: AtomicU64::new(0) }
+        Self { first: AtomicU64::new(0), touched: AtomicU64::new(0), noted: Noted(AtomicBool::new(false)) }
     }
 
     /// Raises the flag, without a time of arrival.
@@ -150,6 +156,9 @@ impl Inbox {
             flag.arrival_ns().fetch_min(arrival_ns, Ordering::Relaxed);
         }
         self.raise(flag);
+        if !self.noted.0.load(Ordering::Relaxed) {
+            self.noted.0.store(true, Ordering::Release);
+        }
     }
 
     /// Raises the flag for an item that arrives now. Reads the clock by `now_ns` only if no arrival is noted yet: a noted one is
@@ -159,6 +168,21 @@ impl Inbox {
             self.raise_at(flag, now_ns());
         } else {
             self.raise(flag);
+        }
+    }
+
+    /// Returns true if a time of arrival was noted since it was last [forgotten](Self::forget_noted), which may be an early one. May
+    /// return false for a moment after.
+    #[inline]
+    pub(crate) fn has_noted(&self) -> bool {
+        self.noted.0.load(Ordering::Acquire)
+    }
+
+    /// Forgets that times were noted, before a drain which finds them.
+    #[inline]
+    pub(crate) fn forget_noted(&self) {
+        if self.has_noted() {
+            self.noted.0.store(false, Ordering::Relaxed);
         }
     }
 

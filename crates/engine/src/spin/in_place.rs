@@ -71,7 +71,8 @@ impl Spin<'_> {
         let either = [timer, self.deadline].into_iter().flatten().min();
         loop {
             // A callback that comes before all that may have happened meanwhile needs no look at what has.
-            if !row.precedes_all_from(state.drained_until) && !inbox.is_empty() {
+            let is_known_first = row.precedes_all_from(row.drained_until) && !inbox.has_noted();
+            if !is_known_first && !inbox.is_empty() {
                 state.drain_into(row, inbox, || executor.now());
             }
             let is_before_timers = timer.is_some_and(|due| row.precedes_all_from(due));

@@ -35,6 +35,9 @@ pub(crate) struct Row {
     /// The one that is next, or runs; `None` if nothing is ready that may run in place.
     next: Option<Named>,
     cx: RunContext,
+    /// A time before the last drain. All messages that were published before were drained, and all that were not have later times, if
+    /// their publishers had come so far as to notify.
+    pub(crate) drained_until: Instant,
     /// The entities of the callbacks that probably come next, as a ring.
     upcoming: [Option<usize>; AHEAD],
     /// The index of the next callback's entity in the ring, before it is wrapped.
@@ -66,13 +69,25 @@ impl State {
     /// [drain](Self::drain_into) tells which one that is.
     pub(crate) fn begin_row(&self, inbox: &Inbox) -> Row {
         let next = if inbox.is_empty() { self.scheduler.first() } else { None };
-        Row { next, cx: RunContext::new(), upcoming: [None; AHEAD], at: 0, is_inside: false }
+        Row {
+            next,
+            cx: RunContext::new(),
+            drained_until: Instant::ZERO,
+            upcoming: [None; AHEAD],
+            at: 0,
+            is_inside: false,
+        }
     }
 
     /// [Drains](Self::drain) the inbox between two callbacks of the row.
     #[inline(always)]
     pub(crate) fn drain_into(&mut self, row: &mut Row, inbox: &Inbox, now: impl Fn() -> Instant) {
+        // What was found may have been published while the flags were taken, after something whose flag had been looked at before.
+        // A publisher's clock may be another one, so that the time alone says nothing.
+        let begin = now();
+        inbox.forget_noted();
         self.drain(inbox, now);
+        row.drained_until = begin.min(self.latest_found);
         row.next = self.scheduler.first();
     }
 

@@ -176,9 +176,8 @@ pub(crate) struct State {
     targets: Vec<Option<Target>>,
     /// The arrivals and numbers of signals that were drained and not passed on yet, the latest one first. It has room for all.
     drained: Vec<(Instant, usize)>,
-    /// The latest time at which a message was published whose notification was drained. Nothing that is drained later was published
-    /// before, unless two publishers have overtaken each other.
-    pub(crate) drained_until: Instant,
+    /// The latest time at which a message in a queue was published that the last drain found.
+    latest_found: Instant,
     leftovers: Leftovers,
     /// Handles that were detached. They live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
@@ -204,7 +203,7 @@ impl State {
             books: Vec::new(),
             targets: Vec::new(),
             drained: Vec::new(),
-            drained_until: Instant::ZERO,
+            latest_found: Instant::ZERO,
             leftovers: Leftovers::default(),
             detached: Vec::new(),
             has_changes_left: false,
@@ -224,18 +223,18 @@ impl State {
         if !self.drained.is_empty() {
             self.pass_on();
         }
-        let Self { books, targets, drained, drained_until, .. } = self;
+        let Self { books, targets, drained, latest_found, .. } = self;
+        *latest_found = Instant::ZERO;
         inbox.drain(books, |signal, arrival_ns| {
             // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was removed.
             if let Some(target) = targets.get(signal).and_then(Option::as_ref) {
                 // A source may have a queue among others, and may notify for reasons of its own: a time that was noted counts.
                 let arrival = match arrival_ns {
                     Some(noted) => Instant::from_nanos(noted),
-                    None => {
-                        let published = target.oldest_ns().map_or_else(&now, Instant::from_nanos);
-                        *drained_until = published.max(*drained_until);
-                        published
-                    }
+                    None => target.oldest_ns().map_or_else(&now, |published| {
+                        *latest_found = Instant::from_nanos(published).max(*latest_found);
+                        Instant::from_nanos(published)
+                    }),
                 };
                 drained.push((arrival, signal));
             }

@@ -1,12 +1,13 @@
 //! Callbacks that are known to come before all that happens later, and those that are not.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rospin_engine::policy::{Fifo, FixedPriority};
 use rospin_engine::{
-    CallbackGroup, Context, ContextOptions, ExecutorOptions, Policy, Priority, Publisher, SubscriptionOptions,
-    TimerOptions,
+    CallbackGroup, Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Instant, Notifier, Pending,
+    Policy, Priority, Publisher, Source, SubscriptionOptions, TakeError, TimerOptions,
 };
 
 use crate::common::{spin_all, watchdog};
@@ -107,5 +108,62 @@ fn a_more_urgent_timer_comes_before_the_next_message_that_is_known() {
         let order = order_of_timer(FixedPriority::new(), 9);
         // A machine that stood still before the spin has the timer run first.
         assert!(order == ["first", "timer", "second", "third"] || order[0] == "timer", "{order:?}");
+    });
+}
+
+/// A source of one item, which is there as soon as somebody has told so.
+#[derive(Clone, Default)]
+struct Told(Arc<AtomicBool>, Arc<Mutex<Option<Notifier>>>);
+
+impl Told {
+    /// Notifies of the item, as one that arrived at `arrival`.
+    fn tell(&self, arrival: Instant) {
+        self.0.store(true, Ordering::Release);
+        self.1.lock().unwrap().as_ref().unwrap().notify_at(arrival);
+    }
+}
+
+impl Source for Told {
+    type Item = ();
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        *self.1.lock().unwrap() = Some(notifier);
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<()>, TakeError> {
+        Ok(self.0.swap(false, Ordering::AcqRel).then_some(()))
+    }
+
+    fn pending(&self) -> Pending {
+        Pending::Empty
+    }
+}
+
+#[test]
+fn what_arrived_early_comes_first_although_it_is_told_late() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let (executor, group) = group(&context, Fifo::new());
+        let before = context.clock().now();
+        let publishers: Vec<_> = ["one", "two", "three"].iter().map(|topic| publisher(&context, topic)).collect();
+        let told = Told::default();
+        let options = EntityOptions::new("told");
+        let _told = group.create_source(EntityKind::Waitable, options, told.clone(), |order, ()| order.push("told"));
+        let create = |topic: &'static str| {
+            let told = told.clone();
+            let callback = move |order: &mut Order, _: Arc<u32>| {
+                order.push(topic);
+                if topic == "one" {
+                    told.tell(before);
+                }
+            };
+            group.create_subscription(topic, callback).unwrap()
+        };
+        let _subscriptions = ["one", "two", "three"].map(create);
+        publishers.iter().for_each(|publisher| _ = publisher.publish(0));
+        spin_all(&executor);
+        assert_eq!(group.into_payload().unwrap(), ["one", "told", "two", "three"]);
     });
 }
