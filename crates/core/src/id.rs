@@ -113,7 +113,8 @@ impl<T> Slots<T> {
         self.values.get(index)?.as_ref()
     }
 
-    /// Returns the address of the slot with this index, without a look at the slot; `None` if there is none.
+    /// Returns the address of the value with this index, which may be free by now; `None` if no value ever had that index. Reads nothing
+    /// there, so that a caller who only wants it fetched does not wait for it.
     #[inline(always)]
     pub(crate) fn address(&self, index: usize) -> Option<*const Option<T>> {
         self.values.get(index).map(std::ptr::from_ref)

@@ -102,6 +102,13 @@ impl Ring {
         if self.len > REACH && precedes(&item.tie_breaker, &self.at(self.len - 1 - REACH).tie_breaker) {
             return false;
         }
+        self.move_in(item);
+        true
+    }
+
+    /// Adds an item where it belongs. The later ones move back. There must be room.
+    #[inline(always)]
+    fn move_in(&mut self, item: Item) {
         let (items, head) = (&mut *self.items, self.head);
         let mask = items.len() - 1;
         let mut place = self.len;
@@ -115,7 +122,6 @@ impl Ring {
         }
         items[head.wrapping_add(place) & mask] = item;
         self.len += 1;
-        true
     }
 
     #[inline(always)]
@@ -148,7 +154,8 @@ impl Ring {
         Some(Rotated::before(self.items.get(self.head & mask)?, place))
     }
 
-    /// Does what [`rotate`](Self::rotate) does with an item that comes before the last one.
+    /// Does what [`rotate`](Self::rotate) does with a tie-breaker that comes before that of the last item, if it belongs near the end. It is
+    /// given numbers, which fit into registers.
     #[inline(never)]
     fn rotate_back(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let tie_breaker = (release, registration, sequence);
@@ -156,19 +163,8 @@ impl Ring {
             return None;
         }
         let Item { place, entity, .. } = *self.at(0);
-        let mask = self.items.len() - 1;
-        let mut at = self.head.wrapping_add(self.len);
-        let first = self.head.wrapping_add(1);
-        while at != first {
-            let before = self.items[at.wrapping_sub(1) & mask];
-            if !precedes(&tie_breaker, &before.tie_breaker) {
-                break;
-            }
-            self.items[at & mask] = before;
-            at = at.wrapping_sub(1);
-        }
-        self.items[at & mask] = Item { tie_breaker, place, entity };
-        self.head = first;
+        self.drop_first();
+        self.move_in(Item { tie_breaker, place, entity });
         Some(Rotated::before(self.at(0), place))
     }
 

@@ -106,8 +106,8 @@ pub(crate) struct Inbox {
     noted: Noted,
 }
 
-/// True if a time of arrival was noted since a consumer asked for that. It is on a line of its own, which hardly anybody writes where queues know
-/// the times.
+/// True if a time of arrival was noted since the consumer [forgot](Inbox::forget_noted) that. It is on a line of its own, which hardly
+/// anybody writes where queues know the times.
 #[repr(align(128))]
 struct Noted(AtomicBool);
 

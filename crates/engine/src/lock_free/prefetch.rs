@@ -24,6 +24,17 @@ pub(crate) fn prefetch_at(address: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
+/// Has the processor fetch the cache line at that address, whatever is there.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn prefetch_at(address: *const u8) {
+    // SAFETY: the instruction is a hint, which never faults, whatever the address is.
+    unsafe { std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn prefetch_at(_: *const u8) {}
+
 /// Has the processor fetch the cache line at that address so that it can be written, whatever is there. Whoever writes a line that
 /// another core has waits for it, unless it was fetched before. Does nothing where there is no such hint.
 #[cfg(target_arch = "x86_64")]
@@ -43,14 +54,3 @@ pub(crate) fn prefetch_to_write_at(address: usize) {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn prefetch_to_write_at(_: usize) {}
-
-/// Has the processor fetch the cache line at that address, whatever is there.
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-pub(crate) fn prefetch_at(address: *const u8) {
-    // SAFETY: the instruction is a hint, which never faults, whatever the address is.
-    unsafe { std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) fn prefetch_at(_: *const u8) {}

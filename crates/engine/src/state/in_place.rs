@@ -82,12 +82,13 @@ impl State {
     /// [Drains](Self::drain) the inbox between two callbacks of the row.
     #[inline(always)]
     pub(crate) fn drain_into(&mut self, row: &mut Row, inbox: &Inbox, now: impl Fn() -> Instant) {
-        // What was found may have been published while the flags were taken, after something whose flag had been looked at before.
-        // A publisher's clock may be another one, so that the time alone says nothing.
+        // Flags are taken word by word. Meanwhile, a publisher may raise one in a word that was taken already, which the drain misses, and
+        // then one in a word that comes next, which the drain finds. So only what was published before the first word is known.
         let begin = now();
         inbox.forget_noted();
-        self.drain(inbox, now);
-        row.drained_until = begin.min(self.latest_found);
+        let latest = self.drain(inbox, now);
+        // The clock of the publishers may be another one than this executor's. Then neither time alone would say anything.
+        row.drained_until = begin.min(latest);
         row.next = self.scheduler.first();
     }
 

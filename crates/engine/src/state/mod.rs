@@ -176,8 +176,6 @@ pub(crate) struct State {
     targets: Vec<Option<Target>>,
     /// The arrivals and numbers of signals that were drained and not passed on yet, the latest one first. It has room for all.
     drained: Vec<(Instant, usize)>,
-    /// The latest time at which a message in a queue was published that the last drain found.
-    latest_found: Instant,
     leftovers: Leftovers,
     /// Handles that were detached. They live as long as the executor.
     pub(crate) detached: Vec<Box<dyn std::any::Any + Send>>,
@@ -203,7 +201,6 @@ impl State {
             books: Vec::new(),
             targets: Vec::new(),
             drained: Vec::new(),
-            latest_found: Instant::ZERO,
             leftovers: Leftovers::default(),
             detached: Vec::new(),
             has_changes_left: false,
@@ -218,13 +215,15 @@ impl State {
     /// Passes the flags that were raised since the last drain on to the scheduler, in the order of arrival: a ready set takes fewer
     /// steps for what comes in order. If neither the flag nor a queue has a time of arrival, the flag counts as one that was raised
     /// now, for which `now` reads the clock.
+    ///
+    /// Returns the latest time of publication by which a queue's flag was passed on; zero if there is none.
     #[inline(never)]
-    pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) {
+    pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) -> Instant {
         if !self.drained.is_empty() {
             self.pass_on();
         }
-        let Self { books, targets, drained, latest_found, .. } = self;
-        *latest_found = Instant::ZERO;
+        let mut latest = Instant::ZERO;
+        let Self { books, targets, drained, .. } = self;
         inbox.drain(books, |signal, arrival_ns| {
             // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was removed.
             if let Some(target) = targets.get(signal).and_then(Option::as_ref) {
@@ -232,8 +231,9 @@ impl State {
                 let arrival = match arrival_ns {
                     Some(noted) => Instant::from_nanos(noted),
                     None => target.oldest_ns().map_or_else(&now, |published| {
-                        *latest_found = Instant::from_nanos(published).max(*latest_found);
-                        Instant::from_nanos(published)
+                        let published = Instant::from_nanos(published);
+                        latest = latest.max(published);
+                        published
                     }),
                 };
                 drained.push((arrival, signal));
@@ -243,6 +243,7 @@ impl State {
             drained.sort_unstable_by(|a, b| b.cmp(a));
         }
         self.pass_on();
+        latest
     }
 
     /// Passes on to the scheduler what was drained. If a policy or a trace panics, the rest is left for the next drain.

@@ -90,8 +90,8 @@ impl AnySource {
             }
         }
         let keeps_all = options.keeps_all;
-        let (flag, losses_of_queue) = (producer.address(), Arc::clone(&losses));
-        let queue = Queue { id, number, demands, keeps_all, producer, alarm: None, flag, losses: losses_of_queue };
+        let (flag, alarm) = (producer.address(), None);
+        let queue = Queue { id, number, demands, keeps_all, producer, alarm, flag, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
         drop(state);

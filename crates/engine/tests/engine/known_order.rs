@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rospin_engine::policy::{Fifo, FixedPriority};
 use rospin_engine::{
-    CallbackGroup, Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Instant, Notifier, Pending,
-    Policy, Priority, Publisher, Source, SubscriptionOptions, TakeError, TimerOptions,
+    CallbackGroup, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, Notifier,
+    Pending, Policy, Priority, Publisher, Source, SubscriptionOptions, TakeError, TimerOptions,
 };
 
 use crate::common::{spin_all, watchdog};
@@ -15,14 +15,14 @@ use crate::common::{spin_all, watchdog};
 /// The names of the callbacks that ran.
 type Order = Vec<&'static str>;
 
-/// A group on an executor with that policy.
-fn group(context: &Context, policy: impl Policy + 'static) -> (rospin_engine::Executor, CallbackGroup<Order>) {
+/// Creates an executor with that policy, and a group on it.
+fn group(context: &Context, policy: impl Policy + 'static) -> (Executor, CallbackGroup<Order>) {
     let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
     let group = executor.create_group("group", Order::new());
     (executor, group)
 }
 
-/// Publishes on the topic `number`.
+/// Creates a publisher on the topic.
 fn publisher(context: &Context, topic: &str) -> Publisher<u32> {
     context.create_publisher(topic).unwrap()
 }
@@ -113,13 +113,16 @@ fn a_more_urgent_timer_comes_before_the_next_message_that_is_known() {
 
 /// A source of one item, which is there as soon as somebody has told so.
 #[derive(Clone, Default)]
-struct Told(Arc<AtomicBool>, Arc<Mutex<Option<Notifier>>>);
+struct Told {
+    is_there: Arc<AtomicBool>,
+    notifier: Arc<Mutex<Option<Notifier>>>,
+}
 
 impl Told {
     /// Notifies of the item, as one that arrived at `arrival`.
     fn tell(&self, arrival: Instant) {
-        self.0.store(true, Ordering::Release);
-        self.1.lock().unwrap().as_ref().unwrap().notify_at(arrival);
+        self.is_there.store(true, Ordering::Release);
+        self.notifier.lock().unwrap().as_ref().unwrap().notify_at(arrival);
     }
 }
 
@@ -128,12 +131,12 @@ impl Source for Told {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        *self.1.lock().unwrap() = Some(notifier);
+        *self.notifier.lock().unwrap() = Some(notifier);
         Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<()>, TakeError> {
-        Ok(self.0.swap(false, Ordering::AcqRel).then_some(()))
+        Ok(self.is_there.swap(false, Ordering::AcqRel).then_some(()))
     }
 
     fn pending(&self) -> Pending {
