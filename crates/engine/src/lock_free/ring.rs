@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::mute::Mute;
-use super::prefetch::{prefetch, prefetch_at, prefetch_to_write_at};
+use super::prefetch::{prefetch, prefetch_to_write_at};
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
@@ -350,10 +350,11 @@ impl<P: OwningPointer> Consumer<P> {
         prefetch(self.ring.slot(head + 1));
     }
 
-    /// Has the processor fetch the oldest message. Its slot should have been [fetched](Self::prefetch_slot) before.
+    /// Has the processor fetch the oldest message, whose count of references will be written. Its slot should have been
+    /// [fetched](Self::prefetch_slot) before.
     pub(crate) fn prefetch_message(&self) {
         let slot = self.ring.slot(self.ring.head.0.load(Ordering::Relaxed));
-        prefetch_at(slot.message.load(Ordering::Relaxed).cast());
+        prefetch_to_write_at(slot.message.load(Ordering::Relaxed).addr());
     }
 
     /// Takes the oldest message.

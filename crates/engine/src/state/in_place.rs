@@ -20,6 +20,10 @@ const AHEAD: usize = 8;
 /// The number of callbacks from one step of that to the next one. A line that comes from another core takes longer than one callback.
 const STEP: usize = 2;
 
+/// The number of callbacks after a drain whose items are probably in the cache of another core, which has just published them. In a
+/// backlog, which no drain interrupts, a line that is fetched for one item has several more.
+const FRESH: u32 = 64;
+
 /// The outcome of [`State::run_first`].
 pub(crate) enum InPlace {
     /// A callback ran, and is over.
@@ -38,10 +42,12 @@ pub(crate) struct Row {
     /// A time before the last drain. All messages that were published before were drained, and all that were not have later times, if
     /// their publishers had come so far as to notify.
     pub(crate) drained_until: Instant,
-    /// The entities of the callbacks that probably come next, as a ring.
+    /// The entities of some callbacks that probably come soon, as a ring.
     upcoming: [Option<usize>; AHEAD],
     /// The index of the next callback's entity in the ring, before it is wrapped.
     at: usize,
+    /// The number of callbacks during which the items of later ones are fetched. Means nothing with [many](MANY) entities.
+    fresh: u32,
     /// True while a callback runs.
     pub(crate) is_inside: bool,
 }
@@ -75,6 +81,7 @@ impl State {
             drained_until: Instant::ZERO,
             upcoming: [None; AHEAD],
             at: 0,
+            fresh: 0,
             is_inside: false,
         }
     }
@@ -90,6 +97,9 @@ impl State {
         // The clock of the publishers may be another one than this executor's. Then neither time alone would say anything.
         row.drained_until = begin.min(latest);
         row.next = self.scheduler.first();
+        if self.scheduler.upcoming(1).is_some() {
+            row.fresh = FRESH;
+        }
     }
 
     /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
@@ -129,13 +139,36 @@ impl State {
         Some((callback, &mut group.payload))
     }
 
-    /// Has the processor fetch what the next callbacks need, while the present one runs. Few entities have theirs in the caches
-    /// anyway.
+    /// Has the processor fetch what the next callbacks need, while the present one runs. Few entities have their own data in the caches
+    /// anyway, and need only their items, if these are [fresh](FRESH).
     #[inline(always)]
     fn look_ahead(&self, row: &mut Row) {
         if self.entities.len() >= MANY {
             self.prefetch_upcoming(row);
+        } else if row.fresh > 0 {
+            self.prefetch_items(row);
         }
+    }
+
+    /// Has the processor fetch where the item of a callback is that probably comes soon, and the item of the one for which this was done
+    /// one step before.
+    #[inline(never)]
+    fn prefetch_items(&self, row: &mut Row) {
+        row.fresh -= 1;
+        let last = self.scheduler.upcoming(2 * STEP);
+        let soon = std::mem::replace(&mut row.upcoming[row.at % STEP], last);
+        row.at = row.at.wrapping_add(1);
+        for (entity, distance) in [(soon, STEP), (last, 2 * STEP)] {
+            if let Some(callback) = entity.and_then(|entity| self.callback_of(entity)) {
+                callback.body.prefetch(distance);
+            }
+        }
+    }
+
+    /// Returns the first callback of the entity with that index.
+    #[inline(always)]
+    fn callback_of(&self, entity: usize) -> Option<&Callback> {
+        self.entities.get(entity)?.as_ref()?.slots.first()?.callback.as_deref()
     }
 
     /// Goes one step further for some of the next callbacks. What a step looks at was fetched by the step before: the entity, its
@@ -144,7 +177,7 @@ impl State {
     #[inline(never)]
     fn prefetch_upcoming(&self, row: &mut Row) {
         let slot = |index: usize| self.entities.get(index);
-        let callback_of = |index| slot(index)?.as_ref()?.slots.first()?.callback.as_deref();
+        let callback_of = |index| self.callback_of(index);
         let after = |distance: usize| row.upcoming[(row.at + distance) % AHEAD];
         for distance in [STEP, 2 * STEP, 3 * STEP] {
             if let Some(callback) = after(distance - 1).and_then(callback_of) {

@@ -1,11 +1,10 @@
-//! Sources of many entities: which are asked to fetch their items, and when.
+//! Prefetching: which sources are asked to fetch their items, and when.
 
-use rospin_engine::policy::Fifo;
-use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Notifier, Pending, Source, TakeError,
-};
+use std::sync::Arc;
 
-use crate::common::{Log, spin_all, watchdog};
+use rospin_engine::{EntityKind, EntityOptions, Notifier, Pending, Source, TakeError};
+
+use crate::common::{Log, manual_executor, spin_all, watchdog};
 
 /// A call of a source. The first number is that of the source.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,40 +45,56 @@ impl Source for One {
     }
 }
 
-/// Runs the callbacks of so many sources, each of which has an item. Returns what happened.
-fn run(count: usize) -> Vec<Event> {
-    let context = Context::new(ContextOptions::new());
-    let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));
+/// Runs the callbacks of so many sources, each of which has an item. That of the source `publishes` also publishes a message, which
+/// comes last. Returns what happened.
+fn run(count: usize, publishes: Option<usize>) -> Vec<Event> {
+    let (_clock, context, executor) = manual_executor();
     let group = executor.create_group("group", Vec::new());
     let log = Log::new();
+    let publisher = Arc::new(context.create_publisher("topic").unwrap());
     let create = |number| {
+        let publisher = Arc::clone(&publisher);
+        let callback = move |ran: &mut Vec<usize>, number| {
+            ran.push(number);
+            if Some(number) == publishes {
+                publisher.publish(());
+            }
+        };
         let source = One { number, is_left: true, log: log.clone() };
         let options = EntityOptions::new(format!("one-{number}"));
-        group.create_source(EntityKind::Waitable, options, source, |ran: &mut Vec<usize>, n| ran.push(n)).unwrap()
+        group.create_source(EntityKind::Waitable, options, source, callback).unwrap()
     };
     let _entities: Vec<_> = (0..count).map(create).collect();
+    let _last = group.create_subscription("topic", |_, _: Arc<()>| {}).unwrap();
     spin_all(&executor);
     assert_eq!(group.into_payload().unwrap(), (0..count).collect::<Vec<_>>());
     log.take()
 }
 
+/// Asserts that a source was asked to fetch at these distances, and then taken from.
+fn assert_fetched(number: usize, distances: &[usize], events: &[Event]) {
+    let is_of = |event: &&Event| matches!(**event, Event::Fetched(n, _) | Event::Taken(n) if n == number);
+    let fetched = distances.iter().map(|distance| Event::Fetched(number, *distance));
+    let wanted: Vec<_> = fetched.chain([Event::Taken(number)]).collect();
+    assert_eq!(events.iter().filter(is_of).copied().collect::<Vec<_>>(), wanted);
+}
+
 #[test]
 fn sources_of_many_entities_fetch_six_four_and_two_callbacks_before_they_are_taken_from() {
     watchdog(|| {
-        let events = run(300);
-        let of = |number| {
-            let is_of = move |event: &&Event| matches!(**event, Event::Fetched(n, _) | Event::Taken(n) if n == number);
-            events.iter().filter(is_of).copied().collect::<Vec<_>>()
-        };
+        let events = run(300, None);
         // The first ones run before anybody has looked ahead.
-        for number in 9..300 {
-            let wanted = [6, 4, 2].map(|distance| Event::Fetched(number, distance));
-            assert_eq!(of(number), [&wanted[..], &[Event::Taken(number)]].concat());
-        }
+        (10..300).for_each(|number| assert_fetched(number, &[6, 4, 2], &events));
     });
 }
 
 #[test]
-fn sources_of_few_entities_are_not_asked_to_fetch() {
-    watchdog(|| assert!(run(200).iter().all(|event| matches!(event, Event::Taken(_)))));
+fn sources_of_few_entities_fetch_four_and_two_callbacks_before_they_are_taken_from_while_items_come() {
+    watchdog(|| {
+        let events = run(200, Some(10));
+        // The message is found before the next callback. From then on, 64 callbacks look ahead: the first one to 13 and 15.
+        (0..13).for_each(|number| assert_fetched(number, &[], &events));
+        (15..77).for_each(|number| assert_fetched(number, &[4, 2], &events));
+        (79..200).for_each(|number| assert_fetched(number, &[], &events));
+    });
 }
