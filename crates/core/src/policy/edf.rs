@@ -1,6 +1,6 @@
 //! Earliest deadline first.
 
-use super::ordered::{Order, Ordered};
+use super::{Order, Ordered};
 use crate::activation::Activation;
 use crate::time::Instant;
 

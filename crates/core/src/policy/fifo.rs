@@ -1,6 +1,6 @@
 //! First in, first out, as in rclcpp's events executor.
 
-use super::ordered::{Order, Ordered};
+use super::{Order, Ordered};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::ordered::{Order, Ordered};
+use super::{Order, Ordered};
 use crate::activation::Activation;
 use crate::entity::{EntitySpec, Priority};
 

@@ -8,6 +8,7 @@ mod fifo;
 mod fixed_priority;
 mod holders;
 mod lanes;
+mod order;
 mod ordered;
 mod places;
 mod queue;
@@ -17,7 +18,8 @@ mod wait_set;
 pub use edf::{ByDeadline, Edf};
 pub use fifo::{ByRelease, Fifo};
 pub use fixed_priority::{ByPriority, FixedPriority};
-pub use ordered::{Order, Ordered};
+pub use order::Order;
+pub use ordered::Ordered;
 pub use wait_set::{Timers, WaitSet};
 
 use std::num::NonZeroU32;

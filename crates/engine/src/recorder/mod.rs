@@ -4,6 +4,7 @@
 //! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
 //! while its recorder is on. Publishing and taking look at one flag, without ordering.
 
+mod definitions;
 mod drain;
 mod logs;
 mod observer;
@@ -21,8 +22,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rospin_core::Instant;
-use rospin_core::recording::{Definition, DefinitionKey, Event, Sink};
+use rospin_core::recording::{Definition, DefinitionKey, Sink};
 
 use crate::clock::Clock;
 use crate::os::Process;
@@ -297,8 +297,6 @@ impl Recorder {
         recording.is_some_and(|recording| recording.commands.send(command).is_ok())
     }
 
-    // ---- what there is ----
-
     /// Returns the number of a new executor.
     pub(crate) fn number_executor(&self) -> u16 {
         self.0.executors.fetch_add(1, Ordering::Relaxed)
@@ -309,114 +307,6 @@ impl Recorder {
         let mut registry = self.lock();
         registry.executors.retain(|executor| executor.strong_count() > 0);
         registry.executors.push(executor);
-    }
-
-    /// Passes a definition on if the recorder is on. `define` is not called otherwise.
-    pub(crate) fn define(&self, define: impl FnOnce() -> Definition) {
-        if self.is_on() {
-            let definition = define();
-            if let Some(observer) = self.0.observer.get() {
-                observer.define(&definition);
-            }
-            self.lock().definitions.push(definition);
-        }
-    }
-
-    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.
-    fn stand(&self, key: (bool, u64), definition: Definition) {
-        if let Some(observer) = self.observer() {
-            observer.define(&definition);
-        }
-        let mut registry = self.lock();
-        if self.is_on() {
-            registry.definitions.push(definition.clone());
-        }
-        registry.standing.insert(key, definition);
-    }
-
-    /// Defines the queue with the number `queue`, until it is removed. `account` is the number of the loss counters of the entity
-    /// that takes from it.
-    pub(crate) fn add_queue(&self, queue: u64, account: u64, topic: &str, depth: usize) {
-        let definition = Definition::Queue { queue, account, topic: topic.to_owned(), depth: depth as u64 };
-        self.stand((false, queue), definition);
-    }
-
-    /// Notes that another entity takes from the queue: the one whose loss counters have the number `to`.
-    pub(crate) fn move_queue(&self, queue: u64, to: u64) {
-        let mut registry = self.lock();
-        if let Some(Definition::Queue { account, .. }) = registry.standing.get_mut(&(false, queue)) {
-            *account = to;
-        }
-        if let Some(definition) = registry.standing.get(&(false, queue)).filter(|_| self.is_on()).cloned() {
-            registry.definitions.push(definition.clone());
-            drop(registry);
-            if let Some(observer) = self.observer() {
-                observer.define(&definition);
-            }
-        }
-    }
-
-    /// Forgets a queue.
-    pub(crate) fn remove_queue(&self, queue: u64) {
-        if let Some(observer) = self.observer() {
-            observer.forget_queue(queue);
-        }
-        self.remove((false, queue));
-    }
-
-    /// Defines a publisher of a node: the id that events have, and its topic. Returns a number by which it is
-    /// [removed](Self::remove_publisher).
-    pub fn add_publisher(&self, publisher: [u8; 16], topic: &str) -> u64 {
-        let number = fresh_number();
-        self.stand((true, number), Definition::Publisher { publisher, topic: topic.to_owned() });
-        number
-    }
-
-    /// Adds a definition of a sink's own, such as the names of chains that a monitor watches, to this recording and later ones.
-    pub fn add_definition(&self, definition: Definition) {
-        self.stand((true, fresh_number()), definition);
-    }
-
-    /// Records an event of a sink's own, such as a [violation](Event::Violation), which happened at `at`. The sink may call it on the
-    /// recording thread, also while it is flushed.
-    pub fn record_event(&self, at: Instant, event: &Event) {
-        self.write(&event.encode(at));
-    }
-
-    /// Records that a publisher of a node publishes its message with that number at `at`, if the recorder is on.
-    #[inline]
-    pub fn sent(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
-        if self.is_on() {
-            self.note(at(), &Event::Sent { publisher, number });
-        }
-    }
-
-    /// Records that the calling thread takes that message, which came encoded, for a subscription of a node at `at`, if the
-    /// recorder is on. The number is 0 if the middleware does not tell it.
-    #[inline]
-    pub fn received(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
-        if self.is_on() {
-            self.note(at(), &Event::Received { publisher, number });
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note(&self, at: Instant, event: &Event) {
-        self.write_event(at, event);
-    }
-
-    /// Forgets a publisher of a node.
-    pub fn remove_publisher(&self, number: u64) {
-        self.remove((true, number));
-    }
-
-    fn remove(&self, key: (bool, u64)) {
-        let mut registry = self.lock();
-        let removed = registry.standing.remove(&key);
-        if self.is_on() {
-            registry.gone.extend(removed.as_ref().map(Definition::key));
-        }
     }
 
     fn tell_executors(&self) {

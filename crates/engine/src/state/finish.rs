@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rospin_core::recording::Event;
 use rospin_core::{Activation, EntityId, GroupId, Instant};
 
-use super::{EntitySlot, PutBack, RunSlot, State};
+use super::slots::{EntitySlot, RunSlot};
+use super::{PutBack, State};
 use crate::body::{AnyPayload, Ran};
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::loss::LossCause;

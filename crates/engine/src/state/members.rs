@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
 use smallvec::SmallVec;
 
-use super::{Details, EntitySlot, GroupSlot, NewEntity, NewTimer, RunSlot, State, Target};
+use super::slots::{Details, EntitySlot, GroupSlot, RunSlot, Target};
+use super::{NewEntity, NewTimer, State};
 use crate::body::AnyPayload;
 use crate::incident::contain;
 use crate::lock_free::inbox::BOOK;

@@ -9,6 +9,7 @@ mod in_place;
 mod leftovers;
 mod members;
 mod recorded;
+mod slots;
 mod time;
 
 use std::sync::Arc;
@@ -16,128 +17,20 @@ use std::time::Duration;
 
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Scheduler};
 use rospin_core::{ThreadIndex, TimerSpec};
-use smallvec::SmallVec;
 
-use crate::body::{AnyPayload, Ran};
+use crate::body::Ran;
 use crate::incident::Incident;
 use crate::lock_free::inbox::{Book, Inbox};
-use crate::loss::{LossCause, LossCounters};
+use crate::loss::LossCause;
 use crate::membership::{Membership, TimerShared};
 use crate::ros_time::RosView;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
-use crate::topic::QueueView;
 use crate::work::{Callback, Run};
 pub(crate) use in_place::{InPlace, Row};
 use leftovers::Leftovers;
-
-/// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
-const NOBODY: u64 = u64::MAX;
-
-/// A place for one of the activations that an entity may have under way.
-struct RunSlot {
-    /// The callback; `None` while it is lent to a thread.
-    callback: Option<Box<Callback>>,
-    /// The sequence number of the activation that is running or suspended; [`NOBODY`] if the place is free.
-    sequence: u64,
-    suspended: bool,
-    /// True if the waker was called while the activation ran.
-    woken: bool,
-}
-
-impl RunSlot {
-    const fn new(callback: Box<Callback>) -> Self {
-        Self { callback: Some(callback), sequence: NOBODY, suspended: false, woken: false }
-    }
-
-    /// Returns true if no activation is running or suspended here.
-    const fn is_free(&self) -> bool {
-        self.sequence == NOBODY
-    }
-
-    /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
-    fn pass_on(&mut self, sequence: u64) {
-        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
-        // for this one.
-        (self.sequence, self.woken) = (sequence, false);
-    }
-
-    /// Takes back the callback of an activation that has ended.
-    fn end(&mut self, callback: Box<Callback>) {
-        self.callback = Some(callback);
-        (self.sequence, self.suspended, self.woken) = (NOBODY, false, false);
-    }
-}
-
-/// An entity: what every step needs of it, on one cache line.
-#[repr(align(64))]
-struct EntitySlot {
-    id: EntityId,
-    /// The index of its group.
-    group: u32,
-    slots: SmallVec<[RunSlot; 1]>,
-    /// True if the source has ended. The entity is removed when its last activation has ended.
-    closing: bool,
-    /// True if the callback is synchronous, and the scheduler lets it run in place.
-    is_simple: bool,
-    details: Box<Details>,
-}
-
-/// The part of an entity that few steps need.
-struct Details {
-    losses: Arc<LossCounters>,
-    /// The numbers of the entity's signals. They lose their meaning when the entity is removed.
-    signals: Vec<usize>,
-    membership: Arc<Membership>,
-    timer: Option<Arc<TimerShared>>,
-}
-
-impl EntitySlot {
-    fn note_due(&self, scheduler: &Scheduler) {
-        if let Some(timer) = &self.details.timer {
-            timer.note_due(scheduler.timer_due(self.id));
-        }
-    }
-
-    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that yet.
-    fn is_outdated(&self) -> bool {
-        let Details { membership, timer, .. } = &*self.details;
-        membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
-    }
-}
-
-struct GroupSlot {
-    id: GroupId,
-    name: Arc<str>,
-    /// `None` while it is lent to a callback that does not run in place, and always for a reentrant group.
-    payload: Option<AnyPayload>,
-}
-
-/// The meaning of a signal.
-enum Target {
-    /// The entity's source may have an item. If no notification said since when, the queue does.
-    Source(EntityId, Option<QueueView>),
-    /// The waker of the entity's run slot with that number was called.
-    Segment(EntityId, usize),
-}
-
-impl Target {
-    const fn entity(&self) -> EntityId {
-        match self {
-            Self::Source(id, _) | Self::Segment(id, _) => *id,
-        }
-    }
-
-    /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message in it.
-    #[inline]
-    fn oldest_ns(&self) -> Option<u64> {
-        match self {
-            Self::Source(_, queue) => queue.as_ref()?.oldest_stamp(),
-            Self::Segment(..) => None,
-        }
-    }
-}
+use slots::{EntitySlot, GroupSlot, NOBODY, Target};
 
 /// Events of an entity while its callback was lent out.
 struct PutBack {

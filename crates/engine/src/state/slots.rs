@@ -1,0 +1,119 @@
+//! What the state has of each entity, group and signal.
+
+use std::sync::Arc;
+
+use rospin_core::{EntityId, GroupId, Scheduler};
+use smallvec::SmallVec;
+
+use crate::body::AnyPayload;
+use crate::loss::LossCounters;
+use crate::membership::{Membership, TimerShared};
+use crate::topic::QueueView;
+use crate::work::Callback;
+
+/// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
+pub(super) const NOBODY: u64 = u64::MAX;
+
+/// A place for one of the activations that an entity may have under way.
+pub(super) struct RunSlot {
+    /// The callback; `None` while it is lent to a thread.
+    pub(super) callback: Option<Box<Callback>>,
+    /// The sequence number of the activation that is running or suspended; [`NOBODY`] if the place is free.
+    pub(super) sequence: u64,
+    pub(super) suspended: bool,
+    /// True if the waker was called while the activation ran.
+    pub(super) woken: bool,
+}
+
+impl RunSlot {
+    pub(super) const fn new(callback: Box<Callback>) -> Self {
+        Self { callback: Some(callback), sequence: NOBODY, suspended: false, woken: false }
+    }
+
+    /// Returns true if no activation is running or suspended here.
+    pub(super) const fn is_free(&self) -> bool {
+        self.sequence == NOBODY
+    }
+
+    /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
+    pub(super) fn pass_on(&mut self, sequence: u64) {
+        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
+        // for this one.
+        (self.sequence, self.woken) = (sequence, false);
+    }
+
+    /// Takes back the callback of an activation that has ended.
+    pub(super) fn end(&mut self, callback: Box<Callback>) {
+        self.callback = Some(callback);
+        (self.sequence, self.suspended, self.woken) = (NOBODY, false, false);
+    }
+}
+
+/// An entity: what every step needs of it, on one cache line.
+#[repr(align(64))]
+pub(super) struct EntitySlot {
+    pub(super) id: EntityId,
+    /// The index of its group.
+    pub(super) group: u32,
+    pub(super) slots: SmallVec<[RunSlot; 1]>,
+    /// True if the source has ended. The entity is removed when its last activation has ended.
+    pub(super) closing: bool,
+    /// True if the callback is synchronous, and the scheduler lets it run in place.
+    pub(super) is_simple: bool,
+    pub(super) details: Box<Details>,
+}
+
+/// The part of an entity that few steps need.
+pub(super) struct Details {
+    pub(super) losses: Arc<LossCounters>,
+    /// The numbers of the entity's signals. They lose their meaning when the entity is removed.
+    pub(super) signals: Vec<usize>,
+    pub(super) membership: Arc<Membership>,
+    pub(super) timer: Option<Arc<TimerShared>>,
+}
+
+impl EntitySlot {
+    pub(super) fn note_due(&self, scheduler: &Scheduler) {
+        if let Some(timer) = &self.details.timer {
+            timer.note_due(scheduler.timer_due(self.id));
+        }
+    }
+
+    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that yet.
+    pub(super) fn is_outdated(&self) -> bool {
+        let Details { membership, timer, .. } = &*self.details;
+        membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
+    }
+}
+
+pub(super) struct GroupSlot {
+    pub(super) id: GroupId,
+    pub(super) name: Arc<str>,
+    /// `None` while it is lent to a callback that does not run in place, and always for a reentrant group.
+    pub(super) payload: Option<AnyPayload>,
+}
+
+/// The meaning of a signal.
+pub(super) enum Target {
+    /// The entity's source may have an item. If no notification said since when, the queue does.
+    Source(EntityId, Option<QueueView>),
+    /// The waker of the entity's run slot with that number was called.
+    Segment(EntityId, usize),
+}
+
+impl Target {
+    pub(super) const fn entity(&self) -> EntityId {
+        match self {
+            Self::Source(id, _) | Self::Segment(id, _) => *id,
+        }
+    }
+
+    /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message in it.
+    #[inline]
+    pub(super) fn oldest_ns(&self) -> Option<u64> {
+        match self {
+            Self::Source(_, queue) => queue.as_ref()?.oldest_stamp(),
+            Self::Segment(..) => None,
+        }
+    }
+}
