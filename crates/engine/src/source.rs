@@ -220,8 +220,8 @@ pub trait Source: Send + 'static {
 
     /// Has the processor fetch what the next take needs, without waiting for it. `distance` is the number of callbacks after which that
     /// take probably comes: 6 in a first call, which may fetch what the source has of its items, 4 in a second one, which may fetch where
-    /// the next item is, and 2 in a third one, which may fetch the item. Each looks only at what the one before has fetched. The first
-    /// call is left out in executors with few entities, whose own data stay in the caches. Does nothing by default.
+    /// the next item is, and 2 in a third one, which may fetch the item. Each looks only at what the one before has fetched. Any of
+    /// them may be left out: the first one is in executors with few entities, and all are on several threads. Does nothing by default.
     ///
     /// # Panics
     /// A panic is contained, and has no effect. Not called once the source has ended.

@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::mute::Mute;
-use super::prefetch::{prefetch, prefetch_to_write_at};
+use super::prefetch::{prefetch, prefetch_at, prefetch_to_write_at};
 use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 /// A pointer that owns its target, and can be turned into a raw pointer and back.
@@ -350,11 +350,15 @@ impl<P: OwningPointer> Consumer<P> {
         prefetch(self.ring.slot(head + 1));
     }
 
-    /// Has the processor fetch the oldest message, whose count of references will be written. Its slot should have been
-    /// [fetched](Self::prefetch_slot) before.
-    pub(crate) fn prefetch_message(&self) {
-        let slot = self.ring.slot(self.ring.head.0.load(Ordering::Relaxed));
-        prefetch_to_write_at(slot.message.load(Ordering::Relaxed).addr());
+    /// Has the processor fetch the oldest message, if there is one, and to be written what is so many bytes before it: its counts of
+    /// owners. Its slot should have been [fetched](Self::prefetch_slot) before.
+    pub(crate) fn prefetch_message(&self, before: usize) {
+        let head = self.ring.head.0.load(Ordering::Relaxed);
+        if self.ring.stamp_of(head).is_some() {
+            let message = self.ring.slot(head).message.load(Ordering::Relaxed);
+            prefetch_to_write_at(message.addr().wrapping_sub(before));
+            prefetch_at(message.cast());
+        }
     }
 
     /// Takes the oldest message.

@@ -21,7 +21,7 @@ const AHEAD: usize = 8;
 const STEP: usize = 2;
 
 /// The number of callbacks after a drain whose items are probably in the cache of another core, which has just published them. In a
-/// backlog, which no drain interrupts, a line that is fetched for one item has several more.
+/// backlog, which no drain interrupts, that takes longer than it saves: a line of slots that was fetched once has several of them.
 const FRESH: u32 = 64;
 
 /// The outcome of [`State::run_first`].
@@ -42,11 +42,11 @@ pub(crate) struct Row {
     /// A time before the last drain. All messages that were published before were drained, and all that were not have later times, if
     /// their publishers had come so far as to notify.
     pub(crate) drained_until: Instant,
-    /// The entities of some callbacks that probably come soon, as a ring.
+    /// The entities of some callbacks that probably come soon, as a ring: with [many](MANY) entities, of the next ones.
     upcoming: [Option<usize>; AHEAD],
-    /// The index of the next callback's entity in the ring, before it is wrapped.
+    /// The index of the oldest one in the ring, before it is wrapped.
     at: usize,
-    /// The number of callbacks during which the items of later ones are fetched. Means nothing with [many](MANY) entities.
+    /// The number of callbacks during which the items of later ones are fetched. It is 0 with [many](MANY) entities.
     fresh: u32,
     /// True while a callback runs.
     pub(crate) is_inside: bool,
@@ -97,7 +97,11 @@ impl State {
         // The clock of the publishers may be another one than this executor's. Then neither time alone would say anything.
         row.drained_until = begin.min(latest);
         row.next = self.scheduler.first();
-        if self.scheduler.upcoming(1).is_some() {
+        if self.entities.len() < MANY && self.scheduler.upcoming(1).is_some() {
+            if row.fresh == 0 {
+                // What is in the ring has run since.
+                row.upcoming = [None; AHEAD];
+            }
             row.fresh = FRESH;
         }
     }
