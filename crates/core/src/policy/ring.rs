@@ -154,8 +154,8 @@ impl Ring {
         Some(Rotated::before(self.items.get(self.head & mask)?, place))
     }
 
-    /// Does what [`rotate`](Self::rotate) does with a tie-breaker that comes before that of the last item, if it belongs near the end. It is
-    /// given numbers, which fit into registers.
+    /// Does what [`rotate`](Self::rotate) does with a tie-breaker that comes before that of the last item, if it belongs near the end.
+    /// It is given numbers, which fit into registers.
     #[inline(never)]
     fn rotate_back(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let tie_breaker = (release, registration, sequence);

@@ -350,8 +350,8 @@ impl<P: OwningPointer> Consumer<P> {
         prefetch(self.ring.slot(head + 1));
     }
 
-    /// Has the processor fetch the oldest message, if there is one, and to be written what is so many bytes before it: its counts of
-    /// owners. Its slot should have been [fetched](Self::prefetch_slot) before.
+    /// Has the processor fetch the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and will
+    /// be written. Its slot should have been [fetched](Self::prefetch_slot) before.
     pub(crate) fn prefetch_message(&self, before: usize) {
         let head = self.ring.head.0.load(Ordering::Relaxed);
         if self.ring.stamp_of(head).is_some() {

@@ -1,4 +1,5 @@
-//! What recorders are told: definitions of what there is, and events that come from no executor.
+//! Calls by which the rest of the process tells a recorder the names of queues and publishers, and events that no executor records: those
+//! of middlewares and sinks.
 
 use rospin_core::Instant;
 use rospin_core::recording::{Definition, Event};

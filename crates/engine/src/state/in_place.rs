@@ -99,7 +99,7 @@ impl State {
         row.next = self.scheduler.first();
         if self.entities.len() < MANY && self.scheduler.upcoming(1).is_some() {
             if row.fresh == 0 {
-                // What is in the ring has run since.
+                // These entities were noted before the last pause of `prefetch_items`, and have run since.
                 row.upcoming = [None; AHEAD];
             }
             row.fresh = FRESH;
@@ -154,18 +154,23 @@ impl State {
         }
     }
 
-    /// Has the processor fetch where the item of a callback is that probably comes soon, and the item of the one for which this was done
-    /// one step before.
+    /// Has the processor fetch the place of the item for the callback that probably comes two [steps](STEP) later, and the item itself for
+    /// the one that comes one step later, whose place was fetched one step ago.
     #[inline(never)]
     fn prefetch_items(&self, row: &mut Row) {
         row.fresh -= 1;
         let last = self.scheduler.upcoming(2 * STEP);
         let soon = std::mem::replace(&mut row.upcoming[row.at % STEP], last);
         row.at = row.at.wrapping_add(1);
-        for (entity, distance) in [(soon, STEP), (last, 2 * STEP)] {
-            if let Some(callback) = entity.and_then(|entity| self.callback_of(entity)) {
-                callback.body.prefetch(distance);
-            }
+        self.prefetch_for(soon, STEP);
+        self.prefetch_for(last, 2 * STEP);
+    }
+
+    /// Asks the source of an entity, if there is one, to fetch what it needs in so many callbacks.
+    #[inline(always)]
+    fn prefetch_for(&self, entity: Option<usize>, distance: usize) {
+        if let Some(callback) = entity.and_then(|entity| self.callback_of(entity)) {
+            callback.body.prefetch(distance);
         }
     }
 
@@ -181,14 +186,11 @@ impl State {
     #[inline(never)]
     fn prefetch_upcoming(&self, row: &mut Row) {
         let slot = |index: usize| self.entities.get(index);
-        let callback_of = |index| self.callback_of(index);
         let after = |distance: usize| row.upcoming[(row.at + distance) % AHEAD];
         for distance in [STEP, 2 * STEP, 3 * STEP] {
-            if let Some(callback) = after(distance - 1).and_then(callback_of) {
-                callback.body.prefetch(distance);
-            }
+            self.prefetch_for(after(distance - 1), distance);
         }
-        after(AHEAD - 1).and_then(callback_of).into_iter().for_each(prefetch);
+        after(AHEAD - 1).and_then(|index| self.callback_of(index)).into_iter().for_each(prefetch);
         let last = self.scheduler.upcoming(AHEAD + 1);
         last.and_then(slot).into_iter().for_each(prefetch);
         last.and_then(|last| self.scheduler.address_of(last)).into_iter().for_each(prefetch_at);

@@ -109,7 +109,7 @@ impl State {
     /// steps for what comes in order. If neither the flag nor a queue has a time of arrival, the flag counts as one that was raised
     /// now, for which `now` reads the clock.
     ///
-    /// Returns the latest time of publication by which a queue's flag was passed on; zero if there is none.
+    /// Returns the latest of the publication times that it found in queues; zero if it found none.
     #[inline(never)]
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) -> Instant {
         if !self.drained.is_empty() {

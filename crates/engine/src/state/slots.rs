@@ -1,4 +1,4 @@
-//! What the state has of each entity, group and signal.
+//! The data that an executor's state keeps for each entity (its callbacks), each group (its payload), and each signal (what it means).
 
 use std::sync::Arc;
 
@@ -86,6 +86,7 @@ impl EntitySlot {
     }
 }
 
+/// A callback group.
 pub(super) struct GroupSlot {
     pub(super) id: GroupId,
     pub(super) name: Arc<str>,
