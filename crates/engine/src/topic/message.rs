@@ -56,13 +56,6 @@ impl MessageType {
     }
 }
 
-/// Returns the number of bytes by which an `Arc<T>` has its two counts of owners before the value: they are at the beginning of its
-/// memory. It is only a hint, since the standard library may change that.
-pub(super) const fn counts_before<T>() -> usize {
-    let (counts, align) = (2 * size_of::<usize>(), align_of::<T>());
-    if counts > align { counts } else { align }
-}
-
 impl PartialEq for MessageType {
     /// Compares ids, because the compiler may have put the functions of one type at several addresses.
     fn eq(&self, other: &Self) -> bool {

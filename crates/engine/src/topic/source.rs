@@ -7,7 +7,6 @@ use std::task::Waker;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
-use super::message::counts_before;
 use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::ring::{Consumer, ring};
@@ -249,7 +248,8 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     fn prefetch(&self, distance: usize) {
         let consumer = &self.any.consumer;
         match distance {
-            ..=2 => consumer.prefetch_message(counts_before::<T>()),
+            // An `Arc` has its two counts before the value, at the beginning of its memory.
+            ..=2 => consumer.prefetch_message(align_of::<T>().max(2 * size_of::<usize>())),
             3..=4 => consumer.prefetch_slot(),
             _ => consumer.prefetch_ring(),
         }
