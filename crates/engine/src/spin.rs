@@ -23,7 +23,7 @@ use crate::os::{ShortSlices, TickCounter};
 use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
-use crate::state::State;
+use crate::state::{State, WrittenLines};
 use crate::sync::{PlainMutex, spawn_scoped, thread};
 use crate::work::Run;
 
@@ -68,6 +68,8 @@ struct Seat {
     /// chooses between two ways to the same result.
     repeats: bool,
     lookout: Lookout,
+    /// What a step writes, of an executor with several threads.
+    written: WrittenLines,
     /// The thread's short time slices, once it waited for work.
     slices: Option<ShortSlices>,
 }
@@ -193,6 +195,7 @@ impl<'a> Spin<'a> {
             repeats: true,
             lookout: Lookout::new(if self.executor.times.clock.passes() { TickCounter::new() } else { None }),
             slices: None,
+            written: WrittenLines::new(),
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
@@ -217,6 +220,7 @@ impl<'a> Spin<'a> {
                 }
             }
             let (next, wake_another) = access.with(|state| {
+                seat.written.prefetch();
                 if std::mem::take(&mut seat.was_idle) {
                     unpark(state, seat.thread);
                 }

@@ -157,6 +157,10 @@ pub trait Policy: Send {
         None
     }
 
+    /// Passes `visit` the address of everything that almost every step writes, for a driver whose threads take turns: a thread has the
+    /// processor fetch what another one has probably written last. Passes none by default.
+    fn visit_written(&self, _visit: &mut dyn FnMut(*const u8)) {}
+
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
     /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an
     /// [`exchange`](Self::exchange) adds.

@@ -305,6 +305,11 @@ impl<O: Order> Policy for Ordered<O> {
         self.ready.upcoming(distance)
     }
 
+    fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
+        visit(self.places.written().cast());
+        self.ready.visit_written(visit);
+    }
+
     fn orders_by_calls(&self) -> bool {
         false
     }

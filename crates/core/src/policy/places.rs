@@ -182,6 +182,11 @@ impl Places {
         (first..first + len).find(|place| self.has(*place, activation.sequence))
     }
 
+    /// Returns the address of what is written whenever an activation comes or goes, besides its place.
+    pub(super) const fn written(&self) -> *const usize {
+        &raw const self.taken
+    }
+
     /// Returns true if no activation is ready.
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {

@@ -194,6 +194,11 @@ impl<K: Ord> Queue<K> {
         }
     }
 
+    /// Passes `visit` the address of what is written whenever an entry comes or goes in order.
+    pub(super) fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
+        self.lanes.visit_written(visit);
+    }
+
     /// Returns the entity that comes so many places after the first one, if that is known without a search.
     #[inline(always)]
     pub(super) fn upcoming(&self, distance: usize) -> Option<usize> {

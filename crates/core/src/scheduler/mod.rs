@@ -238,6 +238,15 @@ impl Scheduler {
         self.record(now, TraceEvent::Completed(*activation));
     }
 
+    /// Passes `visit` the address of everything that almost every step writes, see [`Policy::visit_written`].
+    #[inline]
+    pub fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
+        visit((&raw const self.sequence).cast());
+        visit((&raw const self.clocks).cast());
+        visit(self.groups.written().cast());
+        self.ready.policy.visit_written(visit);
+    }
+
     /// Returns true if there is a trace, so that the time of each event matters.
     #[must_use]
     pub const fn is_traced(&self) -> bool {

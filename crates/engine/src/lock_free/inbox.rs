@@ -135,9 +135,10 @@ impl Inbox {
         }
     }
 
-    /// Returns the address of the word that has the flag. It stays the same.
-    pub(crate) fn address_of(&self, flag: &Flag) -> *const AtomicU64 {
-        if flag.is_first { &raw const self.first } else { &raw const flag.page().raised }
+    /// Returns the addresses of the word that has the flag, and of the one with its time of arrival. They stay the same.
+    pub(crate) fn addresses_of(&self, flag: &Flag) -> [usize; 2] {
+        let word = if flag.is_first { &self.first } else { &flag.page().raised };
+        [word, flag.arrival_ns()].map(|word| std::ptr::from_ref(word).addr())
     }
 
     /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as [`raise`](Self::raise).

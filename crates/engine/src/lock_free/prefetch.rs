@@ -1,7 +1,7 @@
 //! Hints to the processor about memory that will be needed soon.
 
-/// The size of a cache line in bytes.
-const LINE: usize = 64;
+/// The size of a cache line in bytes, on most processors.
+pub(crate) const LINE: usize = 64;
 
 /// Has the processor fetch a value into its cache, at most the first `MOST` lines of it, without waiting for them. Does nothing on
 /// processors for which there is no such hint here.

@@ -11,6 +11,7 @@ mod members;
 mod recorded;
 mod slots;
 mod time;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::work::{Callback, Run};
 pub(crate) use in_place::{InPlace, Row};
 use leftovers::Leftovers;
 use slots::{EntitySlot, GroupSlot, NOBODY, Target};
+pub(crate) use written::WrittenLines;
 
 /// Events of an entity while its callback was lent out.
 struct PutBack {

@@ -86,7 +86,8 @@ impl EntitySlot {
     }
 }
 
-/// A callback group.
+/// A callback group, on a cache line of its own, as in the scheduler.
+#[repr(align(64))]
 pub(super) struct GroupSlot {
     pub(super) id: GroupId,
     pub(super) name: Arc<str>,

@@ -34,9 +34,9 @@ pub(super) type Alarms = Arc<[Option<Alarm>]>;
 
 impl Alarm {
     /// Returns the address of what is written first to notify an executor; `None` for a waker.
-    pub(super) fn flag(&self) -> Option<usize> {
+    pub(super) fn address(&self) -> Option<usize> {
         match self {
-            Self::Executor { notifier: Notifier(signal), .. } => Some(signal.flag_address()),
+            Self::Executor { notifier: Notifier(signal), is_asked, .. } => Some(signal.address(*is_asked)),
             Self::Waker(_) => None,
         }
     }
@@ -57,7 +57,7 @@ impl Queue {
     pub(super) fn prefetch(&self) {
         self.producer.prefetch_slot();
         if !self.producer.is_muted() {
-            prefetch_to_write_at(self.flag);
+            prefetch_to_write_at(self.written);
         }
     }
 

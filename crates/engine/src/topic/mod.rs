@@ -71,8 +71,8 @@ struct Queue {
     keeps_all: bool,
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
-    /// The address of what the alarm writes, if it notifies an executor, or else of something that the publisher writes anyway.
-    flag: usize,
+    /// The address of what the alarm writes first, if it notifies an executor, or else of something that the publisher writes anyway.
+    written: usize,
     losses: Arc<LossCounters>,
 }
 
