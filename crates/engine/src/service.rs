@@ -166,7 +166,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
             notifier.notify_at(stamp);
         }
         if let Some(displaced) = displaced {
-            displaced.reply.finish(Err(self.endpoint.displaced()));
+            displaced.message.reply.finish(Err(self.endpoint.displaced()));
         }
         sent.to(service, needs_group, executor)
     }

@@ -10,7 +10,8 @@ use crate::loss::LossCounters;
 use crate::shared::Shared;
 use crate::topic::QueueView;
 
-/// A flag in an executor's inbox. Raising it wakes the executor.
+/// A flag in an executor's inbox. Raising it wakes the executor. What a publication needs of it is on one cache line.
+#[repr(C, align(64))]
 pub(crate) struct Signal {
     executor: Arc<Shared>,
     number: usize,

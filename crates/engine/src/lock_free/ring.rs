@@ -1,18 +1,18 @@
 //! A ring that keeps the last n messages. It has one producer at a time and any number of consumers, and no thread ever waits.
 //!
-//! `head` and `tail` count messages from the beginning. Message `t` is in slot `t % s`; the number of slots `s >= n` is a power
-//! of two. The thread that advances `head` from `t` to `t + 1` has claimed message `t` and owns it: a consumer runs a callback on
-//! it, and the producer displaces it because the ring is full.
+//! `head` and `tail` count messages from the beginning: those that were claimed, and those that were appended. Message `t` is in slot
+//! `t % s`; the number of slots `s >= n` is a power of two. The thread that advances `head` from `t` to `t + 1` has claimed message `t`
+//! and owns it: a consumer runs a callback on it, and the producer displaces it because the ring is full.
 //!
 //! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s` (with
 //! message `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of
 //! message `t`. Otherwise it does not use the pointer.
 //!
-//! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written, and not
-//! `tail` besides. The slots are used again in laps; a bit of the stamp is set in every other lap ([`lap_of`]). If the slot of the
-//! head has the bit of another lap, message `t` is not there yet, or was claimed and overwritten since. In the latter case the head
-//! has moved, which the consumer then sees, because the producer saw it before it overwrote the slot. After two laps the bit is the
-//! same again: then the claim fails, since the head has moved, and a stamp that was only looked at is that of a later message.
+//! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written, and the
+//! producer has `tail` to itself. The slots are used again in laps; a bit of the stamp is set in every other lap ([`lap_of`]). If the
+//! slot of the head has the bit of another lap, message `t` is not there yet, or was claimed and overwritten since. In the latter case
+//! the head has moved, which the consumer then sees, because the producer saw it before it overwrote the slot. After two laps the bit
+//! is the same again: then the claim fails, since the head has moved, and a stamp that was only looked at is that of a later message.
 //!
 //! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by that value.
 //! The counts only grow, so an old value is too small at worst.
@@ -73,8 +73,7 @@ struct Slot<T> {
 /// nanoseconds reach it after 292 years.
 const LAP: u64 = 1 << 63;
 
-/// A count on two cache lines of its own, because processors fetch lines in pairs. Producer and consumer each write one of them,
-/// without slowing down the other.
+/// A count on two cache lines of its own, because processors fetch lines in pairs. Consumers write it without slowing down the producer.
 #[repr(align(128))]
 struct Count(AtomicU64);
 
@@ -88,7 +87,6 @@ struct Shared<P: OwningPointer> {
     /// Mutes the producer. It shares its cache line with the fields that both ends read and hardly ever write.
     mute: Mute,
     head: Count,
-    tail: Count,
     owns: PhantomData<P>,
 }
 
@@ -158,21 +156,34 @@ impl<P: OwningPointer> Shared<P> {
             }
         }
     }
+
+    /// Claims and returns the oldest message with its number, if there is one.
+    #[inline]
+    fn claim_oldest(&self) -> Option<(P, u64)> {
+        self.claim(|head| self.stamp_of(head).is_some())
+    }
 }
 
 impl<P: OwningPointer> Drop for Shared<P> {
     fn drop(&mut self) {
-        let tail = self.tail.0.load(Ordering::Acquire);
-        while self.claim(|head| head != tail).is_some() {}
+        while self.claim_oldest().is_some() {}
     }
 }
 
 /// The producing end of a ring.
 pub(crate) struct Producer<P: OwningPointer> {
     ring: Arc<Shared<P>>,
+    /// The number of the next message.
+    tail: u64,
+    /// The head as this producer saw it last.
     head_seen: u64,
-    /// The publication time of the message that was displaced last.
-    displaced_stamp: u64,
+}
+
+/// A message that made room for a new one.
+pub(crate) struct Displaced<P> {
+    pub(crate) message: P,
+    /// Its publication time.
+    pub(crate) stamp: u64,
 }
 
 /// A consuming end of a ring.
@@ -227,21 +238,18 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P
         slots,
         mute: Mute::new(),
         head: Count(AtomicU64::new(0)),
-        tail: Count(AtomicU64::new(0)),
         owns: PhantomData,
     });
-    (Producer { ring: Arc::clone(&ring), head_seen: 0, displaced_stamp: 0 }, Consumer { ring })
+    (Producer { ring: Arc::clone(&ring), tail: 0, head_seen: 0 }, Consumer { ring })
 }
 
 impl<P: OwningPointer> Producer<P> {
     /// Appends a message, which must be of the ring's kind. If the ring was full, returns the oldest message, which was displaced.
     #[inline]
-    pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<P> {
+    pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<Displaced<P>> {
         debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
-        // Only this producer writes `tail`.
-        let tail = self.ring.tail.0.load(Ordering::Relaxed);
-        let displaced = self.make_room(tail);
-        self.append(tail, message, stamp);
+        let displaced = self.make_room();
+        self.append(message, stamp);
         displaced
     }
 
@@ -249,26 +257,25 @@ impl<P: OwningPointer> Producer<P> {
     #[inline(always)]
     pub(crate) fn push_if_room(&mut self, message: P, stamp: u64) -> Result<(), P> {
         debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
-        let tail = self.ring.tail.0.load(Ordering::Relaxed);
-        if tail - self.head_seen >= self.ring.depth {
+        if self.tail - self.head_seen >= self.ring.depth {
             self.head_seen = self.ring.head.0.load(Ordering::Acquire);
         }
-        if tail - self.head_seen >= self.ring.depth {
+        if self.tail - self.head_seen >= self.ring.depth {
             return Err(message);
         }
-        self.append(tail, message, stamp);
+        self.append(message, stamp);
         Ok(())
     }
 
     /// Has the processor fetch what the next message will be written to.
     #[inline(always)]
     pub(crate) fn prefetch_slot(&self) {
-        prefetch_to_write_at(ptr::from_ref(self.ring.slot(self.ring.tail.0.load(Ordering::Relaxed))).addr());
+        prefetch_to_write_at(ptr::from_ref(self.ring.slot(self.tail)).addr());
     }
 
-    /// Returns the address of something that the producer writes with each message.
+    /// Returns the address of something that the producer looks at with each message.
     pub(crate) fn address(&self) -> usize {
-        ptr::from_ref(&self.ring.tail).addr()
+        ptr::from_ref(&self.ring.mute).addr()
     }
 
     /// Returns true if notifications are not needed, see [`Mute::is_muted`].
@@ -277,24 +284,19 @@ impl<P: OwningPointer> Producer<P> {
         self.ring.mute.is_muted()
     }
 
-    /// Stores the message with that number, for which there is room.
+    /// Stores the next message, for which there is room.
     #[inline(always)]
-    fn append(&self, tail: u64, message: P, stamp: u64) {
-        let slot = self.ring.slot(tail);
+    fn append(&mut self, message: P, stamp: u64) {
+        let slot = self.ring.slot(self.tail);
         // A consumer that sees the stamp of this message sees the message, too.
         slot.message.store(message.into_raw(), Ordering::Relaxed);
-        slot.stamp.store(stamp.min(LAP - 1) | self.ring.lap_of(tail), Ordering::Release);
-        self.ring.tail.0.store(tail + 1, Ordering::Release);
-    }
-
-    /// Returns the publication time of the message that was displaced last.
-    pub(crate) const fn displaced_stamp(&self) -> u64 {
-        self.displaced_stamp
+        slot.stamp.store(stamp.min(LAP - 1) | self.ring.lap_of(self.tail), Ordering::Release);
+        self.tail += 1;
     }
 
     /// Returns how many messages were appended so far, which is the number of the next one.
-    pub(crate) fn pushed(&self) -> u64 {
-        self.ring.tail.0.load(Ordering::Relaxed)
+    pub(crate) const fn pushed(&self) -> u64 {
+        self.tail
     }
 
     /// Returns the number of messages that the ring keeps.
@@ -304,24 +306,24 @@ impl<P: OwningPointer> Producer<P> {
 
     /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
-        let tail = self.ring.tail.0.load(Ordering::Relaxed);
-        tail - self.head_seen >= self.ring.depth && tail - self.ring.head.0.load(Ordering::Relaxed) >= self.ring.depth
+        let is_full = |head| self.tail - head >= self.ring.depth;
+        is_full(self.head_seen) && is_full(self.ring.head.0.load(Ordering::Relaxed))
     }
 
     #[inline]
-    fn make_room(&mut self, tail: u64) -> Option<P> {
-        if tail - self.head_seen < self.ring.depth { None } else { self.displace(tail) }
+    fn make_room(&mut self) -> Option<Displaced<P>> {
+        if self.tail - self.head_seen < self.ring.depth { None } else { self.displace() }
     }
 
     #[inline(never)]
-    fn displace(&mut self, tail: u64) -> Option<P> {
+    fn displace(&mut self) -> Option<Displaced<P>> {
         let Shared { depth, head, .. } = &*self.ring;
-        let displaced = self.ring.claim(|head| tail - head >= *depth);
+        let displaced = self.ring.claim(|head| self.tail - head >= *depth);
         self.head_seen = head.0.load(Ordering::Acquire);
         let (message, number) = displaced?;
         // Only producers write stamps.
-        self.displaced_stamp = self.ring.slot(number).stamp.load(Ordering::Relaxed) & !LAP;
-        Some(message)
+        let stamp = self.ring.slot(number).stamp.load(Ordering::Relaxed) & !LAP;
+        Some(Displaced { message, stamp })
     }
 }
 
@@ -378,7 +380,7 @@ impl<P: OwningPointer> Consumer<P> {
 
     /// Takes the oldest message, and returns its number, counted from 0.
     pub(crate) fn pop_numbered(&self) -> Option<(P, u64)> {
-        self.ring.claim(|head| self.ring.stamp_of(head).is_some())
+        self.ring.claim_oldest()
     }
 
     /// Returns the publication time of the oldest message; `None` if there is none.
@@ -388,15 +390,16 @@ impl<P: OwningPointer> Consumer<P> {
         self.ring.oldest_stamp()
     }
 
-    /// Returns how many messages there are, or were a moment ago.
+    /// Returns how many messages there are, or were a moment ago. Takes logarithmic time.
     pub(crate) fn len(&self) -> usize {
         let head = self.ring.head.0.load(Ordering::Acquire);
-        let tail = self.ring.tail.0.load(Ordering::Acquire);
-        // The producer keeps at most `depth` messages, but consumers may have taken some since the head was read. The last message is
-        // there, and may have been taken, before it is counted.
-        match tail.saturating_sub(head).min(self.ring.depth) as usize {
-            0 => usize::from(self.oldest_stamp().is_some()),
-            len => len,
+        // The messages that are there are in a row, unless consumers or the producer take some meanwhile.
+        let (mut len, mut beyond) = (0, self.ring.depth + 1);
+        while len + 1 < beyond {
+            let middle = u64::midpoint(len, beyond);
+            if self.ring.stamp_of(head + middle - 1).is_some() { len = middle } else { beyond = middle }
         }
+        // The producer may just have displaced the only one.
+        len.max(self.oldest_stamp().is_some().into()) as usize
     }
 }

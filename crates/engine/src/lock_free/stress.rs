@@ -111,6 +111,25 @@ fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicU
 }
 
 #[test]
+fn the_length_is_the_number_of_messages() {
+    for depth in [1, 2, 3, 8, 100] {
+        let (mut producer, consumer) = ring(depth, ());
+        let mut expected = 0;
+        // Counts that end in other places of the ring each time, and at times more than it keeps.
+        for round in 0..50 {
+            for number in 0..round * 7 % (depth + 3) {
+                expected += usize::from(producer.push(Box::new([number; 2]), number as u64).is_none());
+                assert_eq!((consumer.len(), producer.is_full()), (expected, expected == depth));
+            }
+            for _ in 0..round * 5 % (depth + 3) {
+                expected -= usize::from(consumer.pop().is_some());
+                assert_eq!(consumer.len(), expected);
+            }
+        }
+    }
+}
+
+#[test]
 fn each_message_has_one_owner() {
     const COUNT: usize = 20_000;
     for depth in [1, 2, 7] {
@@ -123,7 +142,7 @@ fn each_message_has_one_owner() {
                 scope.spawn(move || take_all(&consumer, COUNT, pushed))
             });
             for number in 0..COUNT {
-                all.extend(producer.push(Box::new([number; 2]), number as u64).map(|displaced| displaced[0]));
+                all.extend(producer.push(Box::new([number; 2]), number as u64).map(|displaced| displaced.message[0]));
                 pushed.store(number + 1, Ordering::Release);
             }
             for consumer in consumers {

@@ -64,11 +64,11 @@ impl Queue {
     /// Tells an executor that asks the queue since when its messages wait, and might not have seen the message that was displaced,
     /// when that one arrived: the entity is ready since then.
     #[cold]
-    pub(super) fn note_displaced(&self) {
+    pub(super) fn note_displaced(&self, stamp: u64) {
         if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked: true }) = &self.alarm
             && !queue.is_muted()
         {
-            signal.raise_at(Instant::from_nanos(self.producer.displaced_stamp()));
+            signal.raise_at(Instant::from_nanos(stamp));
         }
     }
 }
@@ -79,13 +79,18 @@ impl TopicState {
     #[inline(always)]
     pub(super) fn raise_alarms(&self, stamp: Instant) -> Option<Alarms> {
         let is_called = match &*self.alarms {
-            // Most topics have one subscription.
             [Some(alarm)] | [Some(alarm), None, ..] => alarm.raise(stamp),
             alarms => {
                 published();
                 raise_all(alarms, stamp)
             }
         };
+        self.alarms_if(is_called)
+    }
+
+    /// Returns the alarms if one of them is to be called.
+    #[inline(always)]
+    pub(super) fn alarms_if(&self, is_called: bool) -> Option<Alarms> {
         is_called.then(|| Arc::clone(&self.alarms))
     }
 }
@@ -93,7 +98,7 @@ impl TopicState {
 impl Alarm {
     /// Notifies the executor, unless that need not be. Returns true if the alarm is to be called after the unlock.
     #[inline(always)]
-    fn raise(&self, stamp: Instant) -> bool {
+    pub(super) fn raise(&self, stamp: Instant) -> bool {
         let Self::Executor { notifier: Notifier(signal), queue, is_asked } = self else {
             return true;
         };

@@ -37,42 +37,45 @@ use crate::registry::{Name, TypeMismatch};
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
-/// A topic, as its publishers and subscriptions share it.
+/// A topic, as its publishers and subscriptions share it. What a publication needs of it is on one cache line.
+#[repr(C, align(64))]
 struct Topic {
+    /// Number of queues, which is read without the lock.
+    subscriptions: AtomicUsize,
+    state: Mutex<TopicState>,
     name: Name,
     /// The type of all its messages.
     message_type: MessageType,
     process: Process,
-    /// Number of queues, which is read without the lock.
-    subscriptions: AtomicUsize,
-    state: Mutex<TopicState>,
     /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it
     /// changed.
     waiters: Mutex<Waiters>,
 }
 
+#[repr(C)]
 struct TopicState {
+    queues: Vec<Queue>,
     /// The number of the next queue, history or kept message. All three are numbered in one sequence.
     next_id: u64,
-    queues: Vec<Queue>,
     /// The alarms of the queues, in their order.
     alarms: Alarms,
     histories: Vec<History>,
     publishers: usize,
 }
 
-/// The topic's end of a subscription's queue.
+/// The topic's end of a subscription's queue. What most publications need of it is on one cache line.
+#[repr(C, align(64))]
 struct Queue {
-    id: u64,
-    /// The number of the queue in recordings.
-    number: u64,
-    demands: Guarantees,
-    /// True if publishers that keep all wait for room in it.
-    keeps_all: bool,
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
     /// The address of what the alarm writes first, if it notifies an executor, or else of something that the publisher writes anyway.
     written: usize,
+    demands: Guarantees,
+    /// True if publishers that keep all wait for room in it.
+    keeps_all: bool,
+    id: u64,
+    /// The number of the queue in recordings.
+    number: u64,
     losses: Arc<LossCounters>,
 }
 

@@ -244,17 +244,17 @@ impl TopicState {
         clock: &Clock,
         promises: Guarantees,
     ) -> Result<Option<Alarms>, AnyMessage> {
-        let stamp = match &mut *self.queues {
+        let is_called = match &mut *self.queues {
             [queue] if promises.include(queue.demands) => {
                 queue.prefetch();
                 // Meanwhile the clock is read.
                 let stamp = clock.now();
                 queue.producer.push_if_room(message, stamp.as_nanos())?;
-                stamp
+                queue.alarm.as_ref().is_some_and(|alarm| alarm.raise(stamp))
             }
             _ => return Err(message),
         };
-        Ok(self.raise_alarms(stamp))
+        Ok(self.alarms_if(is_called))
     }
 
     /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none. With
@@ -302,8 +302,8 @@ impl TopicState {
             }
             if let Some(oldest) = oldest {
                 queue.losses.add(LossCause::QueueFull, 1);
-                queue.note_displaced();
-                displaced.push(oldest);
+                queue.note_displaced(oldest.stamp);
+                displaced.push(oldest.message);
             }
         };
         let mut queued = 1;

@@ -56,7 +56,10 @@ unsafe impl OwningPointer for Message {
 
 /// Pushes messages with these stamps. Returns the stamps of displaced messages.
 fn publish(producer: &mut Producer<Message>, stamps: impl Iterator<Item = u64>) -> Vec<u64> {
-    stamps.filter_map(|stamp| producer.push(Message::new(stamp), stamp)).map(Message::open).collect()
+    stamps
+        .filter_map(|stamp| producer.push(Message::new(stamp), stamp))
+        .map(|displaced| displaced.message.open())
+        .collect()
 }
 
 fn pop_times(consumer: &Consumer<Message>, times: usize) -> Vec<u64> {
