@@ -12,6 +12,7 @@ pub(crate) mod dial;
 pub(crate) mod inbox;
 pub(crate) mod log;
 pub(crate) mod mute;
+pub(crate) mod owning;
 pub(crate) mod parker;
 pub(crate) mod prefetch;
 pub(crate) mod ring;

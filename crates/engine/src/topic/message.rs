@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::lock_free::ring::OwningPointer;
+use crate::lock_free::owning::OwningPointer;
 
 /// The type of a topic's messages.
 #[derive(Clone, Copy)]

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::Written;
-use super::lock_free::ring::{Consumer, OwningPointer, Producer, ring};
+use super::lock_free::owning::OwningPointer;
+use super::lock_free::ring::{Consumer, Producer, ring};
 
 /// The place of a message, which makes a second owner an error instead of a crash.
 struct Place {
