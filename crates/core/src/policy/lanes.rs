@@ -210,12 +210,13 @@ impl<K: Ord> Lanes<K> {
         lane.rotate(tie_breaker)
     }
 
-    /// Passes `visit` the address of what is written whenever an entry comes or goes, for the first few lanes.
+    /// Passes `visit` the addresses of what is written whenever an entry comes or goes: which lanes have entries, and the ends of the first
+    /// row of the first few lanes.
     pub(super) fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         /// The number of lanes that most executors have at most.
         const FEW: usize = 4;
         visit((&raw const self.taken).cast());
-        self.lanes.iter().take(FEW).for_each(|lane| visit((&raw const lane.rows[0]).cast()));
+        self.lanes.iter().take(FEW).for_each(|lane| visit((&raw const lane.rows[0].len).cast()));
     }
 
     /// Returns the index of the entity so many places after the first one, in the row of that one.

@@ -157,8 +157,12 @@ pub trait Policy: Send {
         None
     }
 
-    /// Passes `visit` the address of everything that almost every step writes, for a driver whose threads take turns: a thread has the
-    /// processor fetch what another one has probably written last. Passes none by default.
+    /// Passes `visit` addresses of what almost every step writes, one for each cache line. A driver whose threads take turns has the
+    /// processor fetch these lines, which another thread has probably written last.
+    ///
+    /// This is only a hint: nobody reads at the addresses, and the driver may take only the first few, or keep them until after the
+    /// memory has gone. The engine calls it between two callbacks, when it has not done so yet, or entities were added. Passes none by
+    /// default.
     fn visit_written(&self, _visit: &mut dyn FnMut(*const u8)) {}
 
     /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.

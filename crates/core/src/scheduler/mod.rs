@@ -238,7 +238,7 @@ impl Scheduler {
         self.record(now, TraceEvent::Completed(*activation));
     }
 
-    /// Passes `visit` the address of everything that almost every step writes, see [`Policy::visit_written`].
+    /// Passes `visit` addresses of what almost every step writes, see [`Policy::visit_written`].
     #[inline]
     pub fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         visit((&raw const self.sequence).cast());

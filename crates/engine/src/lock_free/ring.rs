@@ -239,11 +239,6 @@ impl<P: OwningPointer> Producer<P> {
         prefetch_to_write_at(ptr::from_ref(self.ring.slot(self.tail)).addr());
     }
 
-    /// Returns the address of something that the producer looks at with each message.
-    pub(crate) fn address(&self) -> usize {
-        ptr::from_ref(&self.ring.mute).addr()
-    }
-
     /// Returns true if notifications are not needed, see [`Mute::is_muted`].
     #[inline]
     pub(crate) fn is_muted(&self) -> bool {
@@ -359,13 +354,16 @@ impl<P: OwningPointer> Consumer<P> {
     /// Returns how many messages there are, or were a moment ago. Takes logarithmic time.
     pub(crate) fn len(&self) -> usize {
         let head = self.ring.head.0.load(Ordering::Acquire);
-        // The messages that are there are in a row, unless consumers or the producer take some meanwhile.
+        // A slot that has another lap than the message had its message overwritten, or gets it yet. In the former case the head has passed
+        // the message.
+        let was_appended = |number| {
+            self.ring.stamp_of(number).is_some() || self.ring.moved_from(head).is_some_and(|head| number < head)
+        };
         let (mut len, mut beyond) = (0, self.ring.depth + 1);
         while len + 1 < beyond {
             let middle = u64::midpoint(len, beyond);
-            if self.ring.stamp_of(head + middle - 1).is_some() { len = middle } else { beyond = middle }
+            if was_appended(head + middle - 1) { len = middle } else { beyond = middle }
         }
-        // The producer may just have displaced the only one.
-        len.max(self.oldest_stamp().is_some().into()) as usize
+        len as usize
     }
 }

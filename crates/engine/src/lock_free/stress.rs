@@ -4,12 +4,12 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::inbox::{BOOK, Book, Flag, Inbox};
 use super::parker::{Deadline, Parker};
-use super::ring::{Consumer, ring};
+use super::ring::{Consumer, Producer, ring};
 
 /// Desk on which a notifier leaves a letter for the consumer. Only the notification orders the accesses to the letter.
 struct Desk {
@@ -126,6 +126,28 @@ fn the_length_is_the_number_of_messages() {
                 assert_eq!(consumer.len(), expected);
             }
         }
+    }
+}
+
+#[test]
+fn a_full_ring_is_never_short() {
+    for depth in [1, 4, 64] {
+        let (mut producer, consumer) = ring(depth, ());
+        let push = |producer: &mut Producer<Box<usize>>, number| drop(producer.push(Box::new(number), number as u64));
+        (0..depth).for_each(|number| push(&mut producer, number));
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let looker = scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    // While one message is displaced, and the next one is not there yet, there is one less.
+                    let len = consumer.len();
+                    assert!((depth - 1..=depth).contains(&len), "{len} of {depth}");
+                }
+            });
+            (depth..depth + 20_000).for_each(|number| push(&mut producer, number));
+            is_over.store(true, Ordering::Relaxed);
+            looker.join().unwrap();
+        });
     }
 }
 

@@ -13,23 +13,36 @@ const MOST: usize = 12;
 ///
 /// Each thread notes the addresses, since even to look them up would take longer than the rest of the fetching. Fetching a line that
 /// the state has no more does no harm.
-pub(crate) struct WrittenLines(SmallVec<[usize; MOST]>);
+pub(crate) struct WrittenLines {
+    lines: SmallVec<[usize; MOST]>,
+    /// The number of places for entities that the state had when the lines were noted.
+    entities: usize,
+}
 
 impl WrittenLines {
     /// Notes none.
     pub(crate) fn new() -> Self {
-        Self(SmallVec::new())
+        Self { lines: SmallVec::new(), entities: 0 }
     }
 
     /// Has the processor fetch the lines that were noted last.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        self.0.iter().copied().for_each(prefetch_to_write_at);
+        self.lines.iter().copied().for_each(prefetch_to_write_at);
     }
 
-    /// Notes the lines of the state in place of those that were noted before.
+    /// Notes the lines of the state in place of those that were noted before, unless they are probably the same.
+    #[inline]
     pub(crate) fn note(&mut self, state: &State) {
-        let Self(lines) = self;
+        if self.entities != state.entities.len() {
+            self.note_anew(state);
+        }
+    }
+
+    #[cold]
+    fn note_anew(&mut self, state: &State) {
+        let Self { lines, entities } = self;
+        *entities = state.entities.len();
         lines.clear();
         let mut note = |written: *const u8| {
             let line = written.addr() & !(LINE - 1);
@@ -49,22 +62,24 @@ mod tests {
 
     use super::*;
 
-    fn lines_of(policy: &str) -> Vec<usize> {
+    fn state(policy: &str) -> Box<State> {
         let mut scheduler = Scheduler::new(by_name(policy).unwrap());
         let group = scheduler.add_group(GroupKind::MutuallyExclusive);
         scheduler.add_entity(EntitySpec::new("one", EntityKind::Subscription, group)).unwrap();
-        let state = State::new(scheduler);
+        let mut state = Box::new(State::new(scheduler));
+        state.entities.push(None);
+        state
+    }
+
+    fn lines_of(state: &State) -> Vec<usize> {
         let mut lines = WrittenLines::new();
-        lines.note(&state);
-        let first = lines.0.to_vec();
-        lines.note(&state);
-        assert_eq!(lines.0.to_vec(), first, "the lines are noted anew, and not once more");
-        first
+        lines.note(state);
+        lines.lines.to_vec()
     }
 
     #[test]
     fn each_line_is_noted_once() {
-        let (of_wait_set, of_fifo) = (lines_of("wait-set-e1"), lines_of("fifo"));
+        let (of_wait_set, of_fifo) = (lines_of(&state("wait-set-e1")), lines_of(&state("fifo")));
         assert!(!of_wait_set.is_empty() && of_fifo.len() > of_wait_set.len(), "a policy may have lines of its own");
         for lines in [of_wait_set, of_fifo] {
             let mut once = lines.clone();
@@ -72,5 +87,17 @@ mod tests {
             once.dedup();
             assert!(once.len() == lines.len() && lines.iter().all(|line| line % LINE == 0));
         }
+    }
+
+    #[test]
+    fn lines_are_noted_anew_when_entities_were_added() {
+        let (before, mut after) = (state("fifo"), state("fifo"));
+        let mut lines = WrittenLines::new();
+        lines.note(&before);
+        lines.note(&after);
+        assert_eq!(lines.lines.to_vec(), lines_of(&before), "as many entities: probably the same lines");
+        after.entities.push(None);
+        lines.note(&after);
+        assert_eq!(lines.lines.to_vec(), lines_of(&after), "none of the former lines is left");
     }
 }

@@ -137,6 +137,11 @@ impl Topic {
         Ok(topic)
     }
 
+    /// Returns the address of what publishers write with each message: the lock.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(&self.state).addr()
+    }
+
     /// Wakes the tasks that wait for a publisher or a subscription.
     fn wake_waiters(&self) {
         let waiters = self.waiters.lock().take();

@@ -90,7 +90,7 @@ impl AnySource {
             }
         }
         let keeps_all = options.keeps_all;
-        let (written, alarm) = (producer.address(), None);
+        let (written, alarm) = (topic.address(), None);
         let queue = Queue { id, number, demands, keeps_all, producer, alarm, written, losses: Arc::clone(&losses) };
         state.add_queue(queue, &mut room);
         topic.subscriptions.store(state.queues.len(), Ordering::Release);
@@ -175,7 +175,7 @@ impl AnySource {
         let mut state = self.topic.lock_with(&mut room, None);
         let queue = state.queues.iter_mut().find(|queue| queue.id == self.id);
         let before = queue.and_then(|queue| {
-            queue.written = alarm.address().unwrap_or(queue.producer.address());
+            queue.written = alarm.address().unwrap_or(self.topic.address());
             queue.alarm.replace(alarm)
         });
         state.update_alarms(&mut room);

@@ -187,6 +187,23 @@ fn a_full_ring_never_looks_empty() {
     });
 }
 
+/// The length of a full ring whose messages are displaced meanwhile is never less than it is while one message makes room.
+///
+/// Fails with: a message that counts as not appended because a later one has its slot.
+#[test]
+fn a_full_ring_is_never_short() {
+    loom::model(|| {
+        let (mut producer, consumer) = ring::<Message>(4, ());
+        publish(&mut producer, 1..=4);
+        let thread = thread::spawn(move || {
+            let len = consumer.len();
+            assert!((3..=4).contains(&len), "{len}");
+        });
+        publish(&mut producer, 5..=7);
+        thread.join().unwrap();
+    });
+}
+
 /// A ring that is dropped with messages in it drops the messages, whichever end goes last.
 ///
 /// Fails with: no drop of messages, a drop that stops early, ends that do not share the ring.
