@@ -37,8 +37,9 @@ use crate::registry::{Name, TypeMismatch};
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
-/// A topic, as its publishers and subscriptions share it. What a publication needs of it is on one cache line.
-#[repr(C, align(64))]
+/// A topic, as its publishers and subscriptions share it. What a publication needs of it is on one cache line. Processors fetch lines in
+/// pairs, so that it has no other half which somebody else writes.
+#[repr(C, align(128))]
 struct Topic {
     /// Number of queues, which is read without the lock.
     subscriptions: AtomicUsize,
@@ -63,8 +64,8 @@ struct TopicState {
     publishers: usize,
 }
 
-/// The topic's end of a subscription's queue. What most publications need of it is on one cache line.
-#[repr(C, align(64))]
+/// The topic's end of a subscription's queue. What most publications need of it is on one cache line, in a pair of its own, too.
+#[repr(C, align(128))]
 struct Queue {
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
