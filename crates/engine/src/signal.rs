@@ -62,8 +62,7 @@ impl Signal {
     /// Returns the address of what [`raise`](Self::raise) writes first, if the queue is asked, or else [`raise_at`](Self::raise_at), for a
     /// publisher that has the processor fetch it.
     pub(crate) fn address(&self, is_asked: bool) -> usize {
-        let [flag, arrival] = self.executor.bell.inbox.addresses_of(&self.flag);
-        if is_asked { flag } else { arrival }
+        self.executor.bell.inbox.address_of(&self.flag, !is_asked)
     }
 
     /// Returns the bit by which the inbox raises the flag together with others, see [`Inbox::raise_bits`].

@@ -68,7 +68,8 @@ struct Seat {
     /// chooses between two ways to the same result.
     repeats: bool,
     lookout: Lookout,
-    /// What a step writes, of an executor with several threads.
+    /// The cache lines of the state that the thread fetches once it has locked the state. None if the executor has one thread, which keeps
+    /// them in its cache.
     written: WrittenLines,
     /// The thread's short time slices, once it waited for work.
     slices: Option<ShortSlices>,

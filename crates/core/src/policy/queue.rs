@@ -194,7 +194,7 @@ impl<K: Ord> Queue<K> {
         }
     }
 
-    /// Passes `visit` the address of what is written whenever an entry comes or goes in order.
+    /// Passes `visit` the addresses of what is written whenever an entry that is in a lane comes or goes.
     pub(super) fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         self.lanes.visit_written(visit);
     }

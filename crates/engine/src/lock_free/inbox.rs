@@ -135,10 +135,15 @@ impl Inbox {
         }
     }
 
-    /// Returns the addresses of the word that has the flag, and of the one with its time of arrival. They stay the same.
-    pub(crate) fn addresses_of(&self, flag: &Flag) -> [usize; 2] {
-        let word = if flag.is_first { &self.first } else { &flag.page().raised };
-        [word, flag.arrival_ns()].map(|word| std::ptr::from_ref(word).addr())
+    /// Returns the address of the word that a notifier writes first: that of the time of arrival if it notes one, or else the one with the
+    /// flag. It stays the same.
+    pub(crate) fn address_of(&self, flag: &Flag, notes_arrival: bool) -> usize {
+        let word = match (notes_arrival, flag.is_first) {
+            (true, _) => flag.arrival_ns(),
+            (false, true) => &self.first,
+            (false, false) => &flag.page().raised,
+        };
+        std::ptr::from_ref(word).addr()
     }
 
     /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as [`raise`](Self::raise).
