@@ -90,17 +90,30 @@ pub enum Pending {
     Since(Instant),
     /// An item may be left. The executor tries to take it.
     Unknown,
+    /// No item is left, but the source need not notify before it is asked once more, by [`Source::pending`]. For
+    /// [`Source::take_and_look`] only; elsewhere it counts as [`Unknown`](Self::Unknown).
+    ///
+    /// Synchronous callbacks of mutually exclusive groups run before the executor asks. An item that arrives meanwhile needs no
+    /// notification then, which would be of no use: the callback does not run again before it has returned. Other callbacks run after
+    /// the executor has asked.
+    AskAgain,
 }
 
 impl Pending {
-    /// Returns when the next item arrived; `None` if no item is left. If the source does not know whether it has one, only the next
-    /// take will tell. Until then, it counts as having one that arrives now, for which `now` reads the clock.
+    /// Returns true if only the next take will tell whether an item is left.
+    #[inline(always)]
+    pub(crate) const fn is_unknown(self) -> bool {
+        matches!(self, Self::Unknown | Self::AskAgain)
+    }
+
+    /// Returns when the next item arrived; `None` if no item is left. If it is not known whether one is, only the next take will tell.
+    /// Until then, it counts as one that arrives now, for which `now` reads the clock.
     #[inline(always)]
     pub(crate) fn since(self, now: impl FnOnce() -> Instant) -> Option<Instant> {
         match self {
             Self::Empty => None,
             Self::Since(arrival) => Some(arrival),
-            Self::Unknown => Some(now()),
+            Self::Unknown | Self::AskAgain => Some(now()),
         }
     }
 }
@@ -195,12 +208,13 @@ pub trait Source: Send + 'static {
     /// does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents of the source. Called once when the entity is added, and then, unless the source has a
-    /// [`take_and_look`](Self::take_and_look) of its own, after every take that returned an item. A source that knows its contents
-    /// saves a futile take. After a take without an item, the engine waits for the next notification.
+    /// Returns the contents of the source. Called once when the entity is added, after a [`take_and_look`](Self::take_and_look) that
+    /// returned [`Pending::AskAgain`], and, unless the source has a `take_and_look` of its own, after every take that returned an item.
+    /// A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next notification.
     ///
     /// # Panics
-    /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken.
+    /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken. After [`Pending::AskAgain`],
+    /// the callback may have handled that item; the panic counts as the callback's nevertheless.
     fn pending(&self) -> Pending {
         Pending::Unknown
     }

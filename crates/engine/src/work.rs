@@ -72,7 +72,7 @@ impl Callback {
     pub(crate) fn fail(&mut self, panic: Box<dyn Any + Send>) {
         self.result = Err(panic_message(&*panic));
         // Dropping the callback's future or the panic's payload may panic once more. Only the first panic is reported.
-        contain(|| self.body.abandon());
+        contain(|| self.body.abandon(&mut self.cx));
         contain(|| drop(panic));
     }
 }

@@ -48,8 +48,8 @@ pub(super) struct Ring {
     pub(super) len: usize,
     /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the number of indices.
     head: usize,
-    /// No item here was released later than this. So one that was belongs to the end, whatever the last item is: its line need not be
-    /// fetched from the thread that added it.
+    /// No item here was released later than this. An item that was belongs to the end, without a look at the present last item, whose line
+    /// would have to come from the thread that added it.
     newest: Instant,
     /// As many as a power of two, or none at all.
     items: Box<[Item]>,

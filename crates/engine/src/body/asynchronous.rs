@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
+use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_and_ask};
 use crate::current::{Noted, Running};
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
@@ -178,7 +178,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
     fn step(&mut self, cx: &mut RunContext) -> Ran {
         // The item is taken before the callback counts as running, because the source's code must not hold the group.
         let item = if self.future.is_none() {
-            let taken = take_into(&mut *self.shared.take.lock(), cx);
+            let taken = take_and_ask(&mut *self.shared.take.lock(), cx);
             match taken {
                 Ok(item) => Some(item),
                 Err(ran) => return ran,
@@ -239,7 +239,7 @@ where
         self.waker = waker;
     }
 
-    fn abandon(&mut self) {
+    fn abandon(&mut self, _: &mut RunContext) {
         self.forget();
     }
 }

@@ -75,8 +75,8 @@ pub(crate) trait Body: Any + Send {
     /// Has the processor fetch what the next run needs, see [`Source::prefetch`].
     fn prefetch(&self, _distance: usize) {}
 
-    /// Drops the activation after a panic.
-    fn abandon(&mut self) {}
+    /// Ends the activation after a panic, and notes in `cx` what the source has left, if that is not known yet.
+    fn abandon(&mut self, _cx: &mut RunContext) {}
 }
 
 /// The origin of a body's items: a [`Source`], or the passing of time.
@@ -89,6 +89,11 @@ pub(crate) trait Take: Send + 'static {
 
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
+
+    /// Returns the contents of the source after a take that left [`Pending::AskAgain`].
+    fn ask_again(&mut self) -> Pending {
+        self.pending()
+    }
 
     /// Has the processor fetch what the next take needs, see [`Source::prefetch`].
     fn prefetch(&self, _distance: usize) {}
@@ -128,6 +133,15 @@ impl<S: Source> Take for Attached<S> {
         self.source.pending()
     }
 
+    #[inline(always)]
+    fn ask_again(&mut self) -> Pending {
+        // As in `take`, a panic ends the source.
+        let was_over = std::mem::replace(&mut self.is_over, true);
+        let pending = self.source.pending();
+        self.is_over = was_over;
+        pending
+    }
+
     fn prefetch(&self, distance: usize) {
         if !self.is_over {
             contain(|| self.source.prefetch(distance));
@@ -155,6 +169,24 @@ impl Take for Due {
 
     fn pending(&self) -> Pending {
         Pending::Empty
+    }
+}
+
+/// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item. Asks the source again at
+/// once if it wants to be asked.
+fn take_and_ask<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
+    let item = take_into(take, cx)?;
+    ask_again(take, cx);
+    Ok(item)
+}
+
+/// Notes in `cx` what the source has left now, if it wants to be asked again.
+#[inline(always)]
+fn ask_again<T: Take>(take: &mut T, cx: &mut RunContext) {
+    if cx.pending == Pending::AskAgain {
+        // If the source panics, this value remains, as in `take_into`.
+        cx.pending = Pending::Unknown;
+        cx.pending = take.ask_again();
     }
 }
 
@@ -190,7 +222,7 @@ fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {
             Pending::Empty => {}
             Pending::Since(arrival) => more.notify_at(arrival),
-            Pending::Unknown => more.notify(),
+            Pending::Unknown | Pending::AskAgain => more.notify(),
         }
     }
 }

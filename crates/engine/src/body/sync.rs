@@ -4,7 +4,7 @@ use crate::sync::Mutex;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_into};
+use super::{AnyPayload, Body, Ran, RunContext, Take, ask_again, pass_on, take_and_ask, take_into};
 use crate::current::Running;
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
@@ -66,13 +66,20 @@ where
         let payload = payload.as_mut().expect("a mutually exclusive group has a payload");
         // SAFETY: the body was created by a handle of its group, which has exactly the type of the payload.
         let payload = unsafe { payload_of(payload) };
-        let _running = self.running.enter();
+        let running = self.running.enter();
         (self.callback)(payload, item);
+        // The source's code must not hold the group.
+        drop(running);
+        ask_again(&mut self.take, cx);
         Ran::Done
     }
 
     fn pending(&self) -> Pending {
         self.take.pending()
+    }
+
+    fn abandon(&mut self, cx: &mut RunContext) {
+        ask_again(&mut self.take, cx);
     }
 
     fn prefetch(&self, distance: usize) {
@@ -101,7 +108,7 @@ where
     F: Fn(T::Item) + Send + Sync + 'static,
 {
     fn run(&mut self, cx: &mut RunContext, _: &mut Option<AnyPayload>) -> Ran {
-        let taken = take_into(&mut *self.take.lock(), cx);
+        let taken = take_and_ask(&mut *self.take.lock(), cx);
         let item = match taken {
             Ok(item) => item,
             Err(ran) => return ran,

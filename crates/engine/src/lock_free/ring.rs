@@ -179,6 +179,12 @@ impl<P: OwningPointer> View<P> {
         self.0.mute.is_muted()
     }
 
+    /// Returns true if the consumer knows of a message, see [`Mute::knows_of_item`].
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.mute.knows_of_item()
+    }
+
     /// Returns true if a message that was just appended needs no notification, see [`Mute::is_muted_for_published`].
     #[inline]
     pub(crate) fn is_muted_for_published(&self) -> bool {

@@ -7,7 +7,6 @@ use super::{Seat, Spin};
 use crate::executor_options::Until;
 use crate::main_future::MainFuture;
 use crate::shared::Shared;
-use crate::source::Pending;
 use crate::state::{InPlace, Row, State};
 
 impl Spin<'_> {
@@ -27,10 +26,8 @@ impl Spin<'_> {
         }
         let mut has_run = false;
         if let Some(run) = &seat.run {
-            let now = match run.callback.cx.pending {
-                Pending::Unknown => self.executor.now(),
-                _ => run.activation.release,
-            };
+            let is_unknown = run.callback.cx.pending.is_unknown();
+            let now = if is_unknown { self.executor.now() } else { run.activation.release };
             self.finish(state, seat, now);
             has_run = true;
         }

@@ -87,7 +87,9 @@ impl Spin<'_> {
         let Some(run) = &seat.run else {
             return false;
         };
-        let executor = self.executor;
+        // The thread's number is read before the flags beside it are written. The compiler reads some of them with it, and such a read
+        // waits until those are in the cache, after all that was written before them.
+        let (executor, thread) = (self.executor, seat.thread);
         let is_quiet = !executor.wants_more_than_mail() && !self.stopped() && self.until != Until::Once;
         if !is_quiet || state.has_leftovers() || state.has_other_timers() || !state.can_exchange(run) {
             return false;
@@ -104,7 +106,7 @@ impl Spin<'_> {
             || state.scheduler.needs_time()
             || run.activation.deadline < Instant::MAX
             // Its next item counts as one that arrives now.
-            || run.callback.cx.pending == Pending::Unknown;
+            || run.callback.cx.pending.is_unknown();
         // As in `goes_on`, the clock is read only if something depends on it.
         let now = if needs_time { executor.now() } else { run.activation.release };
         // A missed deadline is told before the next callback, if anybody wants to know.
@@ -118,7 +120,7 @@ impl Spin<'_> {
         (seat.cleaned_up, seat.has_woken) = (false, false);
         let has_more = matches!(run.callback.cx.pending, Pending::Since(_));
         seat.is_exchanging = true;
-        seat.repeats = state.exchange(executor, now, seat.thread, &mut seat.run) && has_more;
+        seat.repeats = state.exchange(executor, now, thread, &mut seat.run) && has_more;
         seat.is_exchanging = false;
         seat.run.is_some()
     }

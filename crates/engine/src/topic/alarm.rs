@@ -61,12 +61,11 @@ impl Queue {
         }
     }
 
-    /// Tells an executor that asks the queue since when its messages wait, and might not have seen the message that was displaced,
-    /// when that one arrived: the entity is ready since then.
+    /// Tells an executor that might not have seen the message which was displaced when that one arrived: the entity is ready since then.
     #[cold]
     pub(super) fn note_displaced(&self, stamp: u64) {
-        if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked: true }) = &self.alarm
-            && !queue.is_muted()
+        if let Some(Alarm::Executor { notifier: Notifier(signal), queue, .. }) = &self.alarm
+            && !queue.is_known()
         {
             signal.raise_at(Instant::from_nanos(stamp));
         }

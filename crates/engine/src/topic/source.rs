@@ -196,7 +196,8 @@ impl AnySource {
         if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken }
     }
 
-    /// Does what [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other.
+    /// Takes the oldest message, and returns it with what is left. If nothing is, publishers that are muted stay so until this is
+    /// [asked](Self::pending) again.
     #[inline(always)]
     fn take_and_look(&self) -> Option<(AnyMessage, Pending)> {
         let popped = if self.scribe.recorder.is_on() { None } else { self.consumer.pop_and_look() };
@@ -206,8 +207,8 @@ impl AnySource {
                 Some((message, Pending::Since(Instant::from_nanos(nanos))))
             }
             Some((message, None)) => {
-                let pending = if self.consumer.mute().unmute() { self.look() } else { Pending::Empty };
-                Some((message, pending))
+                self.consumer.mute().leave();
+                Some((message, Pending::AskAgain))
             }
             None => self.try_take().map(|message| (message, self.pending())),
         }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod asked_again;
 mod async_callbacks;
 mod calls;
 mod churn;

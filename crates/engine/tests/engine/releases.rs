@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::common::{Log, ms, spin_all, watchdog};
+use crate::common::{Log, manual, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::policy::Fifo;
 use rospin_engine::{
     Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue, Source,
@@ -128,5 +128,44 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced() {
         }
         spin_all(&executor);
         assert_eq!(log.take(), [1, 2]);
+    });
+}
+
+/// While the callback runs, its publishers need not notify. The executor learns of the messages when it asks after the callback, and the
+/// first one is gone by then.
+#[test]
+fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() {
+    watchdog(|| {
+        for count in [1, 2] {
+            let (clock, context) = manual();
+            let executor = Arc::new(context.create_executor(ExecutorOptions::new("main").threads(threads(count))));
+            let group = executor.create_group("group", 0);
+            let log = Log::new();
+            let (late, early) = (log.clone(), log.clone());
+            let _other = group.create_subscription("other", move |_, _: Arc<u32>| late.push(2)).unwrap();
+            let options = SubscriptionOptions::new("displaced").keep_last(1);
+            let (inner, handle) = (context.clone(), executor.handle());
+            let callback = move |runs: &mut u32, _: Arc<u32>| {
+                *runs += 1;
+                early.push(1);
+                // After the first run, the publishers are muted. During the second one, a message is displaced.
+                let topics: &[_] = match runs {
+                    1 => &["displaced"],
+                    2 => &["displaced", "other", "displaced"],
+                    _ => &[],
+                };
+                for topic in topics {
+                    publish_on(&inner, topic);
+                    clock.advance(ms(1));
+                }
+                if *runs == 3 {
+                    handle.halt();
+                }
+            };
+            let _displaced = group.create_subscription(options, callback).unwrap();
+            publish_on(&context, "displaced");
+            spin_in_background(&executor).join().unwrap().unwrap();
+            assert_eq!(log.take(), [1, 1, 1], "on {count} threads, the other one is next");
+        }
     });
 }
