@@ -24,7 +24,8 @@ use crate::ros_time::RunsCallbacks;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
 use crate::state::{State, WrittenLines};
-use crate::sync::{PlainMutex, spawn_scoped, thread};
+use crate::sync::brief::Brief;
+use crate::sync::{spawn_scoped, thread};
 use crate::work::Run;
 
 mod end;
@@ -68,9 +69,6 @@ struct Seat {
     /// chooses between two ways to the same result.
     repeats: bool,
     lookout: Lookout,
-    /// The cache lines of the state that the thread fetches once it has locked the state. None if the executor has one thread, which keeps
-    /// them in its cache.
-    written: WrittenLines,
     /// The thread's short time slices, once it waited for work.
     slices: Option<ShortSlices>,
 }
@@ -146,7 +144,7 @@ impl<'a> Spin<'a> {
     }
 
     fn spin_threads(&self, state: &mut State, main: Option<MainFuture<'_>>) -> Result<(), SpinError> {
-        let access = &PlainMutex::new(state);
+        let access = &Brief::new(state);
         thread::scope(|scope| {
             let mut others = Vec::new();
             for number in 1..self.threads {
@@ -196,7 +194,6 @@ impl<'a> Spin<'a> {
             repeats: true,
             lookout: Lookout::new(if self.executor.times.clock.passes() { TickCounter::new() } else { None }),
             slices: None,
-            written: WrittenLines::new(),
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
@@ -209,6 +206,7 @@ impl<'a> Spin<'a> {
     }
 
     fn dispatch(&self, access: &impl Access, seat: &mut Seat, mut main: Option<MainFuture<'_>>) {
+        let mut lines = WrittenLines::new();
         loop {
             let woken = main.as_mut().filter(|main| main.is_woken());
             // The future is not polled between a round of wake-ups and its pick. It might take long, and sleepers that become due
@@ -220,8 +218,7 @@ impl<'a> Spin<'a> {
                     self.stop();
                 }
             }
-            let (next, wake_another) = access.with(|state| {
-                seat.written.prefetch();
+            let (next, wake_another) = access.with_lines(&mut lines, |state| {
                 if std::mem::take(&mut seat.was_idle) {
                     unpark(state, seat.thread);
                 }

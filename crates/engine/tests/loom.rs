@@ -1,4 +1,4 @@
-//! Checks every interleaving of the six lock-free pieces, in every order that the memory model allows.
+//! Checks every interleaving of the six lock-free pieces and of the brief lock, in every order that the memory model allows.
 //!
 //! `.ci/loom.sh` runs it. Each model was seen to fail for certain wrong versions of the code, which its text names.
 //!
@@ -11,6 +11,17 @@
 #[allow(dead_code, reason = "no model needs all of it")]
 mod lock_free;
 
+/// What the brief lock needs of the engine's module of this name.
+mod sync {
+    pub(crate) fn pause(_: u32) {
+        loom::thread::yield_now();
+    }
+}
+
+#[path = "../src/sync/brief.rs"]
+mod brief;
+#[path = "loom/brief_lock.rs"]
+mod brief_lock;
 #[path = "loom/dial.rs"]
 mod dial;
 #[path = "loom/inbox.rs"]

@@ -16,7 +16,7 @@ pub(crate) mod owning;
 pub(crate) mod parker;
 pub(crate) mod prefetch;
 pub(crate) mod ring;
-mod sync;
+pub(crate) mod sync;
 
 #[cfg(all(test, not(rospin_loom)))]
 mod stress;

@@ -38,9 +38,6 @@ impl Spin<'_> {
             seat.has_woken = true;
             return Next::Wake(now);
         }
-        if self.width() > 1 {
-            seat.written.note(state);
-        }
         state.advance(executor, now);
         seat.run = state.start(now, seat.thread);
         seat.repeats = true;

@@ -4,12 +4,13 @@ use smallvec::SmallVec;
 
 use super::State;
 use crate::lock_free::prefetch::{LINE, prefetch_to_write_at};
+use crate::sync::brief::{Brief, Guard};
 
 /// The most lines that are noted.
 const MOST: usize = 12;
 
-/// The cache lines that almost every step writes. Another thread has probably written them last. A thread that has just locked the
-/// state has all of them fetched at once; otherwise it would wait for one after the other while it has the lock.
+/// The cache lines that almost every step writes. Another thread has probably written them last. So a thread has all of them fetched at
+/// once when it locks the state; otherwise it would wait for one after the other while it has the lock.
 ///
 /// Each thread notes the addresses, since even to look them up would take longer than the rest of the fetching. Fetching a line that
 /// the state has no more does no harm.
@@ -17,17 +18,35 @@ pub(crate) struct WrittenLines {
     lines: SmallVec<[usize; MOST]>,
     /// The number of places for entities that the state had when the lines were noted.
     entities: usize,
+    /// True if the lock was not free last time.
+    has_waited: bool,
 }
 
 impl WrittenLines {
     /// Notes none.
     pub(crate) fn new() -> Self {
-        Self { lines: SmallVec::new(), entities: 0 }
+        Self { lines: SmallVec::new(), entities: 0, has_waited: false }
     }
 
-    /// Has the processor fetch the lines that were noted last.
+    /// Locks the state, and has the processor fetch its lines.
     #[inline(always)]
-    pub(crate) fn prefetch(&self) {
+    pub(crate) fn fetch_and_lock<'a, 'b>(&mut self, state: &'a Brief<&'b mut State>) -> Guard<'a, &'b mut State> {
+        // Before the lock, the lines come while it does. But if another thread has the lock, that one needs them.
+        let had_waited = self.has_waited;
+        if !had_waited {
+            self.prefetch();
+        }
+        let locked = state.try_lock();
+        self.has_waited = locked.is_none();
+        let locked = locked.unwrap_or_else(|| state.wait());
+        if had_waited || self.has_waited {
+            self.prefetch();
+        }
+        locked
+    }
+
+    #[inline(always)]
+    fn prefetch(&self) {
         self.lines.iter().copied().for_each(prefetch_to_write_at);
     }
 
@@ -41,7 +60,7 @@ impl WrittenLines {
 
     #[cold]
     fn note_anew(&mut self, state: &State) {
-        let Self { lines, entities } = self;
+        let Self { lines, entities, .. } = self;
         *entities = state.entities.len();
         lines.clear();
         let mut note = |written: *const u8| {

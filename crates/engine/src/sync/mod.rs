@@ -4,6 +4,7 @@
 //! `--cfg rospin_shuttle`, both use shuttle. It runs one thread at a time, and decides at every lock and every atomic access
 //! which thread goes on. `tests/explore.rs` runs random programs under it.
 
+pub(crate) mod brief;
 #[cfg(not(rospin_shuttle))]
 mod inheriting;
 #[cfg(not(rospin_shuttle))]
