@@ -22,14 +22,13 @@ pub(super) struct Lanes<K> {
     least: u64,
 }
 
-/// Entries of one key. All that changes while they fit into one row is on the first cache line.
-#[repr(C, align(64))]
+/// Entries of one key.
 struct Lane<K> {
     /// The key of all entries.
     key: K,
+    rows: [Ring; 2],
     /// The number of ready activations that the lane has room for.
     room: usize,
-    rows: [Ring; 2],
 }
 
 impl<K> Lane<K> {

@@ -16,7 +16,10 @@ const NOBODY: u64 = u64::MAX;
 /// An entity has a block of places: the first one is for its released activation, of which there is one at most, and the others
 /// are for its resumed segments.
 pub(super) struct Places {
-    /// The activation at each place.
+    /// The release and the number of the activation at each place. Most steps need nothing else of it, so that they are in a list of
+    /// their own.
+    latest: Vec<Latest>,
+    /// All other data of the activation at each place.
     slots: Vec<Slot>,
     /// The block of each entity, by entity index.
     blocks: Vec<Block>,
@@ -36,8 +39,14 @@ struct Block {
     len: u32,
 }
 
-/// An activation; in a free place, one with the number [`NOBODY`]. It has a cache line of its own: an entity often runs on the thread that
-/// ran it before, which then has the line in its cache.
+/// The release and the number of the activation at a place. In a free place, the number is [`NOBODY`].
+#[derive(Clone, Copy)]
+struct Latest {
+    release: Instant,
+    sequence: u64,
+}
+
+/// An activation, without what [`Latest`] has of it: a cache line.
 #[repr(align(64))]
 struct Slot(Activation);
 
@@ -48,7 +57,7 @@ pub(super) fn room_for(spec: &EntitySpec) -> usize {
 
 impl Places {
     pub(super) const fn new() -> Self {
-        Self { slots: Vec::new(), blocks: Vec::new(), unused: BTreeMap::new(), taken: 0, room: 0 }
+        Self { latest: Vec::new(), slots: Vec::new(), blocks: Vec::new(), unused: BTreeMap::new(), taken: 0, room: 0 }
     }
 
     /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together, that
@@ -61,6 +70,7 @@ impl Places {
             let first = self.slots.len() as u32;
             let places = self.slots.len() + len as usize;
             self.slots.resize_with(places, || Slot(nobody(id, spec.group)));
+            self.latest.resize(places, Latest { release: Instant::ZERO, sequence: NOBODY });
             first
         });
         if self.blocks.len() <= id.index() {
@@ -93,11 +103,11 @@ impl Places {
         let slot = &mut self.slots[place as usize].0;
         if slot.registration == activation.registration {
             // Everything else is the same for all activations of an entity.
-            (slot.release, slot.deadline) = (activation.release, activation.deadline);
-            (slot.sequence, slot.segment) = (activation.sequence, activation.segment);
+            (slot.deadline, slot.segment) = (activation.deadline, activation.segment);
         } else {
             *slot = *activation;
         }
+        self.latest[place as usize] = Latest { release: activation.release, sequence: activation.sequence };
         self.taken += 1;
         place
     }
@@ -106,20 +116,21 @@ impl Places {
     #[cold]
     fn free_place(&self, first: u32, len: u32) -> u32 {
         let mut places = first + 1..first + len;
-        let free = places.find(|place| self.slots[*place as usize].0.sequence == NOBODY);
+        let free = places.find(|place| self.latest[*place as usize].sequence == NOBODY);
         free.expect("an entity has no more resumed segments than activations in flight")
     }
 
     /// Returns true if the activation with that sequence number has the place.
     #[inline(always)]
     pub(super) fn has(&self, place: u32, sequence: u64) -> bool {
-        self.slots.get(place as usize).is_some_and(|slot| slot.0.sequence == sequence)
+        self.latest.get(place as usize).is_some_and(|latest| latest.sequence == sequence)
     }
 
     /// Returns the activation at a place that is taken.
     #[inline(always)]
     pub(super) fn activation(&self, place: u32) -> Activation {
-        self.slots[place as usize].0
+        let Latest { release, sequence } = self.latest[place as usize];
+        Activation { release, sequence, ..self.slots[place as usize].0 }
     }
 
     /// Returns the place of the entity's released activation.
@@ -146,15 +157,14 @@ impl Places {
     /// Replaces the released activation at the place by the next one of the same entity, which must have the same deadline.
     #[inline(always)]
     pub(super) fn replace(&mut self, place: u32, next: &Activation) {
-        let slot = &mut self.slots[place as usize].0;
-        debug_assert!(slot.deadline == next.deadline, "the deadline stays the same");
-        (slot.release, slot.sequence) = (next.release, next.sequence);
+        debug_assert!(self.slots[place as usize].0.deadline == next.deadline, "the deadline stays the same");
+        self.latest[place as usize] = Latest { release: next.release, sequence: next.sequence };
     }
 
     /// Frees a place that is taken.
     #[inline(always)]
     pub(super) fn free(&mut self, place: u32) {
-        self.slots[place as usize].0.sequence = NOBODY;
+        self.latest[place as usize].sequence = NOBODY;
         self.taken -= 1;
     }
 

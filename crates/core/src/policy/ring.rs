@@ -41,23 +41,18 @@ impl Rotated {
     }
 }
 
-/// Items in order, which come at the end and leave at the front. The fields that change come first: an executor's threads fetch them from
-/// each other, all at once.
-#[repr(C)]
+/// Items in order, which come at the end and leave at the front.
 pub(super) struct Ring {
-    pub(super) len: usize,
-    /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the number of indices.
-    head: usize,
-    /// No item here was released later than this. An item that was belongs to the end, without a look at the present last item, whose line
-    /// would have to come from the thread that added it.
-    newest: Instant,
     /// As many as a power of two, or none at all.
     items: Box<[Item]>,
+    /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the number of indices.
+    head: usize,
+    pub(super) len: usize,
 }
 
 impl Ring {
     pub(super) fn new() -> Self {
-        Self { len: 0, head: 0, newest: Instant::ZERO, items: Box::new([]) }
+        Self { items: Box::new([]), head: 0, len: 0 }
     }
 
     /// Returns the item at the position, counted from the front. There must be room for so many.
@@ -81,19 +76,13 @@ impl Ring {
     /// Returns true if there is room for the item, and no item comes after it.
     #[inline(always)]
     pub(super) fn ends_with(&self, item: &Item) -> bool {
-        !self.last_comes_after(&item.tie_breaker) && self.len < self.items.len()
-    }
-
-    /// Returns true if there are items, and the last one comes after that tie-breaker.
-    #[inline(always)]
-    fn last_comes_after(&self, tie_breaker: &TieBreaker) -> bool {
-        tie_breaker.0 <= self.newest && self.last().is_some_and(|last| precedes(tie_breaker, &last.tie_breaker))
+        let is_in_order = self.last().is_none_or(|last| !precedes(&item.tie_breaker, &last.tie_breaker));
+        is_in_order && self.len < self.items.len()
     }
 
     /// Appends an item, which the row may [end with](Self::ends_with).
     #[inline(always)]
     pub(super) fn append(&mut self, item: Item) {
-        self.newest = self.newest.max(item.tie_breaker.0);
         self.set(self.len, item);
         self.len += 1;
     }
@@ -133,7 +122,6 @@ impl Ring {
         }
         items[head.wrapping_add(place) & mask] = item;
         self.len += 1;
-        self.newest = self.newest.max(item.tie_breaker.0);
     }
 
     #[inline(always)]
@@ -153,17 +141,15 @@ impl Ring {
         if self.len == 1 {
             let only = self.items.get_mut(self.head & mask)?;
             only.tie_breaker = tie_breaker;
-            self.newest = self.newest.max(tie_breaker.0);
             return Some(Rotated::before(only, only.place));
         }
         let end = self.head.wrapping_add(self.len);
-        if self.last_comes_after(&tie_breaker) {
+        if precedes(&tie_breaker, &self.items.get(end.wrapping_sub(1) & mask)?.tie_breaker) {
             let (release, registration, sequence) = tie_breaker;
             return self.rotate_back(release, registration, sequence);
         }
         let Item { place, entity, .. } = *self.items.get(self.head & mask)?;
         *self.items.get_mut(end & mask)? = Item { tie_breaker, place, entity };
-        self.newest = self.newest.max(tie_breaker.0);
         self.head = self.head.wrapping_add(1);
         Some(Rotated::before(self.items.get(self.head & mask)?, place))
     }

@@ -5,41 +5,24 @@
 //! have a sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
 //! consumer finds the item, or the notifier finds that it is not muted.
 //!
-//! A consumer that mutes promises to take again without being notified. A consumer that finds nothing more and will look again soon can
-//! [leave](Mute::leave) the notifiers muted until then.
+//! A consumer that mutes promises to take again without being notified.
 
-use super::sync::{AtomicU8, Ordering, fence};
+use super::sync::{AtomicBool, Ordering, fence};
 
 /// A switch that is on while notifications of a source are not needed.
-pub(crate) struct Mute(AtomicU8);
-
-/// Notifiers are not muted.
-const OFF: u8 = 0;
-/// Notifiers are muted, and the consumer knows of an item.
-const KNOWN: u8 = 1;
-/// Notifiers are muted, and the consumer knows of no item. It will look again.
-const UNKNOWN: u8 = 2;
+pub(crate) struct Mute(AtomicBool);
 
 impl Mute {
     pub(crate) fn new() -> Self {
-        Self(AtomicU8::new(OFF))
+        Self(AtomicBool::new(false))
     }
 
-    /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`leave`](Self::leave) and
-    /// [`unmute`](Self::unmute), it is for one thread at a time.
+    /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`unmute`](Self::unmute), it is for one
+    /// thread at a time.
     #[inline]
     pub(crate) fn mute(&self) {
-        if self.0.load(Ordering::Relaxed) != KNOWN {
-            self.0.store(KNOWN, Ordering::Relaxed);
-        }
-    }
-
-    /// Leaves the notifiers muted if they are, although the consumer has found nothing more. It must call [`mute`](Self::mute) or
-    /// [`unmute`](Self::unmute) after a further look.
-    #[inline]
-    pub(crate) fn leave(&self) {
-        if self.0.load(Ordering::Relaxed) == KNOWN {
-            self.0.store(UNKNOWN, Ordering::Relaxed);
+        if !self.0.load(Ordering::Relaxed) {
+            self.0.store(true, Ordering::Relaxed);
         }
     }
 
@@ -47,9 +30,9 @@ impl Mute {
     /// more before it waits for a notification.
     #[inline]
     pub(crate) fn unmute(&self) -> bool {
-        let was_muted = self.is_muted();
+        let was_muted = self.0.load(Ordering::Relaxed);
         if was_muted {
-            self.0.store(OFF, Ordering::Relaxed);
+            self.0.store(false, Ordering::Relaxed);
             fence(Ordering::SeqCst);
         }
         was_muted
@@ -58,13 +41,7 @@ impl Mute {
     /// Returns true if a notification is not needed. A notifier calls it after [`published`].
     #[inline]
     pub(crate) fn is_muted(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != OFF
-    }
-
-    /// Returns true if the consumer knows of an item, for which it has muted the notifiers.
-    #[inline]
-    pub(crate) fn knows_of_item(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == KNOWN
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Returns true if the item that was just published needs no notification. The notifier need not call [`published`] before, whose

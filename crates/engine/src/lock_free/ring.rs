@@ -39,9 +39,14 @@ struct Slot<T> {
 /// nanoseconds reach it after 292 years.
 const LAP: u64 = 1 << 63;
 
-/// A count on two cache lines of its own, because processors fetch lines in pairs. Consumers write it without slowing down the producer.
+/// What consumers write, on two cache lines of its own, because processors fetch lines in pairs. So they do not slow down the producer.
 #[repr(align(128))]
-struct Count(AtomicU64);
+struct Head {
+    /// The number of messages that were claimed.
+    count: AtomicU64,
+    /// The number of the message that a consumer last looked for in vain.
+    missed: AtomicU64,
+}
 
 struct Shared<P: OwningPointer> {
     depth: u64,
@@ -52,7 +57,7 @@ struct Shared<P: OwningPointer> {
     mask: usize,
     /// Mutes the producer. It shares its cache line with the fields that both ends read and hardly ever write.
     mute: Mute,
-    head: Count,
+    head: Head,
     owns: PhantomData<P>,
 }
 
@@ -87,14 +92,14 @@ impl<P: OwningPointer> Shared<P> {
     /// Returns the head if it is not `head` any more. Then what was seen in the slot of `head` means nothing.
     #[inline]
     fn moved_from(&self, head: u64) -> Option<u64> {
-        let now = self.head.0.load(Ordering::Acquire);
+        let now = self.head.count.load(Ordering::Acquire);
         (now != head).then_some(now)
     }
 
     /// Does what [`Consumer::oldest_stamp`] says.
     #[inline]
     fn oldest_stamp(&self) -> Option<u64> {
-        let mut head = self.head.0.load(Ordering::Acquire);
+        let mut head = self.head.count.load(Ordering::Acquire);
         loop {
             let stamp = self.stamp_of(head);
             if stamp.is_some() {
@@ -107,14 +112,14 @@ impl<P: OwningPointer> Shared<P> {
     /// Claims and returns the oldest message with its number, if `is_wanted` returns true for its number (the head).
     #[inline]
     fn claim(&self, is_wanted: impl Fn(u64) -> bool) -> Option<(P, u64)> {
-        let mut head = self.head.0.load(Ordering::Acquire);
+        let mut head = self.head.count.load(Ordering::Acquire);
         loop {
             if !is_wanted(head) {
                 head = self.moved_from(head)?;
                 continue;
             }
             let message = self.slot(head).message.load(Ordering::Relaxed);
-            match self.head.0.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
+            match self.head.count.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
                 // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text). It
                 // is of the ring's kind, as `push` demands.
                 Ok(_) => return Some((unsafe { P::from_raw(message, self.kind) }, head)),
@@ -150,6 +155,9 @@ pub(crate) struct Displaced<P> {
     pub(crate) message: P,
     /// Its publication time.
     pub(crate) stamp: u64,
+    /// True if a consumer's [last look](Consumer::pop_and_look) was for this message, and came before it. May be false if that was only
+    /// nanoseconds ago.
+    pub(crate) was_missed: bool,
 }
 
 /// A consuming end of a ring.
@@ -179,12 +187,6 @@ impl<P: OwningPointer> View<P> {
         self.0.mute.is_muted()
     }
 
-    /// Returns true if the consumer knows of a message, see [`Mute::knows_of_item`].
-    #[inline]
-    pub(crate) fn is_known(&self) -> bool {
-        self.0.mute.knows_of_item()
-    }
-
     /// Returns true if a message that was just appended needs no notification, see [`Mute::is_muted_for_published`].
     #[inline]
     pub(crate) fn is_muted_for_published(&self) -> bool {
@@ -209,7 +211,7 @@ pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P
         mask: slots.len() - 1,
         slots,
         mute: Mute::new(),
-        head: Count(AtomicU64::new(0)),
+        head: Head { count: AtomicU64::new(0), missed: AtomicU64::new(0) },
         owns: PhantomData,
     });
     (Producer { ring: Arc::clone(&ring), tail: 0, head_seen: 0 }, Consumer { ring })
@@ -230,7 +232,7 @@ impl<P: OwningPointer> Producer<P> {
     pub(crate) fn push_if_room(&mut self, message: P, stamp: u64) -> Result<(), P> {
         debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
         if self.tail - self.head_seen >= self.ring.depth {
-            self.head_seen = self.ring.head.0.load(Ordering::Acquire);
+            self.head_seen = self.ring.head.count.load(Ordering::Acquire);
         }
         if self.tail - self.head_seen >= self.ring.depth {
             return Err(message);
@@ -274,7 +276,7 @@ impl<P: OwningPointer> Producer<P> {
     /// Returns true if the next message displaces one, unless the consumer takes one first.
     pub(crate) fn is_full(&self) -> bool {
         let is_full = |head| self.tail - head >= self.ring.depth;
-        is_full(self.head_seen) && is_full(self.ring.head.0.load(Ordering::Relaxed))
+        is_full(self.head_seen) && is_full(self.ring.head.count.load(Ordering::Relaxed))
     }
 
     #[inline]
@@ -286,11 +288,12 @@ impl<P: OwningPointer> Producer<P> {
     fn displace(&mut self) -> Option<Displaced<P>> {
         let Shared { depth, head, .. } = &*self.ring;
         let displaced = self.ring.claim(|head| self.tail - head >= *depth);
-        self.head_seen = head.0.load(Ordering::Acquire);
+        self.head_seen = head.count.load(Ordering::Acquire);
         let (message, number) = displaced?;
         // Only producers write stamps.
         let stamp = self.ring.slot(number).stamp.load(Ordering::Relaxed) & !LAP;
-        Some(Displaced { message, stamp })
+        let was_missed = head.missed.load(Ordering::Relaxed) == number;
+        Some(Displaced { message, stamp, was_missed })
     }
 }
 
@@ -314,7 +317,7 @@ impl<P: OwningPointer> Consumer<P> {
     /// Has the processor fetch what the next [`pop_and_look`](Self::pop_and_look) looks at. The ring should have been
     /// [fetched](Self::prefetch_ring) before.
     pub(crate) fn prefetch_slot(&self) {
-        let head = self.ring.head.0.load(Ordering::Relaxed);
+        let head = self.ring.head.count.load(Ordering::Relaxed);
         prefetch(self.ring.slot(head));
         prefetch(self.ring.slot(head + 1));
     }
@@ -322,7 +325,7 @@ impl<P: OwningPointer> Consumer<P> {
     /// Has the processor fetch the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and will
     /// be written. Its slot should have been [fetched](Self::prefetch_slot) before.
     pub(crate) fn prefetch_message(&self, before: usize) {
-        let head = self.ring.head.0.load(Ordering::Relaxed);
+        let head = self.ring.head.count.load(Ordering::Relaxed);
         if self.ring.stamp_of(head).is_some() {
             let message = self.ring.slot(head).message.load(Ordering::Relaxed);
             prefetch_to_write_at(message.addr().wrapping_sub(before));
@@ -342,6 +345,9 @@ impl<P: OwningPointer> Consumer<P> {
         let next = self.ring.stamp_of(number + 1);
         // Without a stamp, the producer may have displaced the next message, and others may wait.
         let next = if next.is_none() { self.ring.oldest_stamp() } else { next };
+        if next.is_none() {
+            self.ring.head.missed.store(number + 1, Ordering::Relaxed);
+        }
         Some((message, next))
     }
 
@@ -359,7 +365,7 @@ impl<P: OwningPointer> Consumer<P> {
 
     /// Returns how many messages there are, or were a moment ago. Takes logarithmic time.
     pub(crate) fn len(&self) -> usize {
-        let head = self.ring.head.0.load(Ordering::Acquire);
+        let head = self.ring.head.count.load(Ordering::Acquire);
         // A slot that has another lap than the message had its message overwritten, or gets it yet. In the former case the head has passed
         // the message.
         let was_appended = |number| {

@@ -19,7 +19,7 @@ pub(crate) fn fence_after_read_modify_write() {
 #[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 mod native {
     pub(crate) use std::sync::Arc;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     use std::num::NonZeroU32;
 
@@ -68,7 +68,7 @@ mod model {
     use shuttle as checker;
 
     pub(crate) use checker::sync::Arc;
-    pub(crate) use checker::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use checker::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
     #[cfg(not(rospin_shuttle))]
     pub(crate) use super::loom_futex::Futex;

@@ -8,9 +8,10 @@ use std::task::Waker;
 
 use rospin_core::Instant;
 
-use super::{Queue, QueueView, TopicState};
+use super::{AnyMessage, Queue, QueueView, TopicState};
 use crate::lock_free::mute::published;
 use crate::lock_free::prefetch::prefetch_to_write_at;
+use crate::lock_free::ring::Displaced;
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Notifier;
@@ -62,12 +63,14 @@ impl Queue {
     }
 
     /// Tells an executor that might not have seen the message which was displaced when that one arrived: the entity is ready since then.
+    /// That is one that asks the queue since when its messages wait, or one that looked before the message was there, and is going to look
+    /// again.
     #[cold]
-    pub(super) fn note_displaced(&self, stamp: u64) {
-        if let Some(Alarm::Executor { notifier: Notifier(signal), queue, .. }) = &self.alarm
-            && !queue.is_known()
+    pub(super) fn note_displaced(&self, oldest: &Displaced<AnyMessage>) {
+        if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked }) = &self.alarm
+            && (*is_asked && !queue.is_muted() || oldest.was_missed)
         {
-            signal.raise_at(Instant::from_nanos(stamp));
+            signal.raise_at(Instant::from_nanos(oldest.stamp));
         }
     }
 }

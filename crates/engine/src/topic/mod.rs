@@ -91,11 +91,6 @@ impl QueueView {
         self.0.is_muted()
     }
 
-    /// Returns true if the executor knows of a message in the queue.
-    fn is_known(&self) -> bool {
-        self.0.is_known()
-    }
-
     /// Returns true if its publishers need not notify of a message that was just published.
     #[inline]
     fn is_muted_for_published(&self) -> bool {

@@ -302,7 +302,7 @@ impl TopicState {
             }
             if let Some(oldest) = oldest {
                 queue.losses.add(LossCause::QueueFull, 1);
-                queue.note_displaced(oldest.stamp);
+                queue.note_displaced(&oldest);
                 displaced.push(oldest.message);
             }
         };

@@ -206,10 +206,7 @@ impl AnySource {
                 self.consumer.mute().mute();
                 Some((message, Pending::Since(Instant::from_nanos(nanos))))
             }
-            Some((message, None)) => {
-                self.consumer.mute().leave();
-                Some((message, Pending::AskAgain))
-            }
+            Some((message, None)) => Some((message, Pending::AskAgain)),
             None => self.try_take().map(|message| (message, self.pending())),
         }
     }
