@@ -93,9 +93,8 @@ pub enum Pending {
     /// No item is left, but the source need not notify before it is asked once more, by [`Source::pending`]. For
     /// [`Source::take_and_look`] only; elsewhere it counts as [`Unknown`](Self::Unknown).
     ///
-    /// Synchronous callbacks of mutually exclusive groups run before the executor asks. An item that arrives meanwhile needs no
-    /// notification then, which would be of no use: the callback does not run again before it has returned. Other callbacks run after
-    /// the executor has asked.
+    /// The executor asks after the callback if that is synchronous and its group mutually exclusive: the entity cannot run again before,
+    /// so a notification meanwhile would be of no use. Otherwise it asks before the callback.
     AskAgain,
 }
 

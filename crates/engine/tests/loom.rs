@@ -11,9 +11,9 @@
 #[allow(dead_code, reason = "no model needs all of it")]
 mod lock_free;
 
-/// What the brief lock needs of the engine's module of this name.
+/// Stand-in for the engine's module `sync`, from which the brief lock gets its backoff.
 mod sync {
-    pub(crate) fn pause(_: u32) {
+    pub(crate) fn back_off(_: u32) {
         loom::thread::yield_now();
     }
 }

@@ -39,12 +39,13 @@ struct Slot<T> {
 /// nanoseconds reach it after 292 years.
 const LAP: u64 = 1 << 63;
 
-/// What consumers write, on two cache lines of its own, because processors fetch lines in pairs. So they do not slow down the producer.
+/// The fields that consumers write. They have two cache lines of their own, because processors fetch lines in pairs, so that consumers do
+/// not slow down the producer.
 #[repr(align(128))]
 struct Head {
     /// The number of messages that were claimed.
     count: AtomicU64,
-    /// The number of the message that a consumer last looked for in vain.
+    /// The number of the message that a consumer looked for last before it was published.
     missed: AtomicU64,
 }
 
@@ -155,8 +156,8 @@ pub(crate) struct Displaced<P> {
     pub(crate) message: P,
     /// Its publication time.
     pub(crate) stamp: u64,
-    /// True if a consumer's [last look](Consumer::pop_and_look) was for this message, and came before it. May be false if that was only
-    /// nanoseconds ago.
+    /// True if a consumer [looked](Consumer::pop_and_look) for this message before it was published, and has not looked for a later one
+    /// since. May be false if it looked only nanoseconds ago.
     pub(crate) was_missed: bool,
 }
 

@@ -84,8 +84,8 @@ impl Spin<'_> {
         let Some(run) = &seat.run else {
             return false;
         };
-        // The thread's number is read before the flags beside it are written. The compiler reads some of them with it, and such a read
-        // waits until those are in the cache, after all that was written before them.
+        // The thread's number is read here, before the flags beside it are written. The compiler reads both with one load, which store
+        // forwarding does not cover: it would wait for all earlier stores, whose lines come from other cores.
         let (executor, thread) = (self.executor, seat.thread);
         let is_quiet = !executor.wants_more_than_mail() && !self.stopped() && self.until != Until::Once;
         if !is_quiet || state.has_leftovers() || state.has_other_timers() || !state.can_exchange(run) {

@@ -1,18 +1,18 @@
-//! A lock for steps most of which take less than a microsecond.
+//! A spinlock with exponential backoff, for steps most of which take less than a microsecond.
 //!
-//! The owner unlocks by a plain store, and never learns whether anybody waits. An instruction that did both would keep the owner waiting
-//! until all that it has written is in its cache, most of which it has just taken from another core.
+//! The owner unlocks by a plain store, and never learns whether anybody waits. A read-modify-write, which would tell, keeps the owner
+//! waiting until all its stores are in its cache, and their cache lines mostly come from another core.
 //!
-//! So nobody wakes a thread that waits. It looks at the lock again and again, and ever more seldom, until it naps between two looks
-//! ([`pause`]). A wait for an owner that was preempted, or does something that takes long, ends up to a nap later than it could. The lock
-//! passes no priority on, and serves nobody in turn. It is meant for threads that are equally urgent.
+//! So nobody wakes a thread that waits. It [backs off](back_off) before each try, in the end by a short sleep. If the owner was preempted,
+//! or does something that takes long, the wait ends up to one such sleep later than it could. The lock has no priority inheritance and is
+//! not fair. It is meant for threads that are equally urgent.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use crate::lock_free::sync::{AtomicBool, Ordering};
-use crate::sync::pause;
+use crate::sync::back_off;
 
 /// A value that one thread at a time may use. It has two cache lines of its own, since processors fetch lines in pairs.
 #[repr(align(128))]
@@ -47,7 +47,7 @@ impl<T> Brief<T> {
     pub(crate) fn wait(&self) -> Guard<'_, T> {
         let mut looks = 0_u32;
         loop {
-            pause(looks);
+            back_off(looks);
             looks = looks.saturating_add(1);
             if !self.is_locked.load(Ordering::Relaxed)
                 && let Some(guard) = self.try_lock()

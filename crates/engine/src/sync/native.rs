@@ -20,18 +20,18 @@ pub type Mutex<T> = lock_api::Mutex<Inheriting, T>;
 /// The guard of a [`Mutex`], which unlocks it when it is dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
 
-/// Lets time pass before the calling thread looks once more at what another thread will change within a microsecond, unless that one is
-/// preempted. `looks` is the number of looks so far.
-pub(crate) fn pause(looks: u32) {
-    /// The time before the first look. Before each of the next ones it doubles: other threads, which have fetched the lock's data, get
-    /// the lock more often than the calling one, which would have to fetch them.
+/// Backs off before the calling thread tries a lock again: spins at first, exponentially longer each time, then yields, then sleeps.
+/// `looks` is the number of tries so far.
+pub(crate) fn back_off(looks: u32) {
+    /// The time of the first spin. It doubles with each spin, since the lock's data are in the caches of the threads that had the lock
+    /// last: the work goes faster if these get it again.
     const FIRST: Duration = Duration::from_nanos(64);
-    /// The number of looks with nothing in between but time, 8 us in all. On one core, nothing changes meanwhile.
+    /// The number of spins, which take 8 us in all. They are few, because on one core the owner cannot run meanwhile.
     const SPINS: u32 = 7;
-    /// The number of further looks between which other threads run. A thread with a deadline must not yield, because it would give away
-    /// the rest of its period, and other real-time threads yield only to those of their own priority.
+    /// The number of yields. Real-time threads do without: under `SCHED_DEADLINE` a yield gives away the rest of the period, and under the
+    /// other classes it lets only threads of the same priority run.
     const YIELDS: u32 = 16;
-    /// The time before each of all later looks.
+    /// The time of each sleep.
     const NAP: Duration = Duration::from_micros(50);
     if looks < SPINS {
         let (begin, time) = (Instant::now(), FIRST * (1 << looks));

@@ -39,7 +39,7 @@ impl<T> Mutex<T> {
 }
 
 /// Lets another thread go on.
-pub(crate) fn pause(_looks: u32) {
+pub(crate) fn back_off(_looks: u32) {
     thread::yield_now();
 }
 

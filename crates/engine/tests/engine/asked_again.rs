@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use rospin_engine::policy::by_name;
 use rospin_engine::{
-    Context, EntityKind, Executor, ExecutorOptions, GroupOptions, Incident, Instant, Notifier, OnPanic, Payload,
-    Pending, Source, TakeError,
+    EntityKind, Executor, ExecutorOptions, GroupOptions, Incident, Instant, Notifier, OnPanic, Payload, Pending,
+    Source, TakeError,
 };
 
 use crate::common::{Log, manual_executor, spin_all, watchdog, with_incidents};
 
-/// What happened to an item, or to the source.
+/// Event that the source or a callback logs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Event {
     Taken(u32),
@@ -72,8 +72,8 @@ impl Source for Silent {
     }
 }
 
-/// Adds the items 1 and 2, has the callbacks of `entity` run, and then those of a notification. The callback of item 1 adds item 10.
-/// Returns what happened without and with the notification.
+/// Adds item 1, whose callback adds item 10, and runs everything that is ready. Then notifies once more, and runs everything again.
+/// Returns the events before and after that notification.
 fn run<E>(executor: &Executor, source: &Silent, entity: impl FnOnce(Silent) -> E) -> [Vec<Event>; 2] {
     let _entity = entity(source.clone());
     spin_all(executor);
@@ -95,9 +95,11 @@ fn handle(source: &Silent, item: u32) {
     }
 }
 
-/// In place, and lent to the thread, as under a policy that cannot name what comes first.
+/// The policies of both ways to run a callback: in place, and lent to the thread, as under a policy that cannot name what comes first.
+const BOTH_WAYS: [&str; 2] = ["fifo", "wait-set-e1"];
+
 fn of_both_ways(test: impl Fn(&Executor)) {
-    for policy in ["fifo", "wait-set-e1"] {
+    for policy in BOTH_WAYS {
         let (_clock, context, _) = manual_executor();
         test(&context.create_executor(ExecutorOptions::new("both").boxed_policy(by_name(policy).unwrap())));
     }
@@ -147,10 +149,10 @@ fn others_run_after_the_source_was_asked() {
     });
 }
 
-/// Runs a callback that adds another item at its first one, and then panics if `panics` says so first. If `panics` says so second, the
-/// source panics when it is asked. Returns what happened without and with a notification, and the incidents.
+/// [Runs](run) a callback. The first element of `panics` is true if it panics at item 1, the second one if the source panics when it is
+/// asked. Returns the events, and the incidents.
 fn run_panicking(policy: &str, panics: [bool; 2]) -> ([Vec<Event>; 2], Vec<Incident>) {
-    let (context, incidents): (Context, _) = with_incidents();
+    let (context, incidents) = with_incidents();
     let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(by_name(policy).unwrap()));
     let [callback_panics, source_panics] = panics;
     let source = Silent { panics: source_panics, ..Silent::new() };
@@ -169,7 +171,7 @@ fn run_panicking(policy: &str, panics: [bool; 2]) -> ([Vec<Event>; 2], Vec<Incid
 #[test]
 fn an_item_that_came_before_a_panic_runs() {
     watchdog(|| {
-        for policy in ["fifo", "wait-set-e1"] {
+        for policy in BOTH_WAYS {
             let ([without, with], incidents) = run_panicking(policy, [true, false]);
             assert_eq!(without, [Taken(1), Ran(1), Asked, Taken(10), Ran(10), Asked]);
             assert_eq!((with, incidents.len()), (vec![], 1));
@@ -180,7 +182,7 @@ fn an_item_that_came_before_a_panic_runs() {
 #[test]
 fn a_source_that_panics_when_it_is_asked_is_over() {
     watchdog(|| {
-        for policy in ["fifo", "wait-set-e1"] {
+        for policy in BOTH_WAYS {
             for callback_panics in [false, true] {
                 let ([without, with], incidents) = run_panicking(policy, [callback_panics, true]);
                 assert_eq!(without, [Taken(1), Ran(1), Asked]);

@@ -106,7 +106,8 @@ impl Counter {
     fn new(cell: &Cell) -> Self {
         /// The numbers on two cache lines, which processors fetch together.
         const APART: usize = 16;
-        // Where several threads run callbacks, counters that share a cache line would make every contender's threads wait for each other.
+        // Only this workload has several threads that count. Two counters on one cache line would slow down all of its contenders: false
+        // sharing.
         let apart = if cell.workload == Workload::Threads { APART } else { 0 };
         Self((0..=2 * apart).map(|_| AtomicU64::new(0)).collect())
     }
