@@ -1,8 +1,10 @@
-//! Compiles Cyclone DDS and what is in `c/`, and has both linked into the program.
+//! Compiles Cyclone DDS with the patches in `c/cyclone/`, and what is in `c/`, and has both linked into the program.
 
-use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
+use std::{env, fs, io};
+
+use diffy::patch_set::{ParseOptions, PatchSet};
 
 /// The tools that can be missing, and the commands that install them.
 const TOOLS: &str = "CMake and a C and C++ compiler; install them with `sudo apt install cmake g++` (Debian, Ubuntu), \
@@ -26,7 +28,16 @@ fn main() {
         println!("cargo::error=rospin-dds compiles DDS security, but there is no `openssl/ssl.h`: it needs {OPENSSL}");
         exit(1);
     }
-    let source = cyclonedds_src::source_dir();
+    let folder = env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR");
+    let source = match patched(&cyclonedds_src::source_dir(), Path::new(&folder)) {
+        Ok(source) => source,
+        Err(reason) => {
+            println!(
+                "cargo::error=rospin-dds compiles Cyclone DDS with patches of its own, and one does not fit: {reason}"
+            );
+            exit(1);
+        }
+    };
     let built = cmake::Config::new(&source)
         .profile("Release")
         .define("BUILD_SHARED_LIBS", "OFF")
@@ -35,6 +46,11 @@ fn main() {
         .define("ENABLE_ICEORYX", "OFF")
         .define("ENABLE_LTO", "OFF")
         .define("ENABLE_QOS_PROVIDER", "OFF")
+        // ROS types are known by their names. Without their XTypes descriptions, those of Fast DDS, which the library finds
+        // invalid, are ignored.
+        .define("ENABLE_TYPELIB", "OFF")
+        .define("ENABLE_TYPE_DISCOVERY", "OFF")
+        .define("ENABLE_TOPIC_DISCOVERY", "OFF")
         .define("ENABLE_SECURITY", if is_secure { "ON" } else { "OFF" })
         .define("ENABLE_SSL", if is_secure { "ON" } else { "OFF" })
         .define("ENABLE_TCP_TLS", "OFF")
@@ -47,6 +63,58 @@ fn main() {
     if is_secure {
         link_openssl(&built);
     }
+}
+
+/// Copies the library's source into `folder`, applies the patches of `c/cyclone/` to the copy, and returns its place.
+///
+/// # Errors
+/// If a file cannot be read or written, or if a patch does not find exactly the lines that it changes.
+fn patched(source: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let copy = folder.join("cyclonedds");
+    copy_changed(source, &copy).map_err(|error| format!("{}: {error}", source.display()))?;
+    let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/cyclone");
+    let entries = fs::read_dir(&patches).map_err(|error| format!("{}: {error}", patches.display()))?;
+    for entry in entries {
+        let patch = entry.map_err(|error| error.to_string())?.path();
+        apply(&patch, source, &copy).map_err(|reason| format!("{}: {reason}", patch.display()))?;
+    }
+    Ok(copy)
+}
+
+/// Applies a patch to files of `source`, and writes the results to `copy`. No two patches change the same file.
+fn apply(patch: &Path, source: &Path, copy: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(patch).map_err(|error| error.to_string())?;
+    for change in PatchSet::parse(&text, ParseOptions::unidiff()) {
+        let change = change.map_err(|error| error.to_string())?;
+        let diff = change.patch().as_text().ok_or("it is not text")?;
+        let file = diff.original().and_then(|name| name.strip_prefix("a/")).ok_or("a file has no name")?;
+        let before = fs::read_to_string(source.join(file)).map_err(|error| format!("{file}: {error}"))?;
+        let after = diffy::apply(&before, diff).map_err(|error| format!("{file}: {error}"))?;
+        // A file that is written anew is compiled anew.
+        if fs::read_to_string(copy.join(file)).ok().as_ref() != Some(&after) {
+            fs::write(copy.join(file), after).map_err(|error| format!("{file}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies what CMake reads, as far as it is not there yet: a file that is written anew is compiled anew.
+fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let (file, copy) = (entry.path(), to.join(&name));
+        if entry.file_type()?.is_dir() {
+            let is_unused = ["docs", "examples", "fuzz", "WiX", "tests"].iter().any(|unused| name == *unused);
+            if !is_unused {
+                copy_changed(&file, &copy)?;
+            }
+        } else if !copy.exists() {
+            fs::copy(&file, &copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the first tool that is missing or does not run; `None` if all are there.
@@ -110,7 +178,7 @@ fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
         headers.extend(["api", "core"].map(|part| source.join("src/security").join(part).join("include")));
     }
     let mut ours = cc::Build::new();
-    ours.files(["c/sample.c", "c/history.c", "c/entity.c", "c/discovery.c", "c/heard.c"]);
+    ours.files(["c/sample.c", "c/history.c", "c/entity.c", "c/discovery.c", "c/heard.c", "c/log.c"]);
     if env::var_os("CARGO_FEATURE_BARE").is_some() {
         ours.file("c/bare.c");
     }

@@ -1,4 +1,4 @@
-//! Bytes from DDS: names of topics and types, requests with their headers, and what others say of themselves and of their nodes.
+//! Bytes from DDS: names of topics and types, requests with their headers or with identities beside them, and what others say of themselves and of their nodes.
 
 #![no_main]
 
@@ -52,12 +52,22 @@ fn said(bytes: &[u8]) {
     assert!(hash.iter().chain(&pair).all(|text| is_in(text)));
 }
 
+/// Parameters before a message: an identity is read only if it is there as a whole.
+fn identity(bytes: &[u8]) {
+    for is_little in [true, false] {
+        if let Some((guid, _)) = fuzzing::identity(bytes, is_little) {
+            assert!(bytes.windows(guid.len()).any(|window| window == guid));
+        }
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((&which, rest)) = bytes.split_first() else { return };
-    match which % 4 {
+    match which % 5 {
         0 => request(rest),
         1 => discovery(rest),
         2 => _ = std::str::from_utf8(rest).map(names),
-        _ => said(rest),
+        3 => said(rest),
+        _ => identity(rest),
     }
 });

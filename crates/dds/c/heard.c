@@ -1,4 +1,5 @@
-/* Asks the library whether a reader elsewhere listens to a writer already: it knows, and has no function for it. */
+/* Asks the library what it knows of a writer and has no functions for: if a reader elsewhere listens to it already, and the number
+ * of its next message. */
 #include "dds__entity.h"
 #include "dds__types.h"
 #include "ddsi__endpoint.h"
@@ -32,4 +33,21 @@ int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader)
   }
   dds_entity_unpin (entity);
   return is_heard;
+}
+
+uint64_t rospin_dds_next_number (int32_t writer)
+{
+  struct dds_entity *entity;
+  uint64_t number = 0;
+  if (dds_entity_pin (writer, &entity) < 0)
+    return number;
+  if (dds_entity_kind (entity) == DDS_KIND_WRITER)
+  {
+    struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
+    ddsrt_mutex_lock (&own->e.lock);
+    number = own->seq + 1;
+    ddsrt_mutex_unlock (&own->e.lock);
+  }
+  dds_entity_unpin (entity);
+  return number;
 }

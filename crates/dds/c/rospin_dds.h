@@ -6,6 +6,7 @@
 #ifndef ROSPIN_DDS_H
 #define ROSPIN_DDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,13 @@ struct dds_qos;
 /* A message as it travels: encapsulation header and payload. Counted: whoever is given one drops it in the end. */
 struct rospin_dds_sample;
 
+/* An identity beside a message, which says to which request it belongs. A request has the id of the reader that awaits the
+ * response, and any number; its response has the same id, and the number of the request among those of its writer. */
+struct rospin_dds_identity {
+  uint8_t guid[16];
+  int64_t number;
+};
+
 /* Frees bytes that a sample was made of. */
 typedef void (*rospin_dds_free_fn) (void *bytes, size_t capacity);
 
@@ -23,6 +31,8 @@ const uint8_t *rospin_dds_sample_bytes (const struct rospin_dds_sample *sample, 
 uint64_t rospin_dds_sample_number (const struct rospin_dds_sample *sample);
 /* Nanoseconds since 1970 on the writer's clock; negative if it did not tell. */
 int64_t rospin_dds_sample_time (const struct rospin_dds_sample *sample);
+/* The identity beside a message that came over the network or from this process; NULL if it has none. */
+const struct rospin_dds_identity *rospin_dds_sample_related (const struct rospin_dds_sample *sample);
 void rospin_dds_sample_drop (struct rospin_dds_sample *sample);
 
 /* Quality of service of a reader or writer. */
@@ -70,6 +80,11 @@ struct rospin_dds_property {
   const char *value;
 };
 
+/* Receives a line of what the library says, with its length; is_warning is zero if it is only information. */
+typedef void (*rospin_dds_log_fn) (int32_t is_warning, const char *line, size_t size);
+/* From now on the library passes what it says to this function, on any thread. */
+void rospin_dds_log_to (rospin_dds_log_fn log);
+
 const char *rospin_dds_error (int32_t code);
 int32_t rospin_dds_create_domain (uint32_t id, const char *config);
 int32_t rospin_dds_create_participant (uint32_t domain, const void *user_data, size_t size, const struct rospin_dds_property *properties, size_t count);
@@ -89,10 +104,16 @@ int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
  * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
-/* Sends a copy of the bytes, encapsulation header first. */
-int32_t rospin_dds_write_copy (int32_t writer, const struct ddsi_sertype *type, const void *bytes, size_t size);
+/* Reads the identity in the parameters that precede a message. */
+bool rospin_dds_read_identity (const unsigned char *parameters, size_t size, bool is_little, struct rospin_dds_identity *identity);
+
+/* The number that the writer's next message has, unless another thread sends one meanwhile; zero if the writer is gone. */
+uint64_t rospin_dds_next_number (int32_t writer);
+
+/* Sends a copy of the bytes, encapsulation header first, with an identity beside it unless that is NULL. */
+int32_t rospin_dds_write_copy (int32_t writer, const struct ddsi_sertype *type, const void *bytes, size_t size, const struct rospin_dds_identity *related);
 /* Sends the bytes themselves, which have room for a size that is a multiple of four; they are freed by `free`, in any case. */
-int32_t rospin_dds_write_adopt (int32_t writer, const struct ddsi_sertype *type, void *bytes, size_t size, size_t capacity, rospin_dds_free_fn free);
+int32_t rospin_dds_write_adopt (int32_t writer, const struct ddsi_sertype *type, void *bytes, size_t size, size_t capacity, rospin_dds_free_fn free, const struct rospin_dds_identity *related);
 
 /* A reader or writer anywhere in the domain, this participant's included. Where `is_alive` is zero only the ids are valid. */
 struct rospin_dds_endpoint {

@@ -47,6 +47,11 @@ fn payload(bytes: &[u8]) -> Result<(ByteOrder, &[u8]), DecodeError> {
     }
 }
 
+/// Returns an error unless the bytes begin with an encapsulation header.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), DecodeError> {
+    payload(bytes).map(drop)
+}
+
 /// Reads the header of a request or response. The error says why the payload has none.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, DecodeError> {
     let (order, payload) = payload(bytes)?;

@@ -4,8 +4,8 @@
 //! thread.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use futures_channel::oneshot;
 use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeName};
 
 use crate::cdr::{self, Header};
-use crate::cyclone::{Guid, Handle, Reader, Receive, Sample, Writer};
+use crate::cyclone::{Guid, Handle, Identity, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
+use crate::form::Form;
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
@@ -25,10 +26,33 @@ use crate::user_data::Pair;
 #[derive(Default)]
 struct State {
     calls: Calls<Sample>,
-    /// Number that marks requests as this client's. It is zero until it is known, and responses are ignored until then.
-    client: AtomicU64,
+    /// Marks of this client's requests. Responses are ignored until they are known.
+    marks: OnceLock<Marks>,
     /// Number of responses that could not be decoded.
     unreadable: AtomicU64,
+}
+
+/// Marks by which a client recognizes responses to its requests, in each form.
+#[derive(Clone, Copy)]
+struct Marks {
+    /// Number of the client in the headers of its requests.
+    header: Handle,
+    /// Reader of responses, which requests with an identity name.
+    reader: Guid,
+    /// Writer of requests, which servers name that do not know of the reader's name.
+    writer: Guid,
+}
+
+impl Marks {
+    /// Returns the number of the call that the response belongs to; `None` if it is for another client.
+    fn call_of(&self, response: &Sample) -> Result<Option<i64>, cdr::DecodeError> {
+        if let Some(Identity { guid, number }) = response.related() {
+            let is_own = guid == self.reader || guid == self.writer;
+            return Ok(is_own.then_some(number));
+        }
+        let Header { client, number } = cdr::header(response.bytes())?;
+        Ok((client == self.header).then_some(number))
+    }
 }
 
 /// Id under which [`Calls`] has all servers together: a call ends when the last server has gone.
@@ -58,14 +82,12 @@ struct Responses(Arc<State>);
 
 impl Receive for Responses {
     fn arrived(&self, sample: Sample, _writer: Handle, _id: &Guid, _lifespan: Option<Duration>) {
-        let Ok(Header { client, number }) = cdr::header(sample.bytes()) else {
-            self.0.unreadable.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        if client != self.0.client.load(Ordering::Acquire) {
-            return;
+        let Some(marks) = self.0.marks.get() else { return };
+        match marks.call_of(&sample) {
+            Ok(Some(number)) => self.0.calls.respond(number, sample),
+            Ok(None) => {}
+            Err(_) => _ = self.0.unreadable.fetch_add(1, Ordering::Relaxed),
         }
-        self.0.calls.respond(number, sample);
     }
 }
 
@@ -76,6 +98,9 @@ pub(crate) struct DdsClient {
     _listed: Listed,
     writer: Writer<Ear>,
     _reader: Reader<Ear>,
+    /// Held while a request is sent, because its call must begin before, under the number that the request will have.
+    sending: Mutex<()>,
+    marks: Marks,
     bond: Arc<Bond>,
     state: Arc<State>,
 }
@@ -86,9 +111,13 @@ impl DdsClient {
         let bond = Bond::of_service(format!("a client of service `{service}`"), domain.feed(), domain.watch());
         let state = Arc::<State>::default();
         let (followed, served) = (Arc::downgrade(&bond), Arc::downgrade(&state));
+        let (feed, name) = (Arc::clone(domain.feed()), service.to_string());
         bond.on_change(move || {
             if let (Some(bond), Some(state)) = (followed.upgrade(), served.upgrade()) {
                 state.served(bond.count() > 0);
+                if bond.has_both_forms() {
+                    feed.tell(&both_forms(&name));
+                }
             }
         });
         let user_data = endpoint_data(Some(&Pair::Client(domain.next_pair())), service_type);
@@ -101,9 +130,11 @@ impl DdsClient {
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
         bond.writes(writer.probe());
-        state.client.store(writer.handle(), Ordering::Release);
+        let marks = Marks { header: writer.handle(), reader: reader.guid(), writer: writer.guid() };
+        let _ = state.marks.set(marks);
         let listed = node.list(&[reader.guid()], &[writer.guid()]);
-        Ok(Self { service: service.to_string(), _listed: listed, writer, _reader: reader, bond, state })
+        let sending = Mutex::default();
+        Ok(Self { service: service.to_string(), _listed: listed, writer, _reader: reader, sending, marks, bond, state })
     }
 
     /// Sends a request. Returns its number, and the receiver of its response, which is dropped if none will come.
@@ -111,10 +142,22 @@ impl DdsClient {
         if self.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
-        let (number, receiver) = self.state.calls.begin();
-        let header = Header { client: self.writer.handle(), number };
-        cdr::insert(&mut payload, header);
-        if let Err(code) = self.writer.write(&mut payload) {
+        // The library, too, sends one message of a writer at a time.
+        let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = self.writer.next_number();
+        let receiver = self.state.calls.begin_as(number);
+        let sent = match self.bond.form() {
+            Form::Header => {
+                cdr::insert(&mut payload, Header { client: self.marks.header, number });
+                self.writer.write(&mut payload)
+            }
+            Form::Identity => {
+                let beside = Identity { guid: self.marks.reader, number: 0 };
+                self.writer.write_related(&mut payload, beside)
+            }
+        };
+        drop(sending);
+        if let Err(code) = sent {
             self.state.calls.forget(number);
             return Err(CallError::NotSent { service: self.service.clone(), reason: code.to_string() });
         }
@@ -124,6 +167,14 @@ impl DdsClient {
         }
         Ok((number, receiver))
     }
+}
+
+/// Returns the warning about a service whose servers understand requests of different forms.
+fn both_forms(service: &str) -> String {
+    format!(
+        "service `{service}` has servers on Cyclone DDS and on another DDS, which do not understand each other's requests: those on \
+         Cyclone DDS are not called from here; stop one kind, or start both with the same `RMW_IMPLEMENTATION`"
+    )
 }
 
 impl ClientEnd for DdsClient {
@@ -181,6 +232,9 @@ impl Future for DdsCall {
         };
         let service = self.service.clone();
         let Ok(sample) = received else { return Poll::Ready(Err(self.client.ended(service))) };
+        if sample.related().is_some() {
+            return Poll::Ready(Ok(Bytes::from_owner(sample)));
+        }
         Poll::Ready(match cdr::body(sample.bytes()) {
             Ok(body) => Ok(body.into()),
             Err(error) => Err(CallError::Unanswered { service, reason: error.to_string() }),

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cyclone::{Discover, Found, Guid, Handle, Receive, Sample};
 use crate::entries::{self, Change, Changes, Prefix, prefix_of};
-use crate::names::{self, End};
+use crate::form::{self, Form};
+use crate::names::End;
 use crate::user_data::{self, Pair};
-use crate::vendor::Vendor;
 
 /// Reader or writer of any process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,15 +23,13 @@ pub(crate) struct Peer {
     pub(crate) guid: Guid,
     /// Pair of ends that it belongs to, if its user data names one.
     pub(crate) pair: Option<Pair>,
-    end: End,
-    topic: String,
 }
 
 impl Peer {
-    /// Returns true if its requests and responses begin with a header, as those of `rmw_cyclonedds_cpp` do. The name of a pair
-    /// proves that, too: no other mapping has pairs.
-    pub(crate) fn has_headers(&self) -> bool {
-        Vendor::of(&self.guid) == Vendor::CYCLONE || self.pair.is_some()
+    /// Returns the form of its requests and responses. Cyclone DDS has no other way than a header; neither has an implementation that
+    /// names a pair, because no other mapping has pairs.
+    pub(crate) fn form(&self) -> Form {
+        if self.pair.is_some() { Form::Header } else { form::of_vendor(&self.guid) }
     }
 }
 
@@ -136,41 +134,12 @@ impl Feed {
     }
 }
 
-/// Returns the reason for which a client and a server cannot communicate, if there is one; one of the two is ours. Returns
-/// `None` for ends of different topics. The graph reports types that differ, and the library quality of service.
-fn complaint(ours: &Peer, theirs: &Peer) -> Option<String> {
-    if ours.topic != theirs.topic {
-        return None;
-    }
-    let (kind, name) = names::of_any(&ours.topic)?;
-    if kind == "service" && !theirs.has_headers() {
-        let vendor = Vendor::of(&theirs.guid);
-        return Some(format!(
-            "service `{name}` is used by {vendor} elsewhere, which identifies requests in another way than Cyclone DDS: it cannot \
-             be called from there, nor from here; start those processes with `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`"
-        ));
-    }
-    None
-}
-
 impl Discover for Feed {
     fn came(&self, found: &Found<'_>) {
         let end = if found.is_writer { End::Writers } else { End::Readers };
-        let peer =
-            Peer { guid: found.guid, pair: user_data::pair(found.user_data), end, topic: found.topic.to_owned() };
+        let peer = Peer { guid: found.guid, pair: user_data::pair(found.user_data) };
         let prefix = prefix_of(&found.guid);
         let mut state = self.lock();
-        let is_ours = |id: &Guid| state.own == Some(prefix_of(id));
-        let across = |other: &&Arc<Peer>| other.end != end && is_ours(&other.guid) != is_ours(&peer.guid);
-        let complaints: Vec<_> = state
-            .peers
-            .values()
-            .filter(across)
-            .filter_map(|other| {
-                let (ours, theirs) = if is_ours(&peer.guid) { (&peer, &**other) } else { (&**other, &peer) };
-                complaint(ours, theirs)
-            })
-            .collect();
         state.peers.insert(found.handle, Arc::new(peer));
         let is_own = state.own == Some(prefix);
         let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
@@ -181,7 +150,6 @@ impl Discover for Feed {
             state.changes.push(Change::EndpointCame { id: found.guid, endpoint: Box::new(endpoint) });
         }
         self.make_changes(state);
-        complaints.iter().for_each(|complaint| self.tell(complaint));
     }
 
     fn went(&self, guid: Guid, handle: Handle) {
@@ -354,31 +322,16 @@ mod tests {
     }
 
     #[test]
-    fn who_says_no_header_has_none() {
+    fn cyclone_and_ends_with_pairs_use_headers() {
         let feed = Feed::default();
         let of = |vendor: u8, user_data: &[u8]| {
             let mut guid = id(vendor, 1);
             guid[0] = 1;
             feed.came(&found(guid, "rq/addRequest", true, user_data));
-            feed.peer(found(guid, "", true, b"").handle).unwrap().has_headers()
+            feed.peer(found(guid, "", true, b"").handle).unwrap().form()
         };
-        assert!(of(16, b""));
-        assert!(of(18, b"clientid=1.2;"));
-        assert!(!of(15, b"typehash=RIHS01_df66;"));
-    }
-
-    #[test]
-    fn what_does_not_fit_is_told_of() {
-        let peer = |vendor: u8, end, topic: &str| {
-            let guid = std::array::from_fn(|at| if at == 0 { 1 } else { vendor });
-            Peer { guid, pair: None, end, topic: topic.to_owned() }
-        };
-        let ours = peer(16, End::Writers, "rt/chatter");
-        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/chatter")), None);
-        assert_eq!(complaint(&ours, &peer(15, End::Readers, "rt/other")), None);
-        let ours = peer(16, End::Readers, "rq/addRequest");
-        assert_eq!(complaint(&ours, &peer(16, End::Writers, "rq/addRequest")), None);
-        let said = complaint(&ours, &peer(15, End::Writers, "rq/addRequest")).unwrap();
-        assert!(said.contains("service `/add` is used by Fast DDS"), "{said}");
+        assert_eq!(of(16, b""), Form::Header);
+        assert_eq!(of(18, b"clientid=1.2;"), Form::Header);
+        assert_eq!(of(15, b"typehash=RIHS01_df66;"), Form::Identity);
     }
 }

@@ -29,6 +29,13 @@ pub fn insert(payload: &mut Vec<u8>, client: u64, number: i64) {
     cdr::insert(payload, Header { client, number });
 }
 
+/// Returns the id and the number of the identity in the parameters that precede a message; `None` if there is none.
+#[must_use]
+pub fn identity(parameters: &[u8], is_little: bool) -> Option<([u8; 16], i64)> {
+    let identity = crate::cyclone::read_identity(parameters, is_little)?;
+    Some((identity.guid, identity.number))
+}
+
 /// Returns the type hash and the name of the client or server in the user data of a reader or writer.
 #[must_use]
 pub fn said(bytes: &[u8]) -> (Option<String>, Option<String>) {

@@ -97,6 +97,7 @@ mod domain;
 mod ends;
 mod entries;
 mod feed;
+mod form;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -8,9 +8,10 @@ use std::time::Instant;
 use rospin_engine::Waiters;
 use rospin_node::{Awaited, EndEvents, Matches, QosPolicy};
 
-use crate::cyclone::{Handle, Listen, Probe};
+use crate::cyclone::{Guid, Handle, Listen, Probe};
 use crate::entries::prefix_of;
 use crate::feed::{Feed, Peer};
+use crate::form::Form;
 use crate::ready::Watch;
 use crate::vendor::Vendor;
 
@@ -57,10 +58,23 @@ struct State {
     second: BTreeSet<Handle>,
     /// Ends that are matched and not yet sure to listen, each with the time of its match.
     unsure: BTreeMap<Handle, Instant>,
-    /// Number of matches that count. It is calculated when an end comes or goes: discovery knows of an end before it is matched.
-    count: usize,
+    /// The matches that count. They are calculated when an end comes or goes: discovery knows of an end before it is matched.
+    count: Count,
     /// Tasks that wait for the first match.
     waiters: Waiters,
+}
+
+/// Numbers of matches that count, by the form of their requests and responses. A topic's ends all count as of the first form.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    headers: usize,
+    identities: usize,
+}
+
+impl Count {
+    const fn all(self) -> usize {
+        self.headers + self.identities
+    }
 }
 
 impl Bond {
@@ -106,17 +120,30 @@ impl Bond {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of matches that count; of two ends, of those that belong together.
-    fn count_in(&self, state: &State) -> usize {
+    /// Returns the matches that count; of two ends, those that belong together.
+    fn count_in(&self, state: &State) -> Count {
         match self.made {
-            Made::OfOne => state.first.len(),
+            Made::OfOne => Count { headers: state.first.len(), identities: 0 },
             Made::OfTwo => pairs(&self.feed.peers(&state.first), &self.feed.peers(&state.second)),
         }
     }
 
     /// Returns the number of matches that count.
     pub(crate) fn count(&self) -> usize {
-        self.lock().count
+        self.lock().count.all()
+    }
+
+    /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers, and each of
+    /// them understands one form. If there are servers of both forms, those with an identity are served: they take a header for
+    /// content, and would execute it, while the others refuse content that has no header.
+    pub(crate) fn form(&self) -> Form {
+        if self.lock().count.identities > 0 { Form::Identity } else { Form::Header }
+    }
+
+    /// Returns true if there are servers of both forms.
+    pub(crate) fn has_both_forms(&self) -> bool {
+        let count = self.lock().count;
+        count.headers > 0 && count.identities > 0
     }
 
     /// Returns true if a reader may get a writer's next message. Neither blocks nor locks.
@@ -125,14 +152,18 @@ impl Bond {
     }
 
     /// Returns true if a request of the client whose writer is `requester` can be answered now, false while the client's reader
-    /// is not matched yet, and `None` once the client has gone.
-    pub(crate) fn reaches(&self, requester: Handle) -> Option<bool> {
+    /// is not matched yet, and `None` once the client has gone. `reader` is the client's reader, if the request names it.
+    pub(crate) fn reaches(&self, requester: Handle, reader: Option<&Guid>) -> Option<bool> {
         let state = self.lock();
         if !state.first.contains(&requester) {
             return None;
         }
+        let readers = self.feed.peers(&state.second);
+        if let Some(reader) = reader {
+            return Some(readers.iter().any(|found| found.guid == *reader));
+        }
         let requester = self.feed.peer(requester)?;
-        Some(self.feed.peers(&state.second).iter().any(|reader| belong_together(&requester, reader)))
+        Some(readers.iter().any(|reader| belong_together(&requester, reader)))
     }
 
     /// Notes a match of one of the entity's ends, or the end of a match.
@@ -198,7 +229,7 @@ impl Bond {
     fn changed(&self, mut state: MutexGuard<'_, State>) {
         state.count = self.count_in(&state);
         self.is_heard.store(!state.first.is_empty() || !state.unsure.is_empty(), Ordering::Release);
-        let waiters = if state.count > 0 { state.waiters.take() } else { Waiters::new() };
+        let waiters = if state.count.all() > 0 { state.waiters.take() } else { Waiters::new() };
         drop(state);
         waiters.wake();
         if let Some(act) = self.changed.get() {
@@ -237,7 +268,7 @@ impl Bond {
             loop {
                 let changed = {
                     let mut state = bond.lock();
-                    if state.count > 0 {
+                    if state.count.all() > 0 {
                         return;
                     }
                     state.waiters.wait()
@@ -258,11 +289,19 @@ fn belong_together(one: &Peer, other: &Peer) -> bool {
     }
 }
 
-/// Returns the number of ends in `first` that belong to one in `second`. Ends that identify requests in another way do not
-/// count.
-fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> usize {
-    let is_whole = |one: &&Arc<Peer>| one.has_headers() && second.iter().any(|other| belong_together(one, other));
-    first.iter().filter(is_whole).count()
+/// Returns the number of ends in `first` that belong to one in `second`, by their form.
+fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> Count {
+    let mut count = Count::default();
+    for one in first {
+        if !second.iter().any(|other| belong_together(one, other)) {
+            continue;
+        }
+        match one.form() {
+            Form::Header => count.headers += 1,
+            Form::Identity => count.identities += 1,
+        }
+    }
+    count
 }
 
 /// Listener of one end, which the library calls.

@@ -45,17 +45,6 @@ pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     name.starts_with('/').then_some((kind, name))
 }
 
-/// Returns `topic` or `service`, for which ROS uses this DDS topic, and the name in ROS; `None` if ROS does not use it.
-pub(crate) fn of_any(topic: &str) -> Option<(&'static str, &str)> {
-    let (kind, name) = match topic.split_at_checked(2)? {
-        ("rt", name) => ("topic", name),
-        ("rq", name) => ("service", name.strip_suffix("Request")?),
-        ("rr", name) => ("service", name.strip_suffix("Reply")?),
-        _ => return None,
-    };
-    name.starts_with('/').then_some((kind, name))
-}
-
 /// Returns the name of a type in ROS, or its name in DDS if it is not of ROS.
 pub(crate) fn of_type(kind: EndpointKind, dds_type: &str) -> String {
     let part = match kind {
@@ -106,7 +95,6 @@ mod tests {
         ];
         for (end, topic, part, kind) in cases {
             assert_eq!(of_topic(end, &topic), Some((kind, "/robot/add_two_ints")));
-            assert_eq!(of_any(&topic).unwrap().1, "/robot/add_two_ints");
             assert_eq!(of_type(kind, &dds_type(&service, part)), "example_interfaces/srv/AddTwoInts");
         }
     }
@@ -118,7 +106,7 @@ mod tests {
         for topic in others {
             assert_eq!(of_topic(End::Writers, topic), None, "{topic}");
         }
-        assert_eq!((of_topic(End::Readers, "rq/add"), of_any("rq/add"), of_any("rtx")), (None, None, None));
+        assert_eq!(of_topic(End::Readers, "rq/add"), None);
         for dds_type in ["", "::", "Shape", "a::msg::dds_::Name", "a::b::c::d_", "é"] {
             assert_eq!(of_type(EndpointKind::Publisher, dds_type), dds_type);
         }

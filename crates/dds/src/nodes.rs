@@ -9,11 +9,14 @@ use rospin_wire::cdr::to_payload;
 use crate::cyclone::{Code, EntityQos, Guid, Handle, Listen, Participant, Reader, Times, Writer};
 use crate::domain::Domain;
 use crate::feed::{Feed, NodeEntitiesInfo, Nodes, ParticipantEntitiesInfo};
+use crate::user_data;
 
 /// Topic of DDS on which processes announce their nodes.
 const TOPIC: &str = "ros_discovery_info";
 /// Type of these announcements.
 const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+/// Hash of that type from ROS 2 Iron on. Without it, every process on `rmw_cyclonedds_cpp` warns of it for each of ours.
+const TYPE_HASH: &str = "RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e";
 
 /// Listener of the topic on which nodes are announced. Its matches are ignored.
 struct Unheard;
@@ -54,13 +57,14 @@ impl List {
 
 impl Announced {
     pub(crate) fn new(participant: &Participant, feed: &Arc<Feed>) -> Result<Self, Code> {
+        let user_data = user_data::of_endpoint(None, Some(TYPE_HASH));
         let qos = EntityQos {
             is_reliable: true,
             is_transient_local: true,
             depth: Some(1),
             ignores_own: false,
             times: Times::default(),
-            user_data: &[],
+            user_data: user_data.as_bytes(),
         };
         let unheard = Arc::new(Unheard);
         let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;

@@ -2,35 +2,42 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
 use rospin_node::{Delivery, FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
 
 use crate::cdr::{self, DecodeError, Header};
-use crate::cyclone::{Guid, Handle, Reader, Receive, Sample, Writer};
+use crate::cyclone::{Guid, Handle, Identity, Reader, Receive, Sample, Writer};
 use crate::ends::{endpoint_data, entity_qos, keeps_all, refused};
-use crate::feed::{Feed, Peer};
+use crate::feed::Feed;
+use crate::form::{self, Form};
 use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
-use crate::vendor::Vendor;
 
 /// Largest number of responses that wait for their clients to be matched. Beyond that, the oldest one is lost. Only the first
 /// few responses to a client wait.
 const OWED_MAX: usize = 64;
 
+/// Time for which a response waits for its client to be matched.
+const OWED_TIME: Duration = Duration::from_secs(10);
+
 /// Number of requests that are kept where the quality of service has no limit, so that memory is bounded.
 const KEEP_ALL: usize = 8192;
 
-/// Request with its client, which is looked up on arrival because it may have gone when the request is taken.
+/// Request with its client.
 struct Asked {
     sample: Sample,
+    /// Writer of the client.
     requester: Handle,
-    peer: Option<Arc<Peer>>,
+    writer: Guid,
+    /// Form of the client's requests, unless the request has an identity beside it. It is looked up on arrival, because the client
+    /// may have gone when the request is taken.
+    form: Form,
 }
 
 /// The receiver of requests.
@@ -41,9 +48,11 @@ struct Requests {
 }
 
 impl Receive for Requests {
-    fn arrived(&self, sample: Sample, requester: Handle, _id: &Guid, _lifespan: Option<Duration>) {
+    fn arrived(&self, sample: Sample, requester: Handle, id: &Guid, _lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, requester);
-        self.delivery.push(Asked { sample, requester, peer: self.feed.peer(requester) }, missing);
+        // A writer that discovery does not know yet has the form of its vendor.
+        let form = self.feed.peer(requester).map_or_else(|| form::of_vendor(id), |peer| peer.form());
+        self.delivery.push(Asked { sample, requester, writer: *id, form }, missing);
     }
 }
 
@@ -55,54 +64,84 @@ struct Responses {
     owed: Mutex<VecDeque<Owed>>,
 }
 
+/// Response on its way.
+struct Response {
+    bytes: Vec<u8>,
+    /// Identity beside it; `None` if it begins with a header.
+    identity: Option<Identity>,
+    /// Writer of the client.
+    requester: Handle,
+}
+
+impl Response {
+    /// Returns the reader of the client, if the request named it.
+    fn reader(&self) -> Option<&Guid> {
+        let identity = self.identity.as_ref()?;
+        form::is_reader(&identity.guid).then_some(&identity.guid)
+    }
+}
+
 /// Response whose client cannot be reached yet: discovery finds the client's two ends at different times.
 struct Owed {
-    requester: Handle,
-    bytes: Vec<u8>,
+    response: Response,
+    since: Instant,
 }
 
 impl Responses {
     /// Sends a response, or keeps it until the client's reader is matched. Does nothing if the client has gone.
-    fn send(&self, requester: Handle, bytes: &mut Vec<u8>) -> Result<(), Refused> {
+    fn send(&self, response: Response) -> Result<(), Refused> {
         // The response is queued under this lock: if the client's reader is matched meanwhile, it gets the response afterwards.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.bond.reaches(requester) {
+        match self.bond.reaches(response.requester, response.reader()) {
             // The client has gone.
             None => return Ok(()),
             Some(true) => {}
             Some(false) => {
                 if owed.len() == OWED_MAX {
                     owed.pop_front();
-                    let service = &self.service;
-                    log::warn!(target: "rospin", "service `{service}`: the response to a client that is half there is lost");
+                    self.warn_lost("more than 64 wait for clients that are half there");
                 }
-                owed.push_back(Owed { requester, bytes: std::mem::take(bytes) });
+                owed.push_back(Owed { response, since: Instant::now() });
                 return Ok(());
             }
         }
         drop(owed);
-        self.writer.write(bytes).map_err(refused)
+        self.write(response).map_err(refused)
+    }
+
+    fn write(&self, mut response: Response) -> Result<(), crate::cyclone::Code> {
+        match response.identity {
+            Some(identity) => self.writer.write_related(&mut response.bytes, identity),
+            None => self.writer.write(&mut response.bytes),
+        }
     }
 
     /// Sends the waiting responses whose clients can be reached now.
     fn pay(&self) {
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut due = Vec::new();
-        owed.retain_mut(|debt| match self.bond.reaches(debt.requester) {
-            Some(false) => true,
-            Some(true) => {
-                due.push(std::mem::take(&mut debt.bytes));
-                false
-            }
-            None => false,
-        });
-        drop(owed);
-        for mut bytes in due {
-            if let Err(error) = self.writer.write(&mut bytes) {
-                let service = &self.service;
-                log::warn!(target: "rospin", "service `{service}`: a response is lost: {error}");
+        let mut expired = 0;
+        for debt in std::mem::take(&mut *owed) {
+            match self.bond.reaches(debt.response.requester, debt.response.reader()) {
+                Some(_) if debt.since.elapsed() > OWED_TIME => expired += 1,
+                Some(true) => due.push(debt.response),
+                Some(false) => owed.push_back(debt),
+                None => {}
             }
         }
+        drop(owed);
+        for _ in 0..expired {
+            self.warn_lost("its client was not whole within 10 seconds");
+        }
+        for response in due {
+            if let Err(error) = self.write(response) {
+                self.warn_lost(&error.to_string());
+            }
+        }
+    }
+
+    fn warn_lost(&self, reason: &str) {
+        log::warn!(target: "rospin", "service `{}`: a response is lost: {reason}", self.service);
     }
 }
 
@@ -113,20 +152,6 @@ pub(crate) struct DdsRequests {
     _reader: Reader<Ear>,
     inbox: Inbox<Asked>,
     responses: Arc<Responses>,
-}
-
-/// Errors of an invalid request.
-#[derive(Debug, thiserror::Error)]
-enum RequestError {
-    #[error(
-        "a request to service `{service}` came from {vendor}, which does not say in it which one it is and from whom, as Cyclone \
-         DDS does; start that process with `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`"
-    )]
-    Foreign { service: String, vendor: Vendor },
-    #[error("a request to service `{service}` came from a client that nobody knows")]
-    Unknown { service: String },
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
 }
 
 impl DdsRequests {
@@ -152,18 +177,35 @@ impl DdsRequests {
         Ok(Self { _listed: listed, _reader: reader, inbox, responses })
     }
 
-    /// Returns the header and the content of a request.
-    fn read(&self, asked: &Asked) -> Result<(Header, Bytes), RequestError> {
-        let service = || self.responses.service.clone();
-        let peer = asked.peer.as_ref().ok_or_else(|| RequestError::Unknown { service: service() })?;
-        let header = cdr::header(asked.sample.bytes())?;
-        // RustDDS identifies the client by another number than Cyclone DDS: half of the writer's id, as it is in memory.
-        let half = u64::from_le_bytes(std::array::from_fn(|at| peer.guid[8 + at]));
-        if !peer.has_headers() && header.client != half {
-            return Err(RequestError::Foreign { service: service(), vendor: Vendor::of(&peer.guid) });
+    /// Returns the content of a request, and the way of its response.
+    fn read(&self, asked: Asked) -> Result<(Bytes, DdsReply), DecodeError> {
+        let Asked { sample, requester, writer, form } = asked;
+        let responses = Arc::clone(&self.responses);
+        if let Some(to) = identity_of(&sample, writer, form)? {
+            return Ok((Bytes::from_owner(sample), DdsReply { responses, requester, to: To::Identity(to) }));
         }
-        Ok((header, cdr::body(asked.sample.bytes())?.into()))
+        let (header, body) = (cdr::header(sample.bytes())?, cdr::body(sample.bytes())?);
+        Ok((body.into(), DdsReply { responses, requester, to: To::Header(header) }))
     }
+}
+
+/// Returns the identity of the response to a request; `None` if the request begins with a header.
+fn identity_of(request: &Sample, writer: Guid, form: Form) -> Result<Option<Identity>, DecodeError> {
+    let beside = request.related();
+    if beside.is_none() {
+        if form == Form::Header {
+            return Ok(None);
+        }
+        // RustDDS can use headers without being Cyclone DDS. Its clients' number is half of the writer's id, as it is in memory.
+        let half = u64::from_le_bytes(std::array::from_fn(|at| writer[8 + at]));
+        if cdr::header(request.bytes()).is_ok_and(|header| header.client == half) {
+            return Ok(None);
+        }
+    }
+    cdr::check(request.bytes())?;
+    // Messages within a process have no number, and are those of rospin's own clients, which use headers.
+    let number = request.number().and_then(|number| i64::try_from(number).ok()).unwrap_or_default();
+    Ok(Some(form::of_response(beside, writer, number)))
 }
 
 impl Source for DdsRequests {
@@ -177,9 +219,8 @@ impl Source for DdsRequests {
 
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         let Some(asked) = self.inbox.pop() else { return Ok(None) };
-        let (header, request) = self.read(&asked).map_err(|error| TakeError::Failed(Box::new(error)))?;
-        let (responses, requester) = (Arc::clone(&self.responses), asked.requester);
-        Ok(Some((request, Box::new(DdsReply { responses, header, requester }))))
+        let (request, reply) = self.read(asked).map_err(|error| TakeError::Failed(Box::new(error)))?;
+        Ok(Some((request, Box::new(reply))))
     }
 
     fn pending(&self) -> Pending {
@@ -190,16 +231,28 @@ impl Source for DdsRequests {
 /// Way of a response to the client that sent the request.
 pub(crate) struct DdsReply {
     responses: Arc<Responses>,
-    header: Header,
     /// Writer of the client.
     requester: Handle,
+    to: To,
+}
+
+/// Mark by which the client recognizes the response.
+enum To {
+    Header(Header),
+    Identity(Identity),
 }
 
 impl ReplyEnd for DdsReply {
     fn send(self: Box<Self>, mut payload: Vec<u8>) -> Result<(), Refused> {
-        let Self { responses, header, requester } = *self;
-        cdr::insert(&mut payload, header);
-        responses.send(requester, &mut payload)
+        let Self { responses, requester, to } = *self;
+        let identity = match to {
+            To::Identity(identity) => Some(identity),
+            To::Header(header) => {
+                cdr::insert(&mut payload, header);
+                None
+            }
+        };
+        responses.send(Response { bytes: payload, identity, requester })
     }
 
     fn refuse(self: Box<Self>, _reason: &str) {

@@ -37,6 +37,17 @@ impl<T> Default for Calls<T> {
     }
 }
 
+impl<T> State<T> {
+    fn begin(&mut self, number: i64) -> oneshot::Receiver<T> {
+        let (sender, receiver) = oneshot::channel();
+        self.last = number;
+        if !self.is_closed {
+            self.waiting.insert(number, Waiting { sender, newest: self.arrivals });
+        }
+        receiver
+    }
+}
+
 impl<T> Calls<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         // Every change under the lock is complete before anything can panic, so its poison is ignored.
@@ -48,14 +59,15 @@ impl<T> Calls<T> {
     /// Call it before sending the request, because the response may arrive before the sending method has returned. If no server
     /// is known after that, [forget](Self::forget) the call: no server's end would end it.
     pub fn begin(&self) -> (i64, oneshot::Receiver<T>) {
-        let (sender, receiver) = oneshot::channel();
         let mut state = self.lock();
-        state.last += 1;
-        let (number, newest) = (state.last, state.arrivals);
-        if !state.is_closed {
-            state.waiting.insert(number, Waiting { sender, newest });
-        }
-        (number, receiver)
+        let number = state.last + 1;
+        (number, state.begin(number))
+    }
+
+    /// Begins a call as [`begin`](Self::begin) does, with a number that the middleware gives it. Each number is higher than the one
+    /// of the call before.
+    pub fn begin_as(&self, number: i64) -> oneshot::Receiver<T> {
+        self.lock().begin(number)
     }
 
     /// Passes a response to its call, unless the call has ended.

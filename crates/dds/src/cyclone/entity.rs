@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
-use super::{Code, EntityQos, Guid, Handle, check, sample, text};
+use super::{Code, EntityQos, Guid, Handle, Identity, check, sample, text};
 
 /// An entity, which is deleted when this is dropped. Deleting it waits until the library calls none of its listeners any more.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ impl Participant {
         user_data: &[u8],
         properties: &[(String, String)],
     ) -> Result<Self, Code> {
+        super::log::listen();
         let config = text(config)?;
         let texts = properties.iter().map(|(name, value)| Ok((text(name)?, text(value)?)));
         let texts = texts.collect::<Result<Vec<_>, Code>>()?;
@@ -193,7 +194,20 @@ impl<L: Listen> Writer<L> {
     /// reliable writer that is far ahead of its readers waits for a tenth of a second, and then fails.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
         // SAFETY: `sertype` is the type of the writer's topic.
-        unsafe { sample::write(self.writer.0, self.sertype, bytes) }
+        unsafe { sample::write(self.writer.0, self.sertype, bytes, None) }
+    }
+
+    /// Sends a message as [`write`](Self::write) does, with an identity beside it.
+    pub(crate) fn write_related(&self, bytes: &mut Vec<u8>, related: Identity) -> Result<(), Code> {
+        // SAFETY: `sertype` is the type of the writer's topic.
+        unsafe { sample::write(self.writer.0, self.sertype, bytes, Some(related)) }
+    }
+
+    /// Returns the number that its next message has, unless another thread sends one meanwhile.
+    pub(crate) fn next_number(&self) -> i64 {
+        // SAFETY: the library checks if a number is that of an entity.
+        let number = unsafe { ffi::rospin_dds_next_number(self.writer.0) };
+        i64::try_from(number).unwrap_or(i64::MAX)
     }
 }
 

@@ -15,6 +15,12 @@ pub(super) struct RawSample {
 }
 
 #[repr(C)]
+pub(super) struct RawIdentity {
+    pub(super) guid: [u8; 16],
+    pub(super) number: i64,
+}
+
+#[repr(C)]
 pub(super) struct RawQos {
     pub(super) reliable: i32,
     pub(super) transient_local: i32,
@@ -79,7 +85,9 @@ unsafe extern "C" {
     pub(super) fn rospin_dds_sample_bytes(sample: *const RawSample, size: *mut usize) -> *const u8;
     pub(super) fn rospin_dds_sample_number(sample: *const RawSample) -> u64;
     pub(super) fn rospin_dds_sample_time(sample: *const RawSample) -> i64;
+    pub(super) fn rospin_dds_sample_related(sample: *const RawSample) -> *const RawIdentity;
     pub(super) fn rospin_dds_sample_drop(sample: *mut RawSample);
+    pub(super) fn rospin_dds_log_to(log: unsafe extern "C" fn(i32, *const c_char, usize));
     pub(super) fn rospin_dds_error(code: i32) -> *const c_char;
     pub(super) fn rospin_dds_create_domain(id: u32, config: *const c_char) -> i32;
     pub(super) fn rospin_dds_create_participant(
@@ -113,7 +121,21 @@ unsafe extern "C" {
     pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
     pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;
-    pub(super) fn rospin_dds_write_copy(writer: i32, sertype: *const SerType, bytes: *const u8, size: usize) -> i32;
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn rospin_dds_read_identity(
+        parameters: *const u8,
+        size: usize,
+        is_little: bool,
+        identity: *mut RawIdentity,
+    ) -> bool;
+    pub(super) fn rospin_dds_next_number(writer: i32) -> u64;
+    pub(super) fn rospin_dds_write_copy(
+        writer: i32,
+        sertype: *const SerType,
+        bytes: *const u8,
+        size: usize,
+        related: *const RawIdentity,
+    ) -> i32;
     pub(super) fn rospin_dds_write_adopt(
         writer: i32,
         sertype: *const SerType,
@@ -121,6 +143,7 @@ unsafe extern "C" {
         size: usize,
         capacity: usize,
         free: unsafe extern "C" fn(*mut u8, usize),
+        related: *const RawIdentity,
     ) -> i32;
     pub(super) fn rospin_dds_discover(participant: i32, discovery: *const RawDiscovery, readers: *mut [i32; 3]) -> i32;
 }

@@ -13,6 +13,7 @@ pub mod bare;
 mod entity;
 mod ffi;
 mod listener;
+mod log;
 mod sample;
 
 use std::ffi::{CStr, CString};
@@ -20,7 +21,10 @@ use std::time::Duration;
 
 pub(crate) use entity::{Discovery, Participant, Probe, Reader, Writer};
 pub(crate) use listener::{Discover, Found, Listen, Receive};
-pub(crate) use sample::Sample;
+#[cfg(any(test, fuzzing))]
+#[allow(unused_imports, reason = "its tests are beside it")]
+pub(crate) use sample::read_identity;
+pub(crate) use sample::{Identity, Sample};
 
 /// Id of a participant, reader or writer, unique in the network. The first twelve bytes are those of the participant.
 pub(crate) type Guid = [u8; 16];

@@ -14,6 +14,7 @@ use rustdds::{
     DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent, Duration, QosPolicies, QosPolicyBuilder,
     RTPSEntity, RepresentationIdentifier, StatusEvented, TopicKind,
 };
+use serde::de::DeserializeOwned;
 
 use super::wait;
 
@@ -66,8 +67,8 @@ impl Stranger {
         writer
     }
 
-    /// A reader of anything.
-    pub(crate) fn reader(&self, topic: &str, dds_type: &str) -> DataReaderCdr<()> {
+    /// A reader of values that begin as a `T`.
+    pub(crate) fn reader<T: DeserializeOwned + 'static>(&self, topic: &str, dds_type: &str) -> DataReaderCdr<T> {
         let topic = self.0.create_topic(topic.to_owned(), dds_type.to_owned(), &qos(), TopicKind::NoKey).unwrap();
         self.0.create_subscriber(&qos()).unwrap().create_datareader_no_key_cdr(&topic, None).unwrap()
     }

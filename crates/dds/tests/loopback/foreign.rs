@@ -1,75 +1,177 @@
-//! Implementations that say in another way which request is whose, as Fast DDS and RustDDS do: refused, never misunderstood.
+//! An implementation other than Cyclone DDS, in both roles of a service: RustDDS, whose requests and responses have an identity
+//! beside them, as those of Fast DDS.
 
 use std::time::Duration;
 
-use crate::common::{AddRequest, AddResponse, AddTwoInts, context, domain_id, executor, join, take_failures, wait};
-use rospin_dds::{CallError, ServiceOptions};
-use rospin_engine::{ClockKind, LossCause};
+use rospin_dds::{CallError, Client, Node};
+use rospin_engine::{ClockKind, Executor};
+use rustdds::no_key::{DataReaderCdr, DataWriter};
+use rustdds::{RTPSEntity, SampleIdentity, SequenceNumber, WriteOptionsBuilder};
 
-use crate::common::stranger::Stranger;
+use crate::common::stranger::{Raw, Stranger};
+use crate::common::{AddRequest, AddResponse, AddTwoInts, LOOPBACK, context, domain_id, executor, join, options, wait};
 
 const REQUEST: &str = "example_interfaces::srv::dds_::AddTwoInts_Request_";
 const RESPONSE: &str = "example_interfaces::srv::dds_::AddTwoInts_Response_";
 
-/// A request as Fast DDS sends it: the two numbers, and nothing before them.
+/// A request as it is without a header: the two numbers, and nothing before them.
+fn request(a: i64, b: i64) -> Vec<u8> {
+    [a.to_le_bytes(), b.to_le_bytes()].concat()
+}
+
+fn serve(executor: &Executor, node: &Node) -> impl Sized + use<> {
+    let group = executor.create_group("server", ());
+    let server = node.on(&group).create_service::<AddTwoInts, _, _>("add", AddRequest::add).unwrap();
+    (group, server)
+}
+
+/// Waits for the next response, and returns its identity and sum.
+fn next(executor: &Executor, responses: &mut DataReaderCdr<i64>) -> (SampleIdentity, i64) {
+    wait(executor, "the response comes", async {
+        loop {
+            if let Some(sample) = responses.take_next_sample().unwrap()
+                && let Some(related) = sample.sample_info().related_sample_identity()
+            {
+                return (related, *sample.value());
+            }
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
+        }
+    })
+}
+
+/// Sends the request until there is a response: the first ones may be lost, before their sender has been heard.
+fn call(
+    executor: &Executor,
+    requests: &DataWriter<Vec<u8>, Raw>,
+    responses: &mut DataReaderCdr<i64>,
+    names: Option<SampleIdentity>,
+) -> (SampleIdentity, i64) {
+    let mut sent = Vec::new();
+    wait(executor, "the first response comes", async {
+        loop {
+            let options = WriteOptionsBuilder::new().related_sample_identity_opt(names).build();
+            sent.push(requests.write_with_options(request(2, 3), options).unwrap());
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+            if let Some(sample) = responses.take_next_sample().unwrap() {
+                let related = sample.sample_info().related_sample_identity().expect("an identity");
+                let is_of_sent = sent.iter().any(|sent| sent.sequence_number == related.sequence_number);
+                assert!(is_of_sent, "{related:?} of {sent:?}");
+                return (related, *sample.value());
+            }
+        }
+    })
+}
+
 #[test]
-fn a_request_without_a_header_is_refused() {
+fn clients_without_headers_are_answered() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
     let node = join(id).ros(&context).create_node("adder").unwrap();
-    let group = executor.create_group("server", Vec::new());
-    let server = node.on(&group).create_service::<AddTwoInts, _, _>(
-        ServiceOptions::new("add"),
-        |served: &mut Vec<AddRequest>, request: AddRequest| {
-            served.push(request);
-            AddResponse { sum: 0 }
-        },
-    );
-    let server = server.unwrap();
-    let client = node.create_client::<AddTwoInts>("add").unwrap();
+    let _server = serve(&executor, &node);
     let stranger = Stranger::new(id);
+    let mut responses = stranger.reader("rr/addReply", RESPONSE);
     let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
-    // The second request is as long as if it had a header.
-    let pair = [2_i64.to_le_bytes(), 3_i64.to_le_bytes()].concat();
-    let twice = [pair.clone(), pair.clone()].concat();
-    // The first requests may arrive before their sender is known, and are ignored then.
-    wait(&executor, "both are refused", async {
-        while server.lost(LossCause::TakeFailed) < 4 {
-            requests.write(pair.clone(), None).unwrap();
-            requests.write(twice.clone(), None).unwrap();
-            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+    // A request that names nobody is answered to its writer.
+    let (related, sum) = call(&executor, &requests, &mut responses, None);
+    assert_eq!((related.writer_guid, sum), (requests.guid(), 5));
+    // One that names the reader is answered to that.
+    let names = SampleIdentity { writer_guid: responses.guid(), sequence_number: SequenceNumber::UNKNOWN };
+    let options = WriteOptionsBuilder::new().related_sample_identity(names).build();
+    let sent = requests.write_with_options(request(4, 5), options).unwrap();
+    let response = loop {
+        let (related, sum) = next(&executor, &mut responses);
+        if related.sequence_number == sent.sequence_number {
+            break (related.writer_guid, sum);
         }
-    });
-    let said = incidents.lock().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert!(said.iter().all(|said| said.contains("RMW_IMPLEMENTATION=rmw_cyclonedds_cpp")), "{said:?}");
-    assert!(take_failures(&incidents) >= 4);
-    // A client with a correct header is answered.
+    };
+    assert_eq!(response, (responses.guid(), 9));
+    // A client with headers is answered beside it.
+    let client = node.create_client::<AddTwoInts>("add").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());
-    let response = wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 }));
-    assert_eq!(response, Ok(AddResponse { sum: 0 }));
-    drop((client, server));
-    assert_eq!(group.into_payload().unwrap(), [AddRequest { a: 5, b: 6 }]);
+    assert_eq!(wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 })), Ok(AddResponse { sum: 11 }));
+    assert!(incidents.lock().unwrap().is_empty());
+}
+
+/// Answers requests to the stranger's server, until the future resolves.
+fn answer_while<T>(
+    executor: &Executor,
+    requests: &mut DataReaderCdr<(i64, i64)>,
+    responses: &DataWriter<Vec<u8>, Raw>,
+    future: impl Future<Output = T>,
+) -> T {
+    let answer = async {
+        loop {
+            while let Some(sample) = requests.take_next_sample().unwrap() {
+                let asked = sample.sample_info().sample_identity();
+                let named = sample.sample_info().related_sample_identity().expect("the client's reader");
+                let to = SampleIdentity { writer_guid: named.writer_guid, sequence_number: asked.sequence_number };
+                let (a, b) = *sample.value();
+                let options = WriteOptionsBuilder::new().related_sample_identity(to).build();
+                responses.write_with_options((a + b).to_le_bytes().to_vec(), options).unwrap();
+            }
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
+        }
+    };
+    wait(executor, "the future resolves", async {
+        futures::future::select(std::pin::pin!(future), std::pin::pin!(answer)).await.factor_first().0
+    })
 }
 
 #[test]
-fn a_server_that_would_misunderstand_requests_is_none() {
+fn servers_without_headers_are_called() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
     let node = join(id).ros(&context).create_node("caller").unwrap();
-    let client = node.create_client::<AddTwoInts>("add").unwrap();
+    let clients: [Client<AddTwoInts>; 2] = [(); 2].map(|()| node.create_client("add").unwrap());
     let stranger = Stranger::new(id);
-    let _requests = stranger.reader("rq/addRequest", REQUEST);
-    let _responses = stranger.writer(&executor, "rr/addReply", RESPONSE);
-    wait(&executor, "it is seen", async {
-        while node.count_servers("/add") != Ok(1) {
+    let mut requests = stranger.reader("rq/addRequest", REQUEST);
+    let responses = stranger.writer(&executor, "rr/addReply", RESPONSE);
+    for n in 0..20 {
+        for (client, a) in clients.iter().zip([100, 200]) {
+            let called = async {
+                client.wait_for_service().await;
+                client.call(AddRequest { a, b: n }).await
+            };
+            let response = answer_while(&executor, &mut requests, &responses, called);
+            assert_eq!(response, Ok(AddResponse { sum: a + n }));
+        }
+    }
+    drop((requests, responses, stranger));
+    wait(&executor, "the server is missed", async {
+        while clients[0].service_is_ready() {
             let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(1)).await;
         }
-        // The server is in the graph, and even 300 ms later it does not count as ready.
-        let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(300)).await;
     });
-    assert!(!client.service_is_ready());
-    let response = wait(&executor, "the call fails", client.call(AddRequest { a: 5, b: 6 }));
+    let response = wait(&executor, "the call fails", clients[0].call(AddRequest { a: 5, b: 6 }));
     assert!(matches!(response, Err(CallError::Unavailable { .. })), "{response:?}");
+}
+
+/// What goes out has both parameters: the standard's, which Jazzy and later read from any vendor, and the older one of Fast DDS,
+/// which Humble reads. They are looked for in a capture of the packets.
+#[test]
+fn packets_have_the_identity_twice() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let id = domain_id();
+    let capture = std::env::temp_dir().join(format!("rospin-dds-{}-{id}.pcap", std::process::id()));
+    let config = format!("{LOOPBACK}<Tracing><PacketCaptureFile>{}</PacketCaptureFile></Tracing>", capture.display());
+    let domain = rospin_dds::Domain::join(options(id).cyclonedds_uri(config)).unwrap();
+    let node = domain.ros(&context).create_node("adder").unwrap();
+    let server = serve(&executor, &node);
+    let stranger = Stranger::new(id);
+    let mut responses = stranger.reader("rr/addReply", RESPONSE);
+    let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
+    let (related, _) = call(&executor, &requests, &mut responses, None);
+    drop((server, node, domain));
+    let packets = std::fs::read(&capture).unwrap();
+    std::fs::remove_file(&capture).unwrap();
+    let number = i64::from(related.sequence_number);
+    let (high, low) = ((number >> 32) as i32, number as u32);
+    let identity = [&requests.guid().to_bytes()[..], &high.to_le_bytes(), &low.to_le_bytes()].concat();
+    let sum = [&[0, 1, 0, 0][..], &5_i64.to_le_bytes()].concat();
+    let expected = [&[0x83, 0, 24, 0][..], &identity, &[0x0f, 0x80, 24, 0], &identity, &[1, 0, 0, 0], &sum].concat();
+    let is_there = packets.windows(expected.len()).any(|window| window == expected);
+    assert!(is_there, "{expected:02x?} is in no packet");
 }

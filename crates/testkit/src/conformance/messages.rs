@@ -124,3 +124,38 @@ impl Action for Fibonacci {
     const FEEDBACK_MESSAGE_HASH: Option<&str> =
         Some("RIHS01_c1de71afd52e49a89c53d8262366884185bc0a02f78ce051c4e46b0a7fe59bb2");
 }
+
+/// Request to turn something on or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Switch {
+    /// True for on.
+    pub data: bool,
+}
+
+/// Response to a [`Switch`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Switched {
+    /// True if it worked.
+    pub success: bool,
+    /// What happened.
+    pub message: String,
+}
+
+/// The service that turns something on or off.
+pub enum SetBool {}
+
+impl Service for SetBool {
+    type Request = Switch;
+    type Response = Switched;
+    const TYPE: &str = "std_srvs/srv/SetBool";
+}
+
+/// The action [`Fibonacci`] in the package of ROS 2's own tests, which has the same parts.
+pub enum TestFibonacci {}
+
+impl Action for TestFibonacci {
+    type Goal = Order;
+    type Result = Sequence;
+    type Feedback = Sequence;
+    const TYPE: &str = "test_msgs/action/Fibonacci";
+}

@@ -2,6 +2,7 @@
 
 pub mod network;
 pub mod python;
+pub mod rclpy;
 pub mod ros2;
 pub mod ticks;
 

@@ -130,7 +130,8 @@ impl fmt::Debug for Network {
     }
 }
 
-/// A process and the lines that it has written. It gets SIGKILL when this value is dropped.
+/// A process and the lines that it has written. Its standard input is open until [`end_input`](Self::end_input). It gets SIGKILL
+/// when this value is dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -145,15 +146,21 @@ impl Process {
     #[must_use]
     pub fn start(mut command: Command) -> Self {
         let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
         let lines = Arc::default();
         read(child.stdout.take().expect("its output"), &lines);
         read(child.stderr.take().expect("its errors"), &lines);
         Self { child, lines }
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
+    /// Returns the lines that it has written.
+    pub fn lines(&self) -> MutexGuard<'_, Vec<String>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends its standard input, which asks some programs to end.
+    pub fn end_input(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Returns true if it has written a line with this text.

@@ -1,0 +1,71 @@
+//! ROS 2 itself with its default middleware, Fast DDS, and rclpy: see `rospin_testkit::peers::rclpy`.
+
+mod common;
+
+use common::{context, domain_id};
+use rospin_dds::{Domain, DomainOptions, Ros};
+use rospin_testkit::peers::rclpy::{Rclpy, load, matrix};
+
+const FAST: &str = "rmw_fastrtps_cpp";
+const CYCLONE: &str = "rmw_cyclonedds_cpp";
+
+/// Returns ROS 2 in that domain of DDS; `None` if it is not installed.
+fn rclpy(rmw: &str, domain_id: u16) -> Option<Rclpy> {
+    let found = Rclpy::find(rmw)?;
+    Some(found.with("ROS_DOMAIN_ID", domain_id).with("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"))
+}
+
+/// Joins the domain as a user's program does, without settings of the network.
+fn join(domain_id: u16) -> Ros {
+    Domain::join(DomainOptions::new().domain_id(domain_id).localhost()).expect("a participant").ros(&context().0)
+}
+
+#[test]
+fn everything_works_both_ways() {
+    for (rmw, name) in [(FAST, "ROS 2 on Fast DDS"), (CYCLONE, "ROS 2 on Cyclone DDS")] {
+        let id = domain_id();
+        if let Some(rclpy) = rclpy(rmw, id) {
+            matrix::all_parts_work(name, &rclpy, || join(id));
+        }
+    }
+}
+
+#[test]
+fn clients_of_all_kinds_get_their_own_answers() {
+    let id = domain_id();
+    let Some(theirs) = rclpy(FAST, id) else { return };
+    load::many_clients_call_one_server(&[&theirs; 6], join(id), &join(id), 14, 1000 / 20);
+}
+
+#[test]
+fn first_calls_are_answered() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    load::first_calls_are_answered(&rclpy, || join(id), 100);
+}
+
+#[test]
+fn servers_are_killed_and_come_back() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    load::servers_are_killed_and_come_back(&rclpy, &join(id));
+    load::our_server_comes_back(&rclpy, || join(id));
+}
+
+#[test]
+fn frequent_and_large_messages_are_heard() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    let ros = join(id);
+    let node = ros.create_node("ours").expect("a node");
+    load::frequent_and_large_messages_are_heard(&rclpy, &ros, &node);
+}
+
+/// A node whose services are announced and not answered makes `ros2 param list` wait for all nodes.
+#[test]
+fn parameters_of_all_nodes_are_listed_within_a_second() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    let took = load::parameters_of_all_nodes_are_listed(&rclpy, join(id));
+    assert!(took < 1.0, "it took {took} s");
+}
