@@ -173,20 +173,41 @@ impl Discover for Feed {
     }
 }
 
-/// `rmw_dds_common/msg/ParticipantEntitiesInfo` of ROS 2 from Iron on: the nodes of a participant.
+/// `rmw_dds_common/msg/ParticipantEntitiesInfo`: the nodes of a participant. Ids have 16 bytes from ROS 2 Iron on.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct ParticipantEntitiesInfo {
-    pub(crate) gid: Guid,
-    pub(crate) nodes: Vec<NodeEntitiesInfo>,
+pub(crate) struct ParticipantEntitiesInfo<Id = Guid> {
+    pub(crate) gid: Id,
+    pub(crate) nodes: Vec<NodeEntitiesInfo<Id>>,
 }
 
 /// `rmw_dds_common/msg/NodeEntitiesInfo`: a node, with the ids of its readers and writers.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct NodeEntitiesInfo {
+pub(crate) struct NodeEntitiesInfo<Id = Guid> {
     pub(crate) namespace: String,
     pub(crate) name: String,
-    pub(crate) readers: Vec<Guid>,
-    pub(crate) writers: Vec<Guid>,
+    pub(crate) readers: Vec<Id>,
+    pub(crate) writers: Vec<Id>,
+}
+
+/// Id in messages of ROS 2 Humble, whose last eight bytes are zero.
+type HumbleId = [u8; 24];
+
+/// Decodes the nodes of a participant in either form; `None` if the payload is of neither. In the form of Humble, the eight bytes
+/// behind the participant's id are zero. In the other form the number of nodes is there: zero only if nothing follows.
+pub(crate) fn decode(payload: &[u8]) -> Option<ParticipantEntitiesInfo> {
+    const IDS_END: std::ops::Range<usize> = 20..28;
+    if payload.get(IDS_END).is_none_or(|end| end != [0; 8]) {
+        return from_payload(payload).ok();
+    }
+    let humble: ParticipantEntitiesInfo<HumbleId> = from_payload(payload).ok()?;
+    let short = |id: &HumbleId| -> Guid { std::array::from_fn(|at| id[at]) };
+    let nodes = humble.nodes.into_iter().map(|node| NodeEntitiesInfo {
+        namespace: node.namespace,
+        name: node.name,
+        readers: node.readers.iter().map(short).collect(),
+        writers: node.writers.iter().map(short).collect(),
+    });
+    Some(ParticipantEntitiesInfo { gid: short(&humble.gid), nodes: nodes.collect() })
 }
 
 /// Receiver of other participants' nodes, on the topic `ros_discovery_info`.
@@ -195,7 +216,7 @@ pub(crate) struct Nodes(pub(crate) Arc<Feed>);
 impl Receive for Nodes {
     fn arrived(&self, sample: Sample, writer: Handle, _id: &Guid, _lifespan: Option<Duration>) {
         // A message that cannot be decoded is ignored: there is no subscription to count it.
-        let Ok(message) = from_payload(sample.bytes()) else { return };
+        let Some(message) = decode(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {
             self.0.said(&peer.guid, message);
         }
@@ -205,6 +226,7 @@ impl Receive for Nodes {
 #[cfg(test)]
 mod tests {
     use rospin_node::EndpointKind;
+    use rospin_wire::cdr::to_payload;
 
     use super::*;
     use crate::cyclone::Times;
@@ -319,6 +341,36 @@ mod tests {
         feed.participant(id(1, 0), true);
         says(&feed, 1, 1, &["back"]);
         assert_eq!(names(&feed), ["/robot/back"]);
+    }
+
+    #[test]
+    fn nodes_of_humble_are_known_by_their_longer_ids() {
+        let node = |name: &str| NodeEntitiesInfo {
+            namespace: "/robot".to_owned(),
+            name: name.to_owned(),
+            readers: vec![id(1, 1)],
+            writers: vec![id(1, 2), id(1, 3)],
+        };
+        let longer = |id: &Guid| -> HumbleId { std::array::from_fn(|at| id.get(at).copied().unwrap_or_default()) };
+        for nodes in [vec![], vec![node("arm")], vec![node("arm"), node("leg")]] {
+            let message = ParticipantEntitiesInfo { gid: id(1, 0), nodes: nodes.clone() };
+            let humble = ParticipantEntitiesInfo {
+                gid: longer(&message.gid),
+                nodes: nodes
+                    .iter()
+                    .map(|node| NodeEntitiesInfo {
+                        namespace: node.namespace.clone(),
+                        name: node.name.clone(),
+                        readers: node.readers.iter().map(longer).collect(),
+                        writers: node.writers.iter().map(longer).collect(),
+                    })
+                    .collect(),
+            };
+            for payload in [to_payload(&message).unwrap(), to_payload(&humble).unwrap()] {
+                let decoded = decode(&payload).unwrap();
+                assert_eq!(to_payload(&decoded).unwrap(), to_payload(&message).unwrap());
+            }
+        }
     }
 
     #[test]

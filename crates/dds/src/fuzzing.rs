@@ -1,10 +1,8 @@
 //! Private functions for the fuzz targets. This module exists under `--cfg fuzzing` only.
 
-use rospin_wire::cdr::from_payload;
-
 use crate::cdr::{self, Header};
 use crate::cyclone::{Discover, Found, Times};
-use crate::feed::Feed;
+use crate::feed::{self, Feed};
 use crate::names::{self, End};
 use crate::user_data;
 
@@ -55,8 +53,8 @@ impl Discovery {
         let mut writer = [0; 16];
         writer[..12].copy_from_slice(&participant);
         self.0.participant(writer, true);
-        let message = from_payload(bytes);
-        message.map(|message| self.0.said(&writer, message)).is_ok()
+        let message = feed::decode(bytes);
+        message.map(|message| self.0.said(&writer, message)).is_some()
     }
 
     /// Enters a reader or a writer that was just found.

@@ -1,6 +1,7 @@
 //! A domain as the middleware of nodes.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rospin_engine::ForeignThreads;
 use rospin_node::{
@@ -51,8 +52,14 @@ impl NodeEnd for DdsNode {
         subscription::subscribe(self, topic, message_type, qos, delivery, events)
     }
 
-    fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {
-        Ok(Box::new(DdsRequests::new(self, service, service_type, qos)?))
+    fn create_service(
+        &self,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        unsent: &Arc<AtomicU64>,
+    ) -> Result<RequestSource, Refused> {
+        Ok(Box::new(DdsRequests::new(self, service, service_type, qos, unsent)?))
     }
 
     fn create_client(

@@ -1,6 +1,7 @@
 //! Servers: requests as a source, and the ways of their responses.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,6 +63,8 @@ struct Responses {
     writer: Writer<Ear>,
     bond: Arc<Bond>,
     owed: Mutex<VecDeque<Owed>>,
+    /// Number of responses that were lost while they waited.
+    unsent: Arc<AtomicU64>,
 }
 
 /// Response on its way.
@@ -99,7 +102,7 @@ impl Responses {
             Some(false) => {
                 if owed.len() == OWED_MAX {
                     owed.pop_front();
-                    self.warn_lost("more than 64 wait for clients that are half there");
+                    self.lose("more than 64 wait for clients that are half there");
                 }
                 owed.push_back(Owed { response, since: Instant::now() });
                 return Ok(());
@@ -131,16 +134,18 @@ impl Responses {
         }
         drop(owed);
         for _ in 0..expired {
-            self.warn_lost("its client was not whole within 10 seconds");
+            self.lose("its client was not whole within 10 seconds");
         }
         for response in due {
             if let Err(error) = self.write(response) {
-                self.warn_lost(&error.to_string());
+                self.lose(&error.to_string());
             }
         }
     }
 
-    fn warn_lost(&self, reason: &str) {
+    /// Counts and logs a response that was lost while it waited.
+    fn lose(&self, reason: &str) {
+        self.unsent.fetch_add(1, Ordering::Relaxed);
         log::warn!(target: "rospin", "service `{}`: a response is lost: {reason}", self.service);
     }
 }
@@ -155,7 +160,13 @@ pub(crate) struct DdsRequests {
 }
 
 impl DdsRequests {
-    pub(crate) fn new(node: &DdsNode, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<Self, Refused> {
+    pub(crate) fn new(
+        node: &DdsNode,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        unsent: &Arc<AtomicU64>,
+    ) -> Result<Self, Refused> {
         let (domain, feed) = (&node.domain, node.domain.feed());
         let bond = Bond::of_service(format!("a server of service `{service}`"), feed, domain.watch());
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
@@ -170,8 +181,13 @@ impl DdsRequests {
         let requests = Requests { delivery, gaps: Mutex::default(), feed: Arc::clone(feed) };
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, requests).map_err(refused)?;
         let listed = node.list(&[reader.guid()], &[writer.guid()]);
-        let responses = Responses { service: service.to_string(), writer, bond, owed: Mutex::default() };
-        let responses = Arc::new(responses);
+        let responses = Arc::new(Responses {
+            service: service.to_string(),
+            writer,
+            bond,
+            owed: Mutex::default(),
+            unsent: Arc::clone(unsent),
+        });
         let pays = Arc::downgrade(&responses);
         responses.bond.on_change(move || pays.upgrade().iter().for_each(|responses| responses.pay()));
         Ok(Self { _listed: listed, _reader: reader, inbox, responses })

@@ -2,9 +2,13 @@
 
 mod common;
 
-use common::{context, domain_id};
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{context, domain_id, process_of};
 use rospin_dds::{Domain, DomainOptions, Ros};
-use rospin_testkit::peers::rclpy::{Rclpy, load, matrix};
+use rospin_engine::SpinOptions;
+use rospin_testkit::peers::rclpy::{Ours, Rclpy, load, matrix};
 
 const FAST: &str = "rmw_fastrtps_cpp";
 const CYCLONE: &str = "rmw_cyclonedds_cpp";
@@ -61,6 +65,18 @@ fn frequent_and_large_messages_are_heard() {
     load::frequent_and_large_messages_are_heard(&rclpy, &ros, &node);
 }
 
+/// Cyclone DDS skipped what a publisher on Fast DDS published before its first heartbeat.
+#[test]
+fn publishers_are_heard_from_their_first_message_on() {
+    for n in 0..4 {
+        let id = domain_id();
+        let Some(rclpy) = rclpy(FAST, id) else { return };
+        let ros = join(id);
+        let node = ros.create_node(format!("ours_{n}").as_str()).expect("a node");
+        load::a_publisher_is_heard_from_its_first_message_on(&rclpy, &ros, &node);
+    }
+}
+
 /// A node whose services are announced and not answered makes `ros2 param list` wait for all nodes.
 #[test]
 fn parameters_of_all_nodes_are_listed_within_a_second() {
@@ -68,4 +84,31 @@ fn parameters_of_all_nodes_are_listed_within_a_second() {
     let Some(rclpy) = rclpy(FAST, id) else { return };
     let took = load::parameters_of_all_nodes_are_listed(&rclpy, join(id));
     assert!(took < 1.0, "it took {took} s");
+}
+
+/// Variable with the domain that a program joins whose standard error is looked at.
+const QUIET_DOMAIN: &str = "ROSPIN_TEST_QUIET_DOMAIN";
+
+/// What Fast DDS announces of its types is nothing that Cyclone DDS could read, and nobody needs to hear of it.
+#[test]
+fn nothing_is_written_beside_the_log() {
+    if let Ok(id) = std::env::var(QUIET_DOMAIN) {
+        let ours = Ours::new(join(id.parse().expect("a number")));
+        let _ = ours.executor().spin(SpinOptions::new().timeout(Duration::from_secs(30)));
+        return;
+    }
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    let mut command = process_of(module_path!(), "nothing_is_written_beside_the_log");
+    command.env(QUIET_DOMAIN, id.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut ours = command.spawn().expect("a process");
+    let mut theirs = rclpy.start(&["ask", "service", "action"]);
+    while !theirs.has_ended() {
+        std::thread::yield_now();
+    }
+    let answers = theirs.lines().clone();
+    ours.kill().expect("a process that runs");
+    let output = ours.wait_with_output().expect("its end");
+    let written = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((answers, &*written), (vec!["service yes".to_owned(), "action yes".to_owned()], ""));
 }

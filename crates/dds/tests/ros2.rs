@@ -1,4 +1,5 @@
-//! ROS 2 itself over DDS, see `rospin_testkit::peers::ros2`: all over rmw_cyclonedds_cpp, and topics over rmw_fastrtps_cpp, too.
+//! ROS 2 itself over DDS with its demo nodes and its command, see `rospin_testkit::peers::ros2`: over rmw_cyclonedds_cpp and over
+//! rmw_fastrtps_cpp.
 
 mod common;
 
@@ -58,24 +59,22 @@ fn large_messages_reach_nodes_of_ros() {
 
 #[test]
 fn services_are_called_both_ways() {
-    if is_installed(CYCLONE) {
-        calls::services_are_called_both_ways(|| network(CYCLONE));
-    }
+    rmws().for_each(|rmw| calls::services_are_called_both_ways(|| network(rmw)));
 }
 
 #[test]
 fn goals_of_ros_are_reached() {
-    over_cyclone().iter().for_each(calls::their_goals_are_reached);
+    rmws().for_each(|rmw| calls::their_goals_are_reached(&network(rmw)));
 }
 
 #[test]
 fn goals_are_reached_by_ros() {
-    over_cyclone().iter().for_each(calls::our_goals_are_reached);
+    rmws().for_each(|rmw| calls::our_goals_are_reached(&network(rmw)));
 }
 
 #[test]
 fn tools_see_and_set_parameters() {
-    over_cyclone().iter().for_each(tools::parameters_are_seen_and_set);
+    rmws().for_each(|rmw| tools::parameters_are_seen_and_set(&network(rmw)));
 }
 
 #[test]
@@ -91,5 +90,5 @@ fn tools_list_a_node() {
 
 #[test]
 fn tools_manage_a_lifecycle_node() {
-    over_cyclone().iter().for_each(tools::a_lifecycle_node_is_managed);
+    rmws().for_each(|rmw| tools::a_lifecycle_node_is_managed(&network(rmw)));
 }

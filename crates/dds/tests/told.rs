@@ -1,10 +1,11 @@
-//! Ends of a topic that do not fit: both sides say so in the log, once, with what helps.
+//! Ends that do not fit: the log says so, once, with what helps.
 
 mod common;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use common::{Text, context, domain_id, executor, join, wait_until};
+use common::stranger::Stranger;
+use common::{AddRequest, AddTwoInts, Text, context, domain_id, executor, join, wait_until};
 use rospin_dds::{PublisherOptions, Qos, Reliability, SubscriptionOptions};
 use rospin_testkit::conformance::messages::Number;
 
@@ -78,4 +79,26 @@ fn quality_of_service_that_does_not_fit_is_told_of() {
     let told = |end: &str| log.with(&[end, "topic `/unsure`", "their reliability differs", "only reliable publishers"]);
     wait_until(&executor, "both are told", || !told("a publisher").is_empty() && !told("a subscription").is_empty());
     assert_eq!((told("a publisher").len(), told("a subscription").len(), publisher.subscription_count()), (1, 1, 0));
+}
+
+/// Requests reach all servers, and have one form: those on Cyclone DDS would take the other form for content.
+#[test]
+fn servers_of_both_forms_are_told_of() {
+    let (log, id) = (log(), domain_id());
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
+    let (caller, adder) = (here.create_node("caller").unwrap(), there.create_node("adder").unwrap());
+    let client = caller.create_client::<AddTwoInts>("both").unwrap();
+    let group = executor.create_group("server", ());
+    let _server = adder.on(&group).create_service::<AddTwoInts, _, _>("both", AddRequest::add).unwrap();
+    wait_until(&executor, "the server is ready", || client.service_is_ready());
+    let told = || log.with(&["service `/both`", "servers on Cyclone DDS and on another DDS", "stop one kind"]);
+    assert_eq!(told().len(), 0);
+    let stranger = Stranger::new(id);
+    let service = "example_interfaces::srv::dds_::AddTwoInts";
+    let _requests = stranger.reader::<(i64, i64)>("rq/bothRequest", &format!("{service}_Request_"));
+    let _responses = stranger.writer(&executor, "rr/bothReply", &format!("{service}_Response_"));
+    wait_until(&executor, "it is told", || !told().is_empty());
+    assert_eq!(told().len(), 1);
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use rospin_engine::{ForeignThread, ForeignThreads, Source};
@@ -103,11 +104,18 @@ pub trait NodeEnd: Send + Sync + 'static {
     ) -> Result<SubscriptionEnd, Refused>;
 
     /// Creates a server. The items of the returned source are the requests, each with the way of its response. The source has no
-    /// requests that were sent to an earlier server, and holds at most as many as the depth of `qos`.
+    /// requests that were sent to an earlier server, and holds at most as many as the depth of `qos`. The server adds to `unsent`
+    /// the responses that are lost after [`ReplyEnd::send`] has taken them.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
-    fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused>;
+    fn create_service(
+        &self,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        unsent: &Arc<AtomicU64>,
+    ) -> Result<RequestSource, Refused>;
 
     /// Creates a client. Its responses go straight to the futures that await them, without an executor.
     ///

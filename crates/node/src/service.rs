@@ -55,8 +55,8 @@ impl Server {
         self.entity.missed_deadlines()
     }
 
-    /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
-    /// Each one is logged.
+    /// Returns the number of responses that could not be sent, because they could not be encoded, there was no room for them, or
+    /// discovery did not find all of the client in time. Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
         self.registration.responder.unsent.load(Ordering::Relaxed)
@@ -115,9 +115,10 @@ impl<S: Service> Draft<S> {
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
         let name = common.name_or(|| group.entity_name(&service));
         let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
-        let created = node.link().create_service(&resolved, &service_type, &qos);
+        let unsent = Arc::default();
+        let created = node.link().create_service(&resolved, &service_type, &qos, &unsent);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
-        let responder = Responder { service: service.into(), unsent: Arc::default() };
+        let responder = Responder { service: service.into(), unsent };
         let presence = node.enter(EndpointKind::Server, &resolved, &service_type, &qos);
         let registration = Registration { responder, _presence: presence, node: node.clone() };
         Ok(Self { options, requests, resolved, registration })

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.core import Policy, Qos
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
@@ -52,6 +53,17 @@ def gid(entity):
     return Gid(list(entity.guid.bytes))
 
 
+def check_type_hashes(participant):
+    """Each end of the nodes' topic has the hash of its type, or every process on rmw_cyclonedds_cpp warns."""
+    for builtin in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription):
+        found = [end for end in BuiltinDataReader(participant, builtin).take(N=1000)]
+        ends = [end for end in found if end.topic_name == "ros_discovery_info" and end.participant_key != participant.guid]
+        assert ends, "nobody else is on ros_discovery_info"
+        for end in ends:
+            data = end.qos[Policy.Userdata].data if Policy.Userdata in end.qos else b""
+            assert data.startswith(b"typehash=RIHS01_"), data
+
+
 def main(part, domain_id):
     assert part in ("node", "victim"), part
     participant = DomainParticipant(domain_id)
@@ -80,6 +92,8 @@ def main(part, domain_id):
             break
         assert time.monotonic() < deadline, "the observer is not seen"
         time.sleep(0.01)
+    if part == "node":
+        check_type_hashes(participant)
     time.sleep(1 if part == "node" else PATIENCE_S)
 
 

@@ -5,6 +5,8 @@
 - rclpy_peer.py call COUNT NAME: calls the service `echo` so often, four calls at a time, and checks each answer.
 - rclpy_peer.py first COUNT: for each of so many new clients, waits for the service `echo` and calls it once.
 - rclpy_peer.py list: prints the parameters of all other nodes, and how long that took in seconds.
+- rclpy_peer.py tick COUNT: publishes so many numbered messages at 1 kHz on `ticks` as soon as it is heard, and one of 1 MiB and one
+  of 10 MiB, and stays until standard input ends.
 - rclpy_peer.py count: prints how many messages it heard on `ticks`, and the longest length, when standard input ends.
 """
 
@@ -273,6 +275,27 @@ def count():
     print(f"heard {len(lengths)} {max(lengths, default=0)}", flush=True)
 
 
+def tick(count):
+    node = rclpy.create_node("ticker")
+    publisher = node.create_publisher(String, "ticks", QoSProfile(depth=1000))
+    spin_until(node, lambda: publisher.get_subscription_count(), "nobody hears")
+    for n in range(int(count)):
+        publisher.publish(String(data=str(n)))
+        time.sleep(0.001)
+    for size in (1 << 20, 10 << 20):
+        publisher.publish(String(data="x" * size))
+        time.sleep(0.2)
+    sys.stdin.read()
+
+
 rclpy.init()
-PARTS = {"serve": serve, "ask": ask, "call": call_often, "first": first, "list": list_parameters, "count": count}
+PARTS = {
+    "serve": serve,
+    "ask": ask,
+    "call": call_often,
+    "first": first,
+    "list": list_parameters,
+    "count": count,
+    "tick": tick,
+}
 PARTS[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,7 @@
 //! A session as the middleware of nodes.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rospin_engine::ForeignThreads;
 use rospin_node::{
@@ -51,7 +52,13 @@ impl NodeEnd for ZenohNode {
         subscription::subscribe(self, topic, message_type, qos, delivery, events)
     }
 
-    fn create_service(&self, service: &FullName, service_type: &TypeName, qos: &Qos) -> Result<RequestSource, Refused> {
+    fn create_service(
+        &self,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+        _unsent: &Arc<AtomicU64>,
+    ) -> Result<RequestSource, Refused> {
         Ok(Box::new(ZenohRequests::new(self, service, service_type, qos)?))
     }
 

@@ -1,6 +1,8 @@
 //! An implementation other than Cyclone DDS, in both roles of a service: RustDDS, whose requests and responses have an identity
 //! beside them, as those of Fast DDS.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rospin_dds::{CallError, Client, Node};
@@ -91,6 +93,34 @@ fn clients_without_headers_are_answered() {
     wait(&executor, "the server is matched", client.wait_for_service());
     assert_eq!(wait(&executor, "it answers", client.call(AddRequest { a: 5, b: 6 })), Ok(AddResponse { sum: 11 }));
     assert!(incidents.lock().unwrap().is_empty());
+}
+
+/// Discovery may find the writer of a client before its reader.
+#[test]
+fn a_response_waits_for_its_client_to_be_whole() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let id = domain_id();
+    let node = join(id).ros(&context).create_node("adder").unwrap();
+    let served = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&served);
+    let group = executor.create_group("server", ());
+    let add = move |request: AddRequest| {
+        count.fetch_add(1, Ordering::Relaxed);
+        request.add()
+    };
+    let server = node.on(&group).create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let stranger = Stranger::new(id);
+    let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
+    wait(&executor, "a request is served", async {
+        while served.load(Ordering::Relaxed) == 0 {
+            requests.write(request(2, 3), None).unwrap();
+            let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(50)).await;
+        }
+    });
+    let mut responses = stranger.reader("rr/addReply", RESPONSE);
+    let (related, sum) = next(&executor, &mut responses);
+    assert_eq!((related.writer_guid, sum, server.unsent_responses()), (requests.guid(), 5, 0));
 }
 
 /// Answers requests to the stranger's server, until the future resolves.

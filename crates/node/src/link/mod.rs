@@ -13,6 +13,7 @@ use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rospin_engine::{Context, Recorder};
 
@@ -98,10 +99,11 @@ impl Link {
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
+        unsent: &Arc<AtomicU64>,
     ) -> Result<Requests<S>, Refused> {
         match &self.network {
             None => Requests::in_process(&self.context, service, qos),
-            Some(node) => Ok(Requests::Network(node.create_service(service, service_type, qos)?)),
+            Some(node) => Ok(Requests::Network(node.create_service(service, service_type, qos, unsent)?)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Bytes of messages, requests and responses share the memory of the payload that the middleware received.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -59,7 +60,13 @@ impl NodeEnd for Given {
         Ok(SubscriptionEnd { reader: Box::new(()), matches: Box::new(End(Arc::default())) })
     }
 
-    fn create_service(&self, service: &FullName, _: &TypeName, _: &Qos) -> Result<RequestSource, Refused> {
+    fn create_service(
+        &self,
+        service: &FullName,
+        _: &TypeName,
+        _: &Qos,
+        _: &Arc<AtomicU64>,
+    ) -> Result<RequestSource, Refused> {
         let (inbox, delivery) = Inbox::new(10);
         self.services.lock().unwrap().insert(service.to_string(), delivery);
         Ok(Box::new(Requests(inbox)))

@@ -1,10 +1,11 @@
 //! Many calls, many clients, large and frequent messages, and nodes that are killed.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_engine::{ClockKind, Executor, SpinOptions};
 use rospin_node::interfaces::rcl_interfaces::{GetParameters, GetParametersRequest};
-use rospin_node::{Client, Node, PublisherOptions, Ros};
+use rospin_node::{Client, Node, PublisherOptions, Ros, SubscriptionOptions};
 
 use super::{Ours, Rclpy};
 use crate::conformance::messages::Text;
@@ -148,6 +149,29 @@ pub fn frequent_and_large_messages_are_heard(rclpy: &Rclpy, ros: &Ros, node: &No
     wait_until(ros.executor(), "it has ended", || theirs.has_ended());
     let expected = format!("heard {} {}", TICKS + 2, 10 << 20);
     assert!(theirs.said(&expected), "{expected}: {:?}", theirs.lines());
+}
+
+/// All messages of a publisher of ROS 2 that publishes as soon as it is matched are heard, from the first one on: those of 1 kHz,
+/// and one of 1 and of 10 MiB.
+///
+/// # Panics
+/// If one is not.
+pub fn a_publisher_is_heard_from_its_first_message_on(rclpy: &Rclpy, ros: &Ros, node: &Node) {
+    const TICKS: usize = 500;
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let list = Arc::clone(&heard);
+    let hear = move |text: Text| list.lock().unwrap_or_else(PoisonError::into_inner).push(text.data);
+    let options = SubscriptionOptions::new("ticks").keep_last(1000);
+    let _subscription = node.create_subscription(options, hear).expect("a subscription");
+    let _theirs = rclpy.start(&["tick", &TICKS.to_string()]);
+    let heard = || heard.lock().unwrap_or_else(PoisonError::into_inner);
+    wait_until(ros.executor(), "the last message is heard", || {
+        heard().last().is_some_and(|last| last.len() == 10 << 20)
+    });
+    let heard = heard();
+    let numbers: Vec<_> = heard.iter().take(TICKS).cloned().collect();
+    assert_eq!(numbers, (0..TICKS).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!((heard.len(), heard[TICKS].len()), (TICKS + 2, 1 << 20));
 }
 
 /// A node of ROS 2 asks all nodes for their parameters, while one of ours is among them. Returns the seconds that it took.
