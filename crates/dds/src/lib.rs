@@ -1,6 +1,7 @@
 //! ROS 2 over DDS, run by rospin: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
 //!
-//! The middleware is Eclipse Cyclone DDS, the C library, which Cargo compiles along: that takes CMake and a C and C++ compiler.
+//! The middleware is Eclipse Cyclone DDS, the C library, which Cargo compiles along, with four small patches: that takes CMake and a
+//! C and C++ compiler.
 //! Its threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an executor's
 //! own thread takes it, decodes it and runs the callback.
 //!
@@ -50,17 +51,22 @@
 //! as the numbers of the messages that did arrive tell.
 //!
 //! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and does not
-//! answer is not told of: DDS has no word for that.
+//! answer is not told of: DDS has no word for that. A response whose client discovery has found only one end of waits for the
+//! other one, for ten seconds at most; then it is logged and counted ([`Server::unsent_responses`]).
 //!
 //! # Other implementations
 //!
-//! Topics are those of every DDS. Requests and responses of services and actions begin with a header that says whose they are, as
-//! in `rmw_cyclonedds_cpp`. `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, where Cyclone DDS does not let us
-//! write: requests from there are refused, servers there are not counted, and the log says so, once. Start those processes with
-//! `RMW_IMPLEMENTATION=rmw_cyclonedds_cpp`.
+//! Topics are those of every DDS. Services and actions have two forms, and a server answers each client in the client's:
 //!
-//! A message that is published just when a subscription is created may be lost if its publisher's DDS is not Cyclone's, as with
-//! every Cyclone DDS: it cannot know where the history of such a publisher ends.
+//! - `rmw_cyclonedds_cpp` begins requests and responses with a header that says whose they are.
+//! - `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, in parameters of DDS that precede it (the inline QoS
+//!   `PID_RELATED_SAMPLE_IDENTITY`); so has RustDDS.
+//!
+//! A client speaks the form of its servers. If one service has servers of both forms, which do not understand each other's
+//! requests, those of the second form are called, and the log says so, once.
+//!
+//! A message that is published just when a subscription is created may be lost if its publisher's DDS is neither Cyclone's nor Fast
+//! DDS: Cyclone DDS cannot know where the history of such a publisher ends.
 //!
 //! # Security
 //!
