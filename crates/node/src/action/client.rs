@@ -49,7 +49,8 @@ pub enum SendGoalError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {
-    /// None of the goals that the request means is canceling, because the server refused.
+    /// None of the goals that the request means is canceling, because the server refused. Some servers answer with a code for that,
+    /// others, such as those of rclpy, with an empty list of goals.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
         /// Name of the action, as the client has it.
@@ -258,7 +259,10 @@ impl<A: Action> ActionClient<A> {
     }
 
     /// Asks the server to cancel all goals of all clients. The future resolves to the goals that are canceling now: none if no
-    /// goal was active.
+    /// goal was active that was not canceling already.
+    ///
+    /// A server of rclpy answers in the same way if it refuses all goals and if there are none. The client then takes the server's last
+    /// status, and what it knows of its own goals, to tell these cases apart.
     ///
     /// Sends the request at once. Allocates, and locks for a moment. May wait for room on a connection, as [`Client::call`] does.
     ///
@@ -288,11 +292,22 @@ impl<A: Action> ActionClient<A> {
         goal_info: GoalInfo,
     ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         let call = self.0.cancel_goal.call(CancelGoalRequest { goal_info });
-        let action = self.0.action.clone();
+        let (action, goals) = (self.0.action.clone(), self.0.goals.clone());
+        let (asked, until) = (GoalId::from(goal_info.goal_id), goal_info.stamp);
         async move {
             let CancelGoalResponse { return_code, goals_canceling } = call.await?;
             match return_code {
-                CancelGoalResponse::ERROR_NONE => Ok(goals_canceling.iter().map(|goal| goal.goal_id.into()).collect()),
+                CancelGoalResponse::ERROR_NONE => {
+                    let canceling: Vec<GoalId> = goals_canceling.iter().map(|goal| goal.goal_id.into()).collect();
+                    goals.begin_to_cancel(&canceling);
+                    let is_refused = match asked {
+                        GoalId::ZERO => canceling.is_empty() && goals.can_cancel(until),
+                        one => !canceling.contains(&one),
+                    };
+                    if is_refused { Err(CancelError::Rejected { action }) } else { Ok(canceling) }
+                }
+                // Servers of rclcpp and rclpy answer so if the goal is canceling already.
+                CancelGoalResponse::ERROR_GOAL_TERMINATED if goals.is_canceling(asked) => Ok(vec![asked]),
                 CancelGoalResponse::ERROR_REJECTED => Err(CancelError::Rejected { action }),
                 CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID => Err(CancelError::Unknown { action }),
                 CancelGoalResponse::ERROR_GOAL_TERMINATED => Err(CancelError::Terminated { action }),

@@ -141,7 +141,10 @@ impl<A: Action> ClientGoalHandle<A> {
             };
             drop(client);
             match GoalState::from_status(status) {
-                Some(state) if state.is_terminal() => Ok(GoalOutcome { state, result }),
+                Some(state) if state.is_terminal() => {
+                    tracked.conclude();
+                    Ok(GoalOutcome { state, result })
+                }
                 _ if status == GoalStatus::STATUS_UNKNOWN => Err(ResultError::Unknown { action, goal }),
                 _ => Err(ResultError::NotTerminal { action, goal, status }),
             }

@@ -28,6 +28,12 @@ struct Progress<F> {
     state: GoalState,
     /// True if the goal was in a status of the server.
     is_known: bool,
+    /// True if the server accepted the goal.
+    is_accepted: bool,
+    /// True if the server agreed to cancel the goal.
+    is_canceling: bool,
+    /// True if the goal's result came.
+    has_result: bool,
     /// The time at which the server accepted the goal; `None` as long as the server has not told it.
     accepted: Option<Time>,
     /// The latest stamp in a status that does not contain this goal.
@@ -46,6 +52,17 @@ impl<F> Progress<F> {
     fn is_forgotten(&self) -> bool {
         self.accepted.is_some_and(|accepted| self.others_until > Some(accepted))
     }
+
+    /// Returns true if a server would cancel the goal unless it refuses, as far as it has told.
+    fn can_be_canceled(&self) -> bool {
+        let has_ended = self.has_ended || self.has_result || self.is_orphan;
+        self.is_accepted && is_cancelable(self.state) && !self.is_canceling && !has_ended
+    }
+}
+
+/// Returns true if a goal in that state has neither ended nor is being canceled.
+const fn is_cancelable(state: GoalState) -> bool {
+    matches!(state, GoalState::Accepted | GoalState::Executing)
 }
 
 impl<F> Tracked<F> {
@@ -61,12 +78,18 @@ impl<F> Tracked<F> {
     /// Records that the server accepted the goal at the time `stamp`. A stamp of zero is of a server that does not tell the time.
     pub(crate) fn accept(&self, stamp: Time) {
         let mut progress = self.lock();
+        progress.is_accepted = true;
         progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
         let is_forgotten = progress.is_forgotten();
         drop(progress);
         if is_forgotten {
             self.end();
         }
+    }
+
+    /// Records that the goal's result came. Its last feedback and status may still be on their way.
+    pub(crate) fn conclude(&self) {
+        self.lock().has_result = true;
     }
 
     /// Returns the feedback stream, unless another one exists.
@@ -146,13 +169,15 @@ pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
 
 struct Known<F> {
     goals: Vec<(GoalId, Weak<Tracked<F>>)>,
+    /// Goals of all clients that were neither canceling nor at their end in the last status, with the times of their acceptance.
+    cancelable: Vec<(GoalId, Time)>,
     /// True once the router was dropped: goals that are tracked from then on get no feedback.
     is_closed: bool,
 }
 
 impl<F> Goals<F> {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Known { goals: Vec::new(), is_closed: false })))
+        Self(Arc::new(Mutex::new(Known { goals: Vec::new(), cancelable: Vec::new(), is_closed: false })))
     }
 
     /// Tracks a goal before it is sent, because its feedback may arrive before the response.
@@ -163,6 +188,9 @@ impl<F> Goals<F> {
             waker: None,
             state: GoalState::Accepted,
             is_known: false,
+            is_accepted: false,
+            is_canceling: false,
+            has_result: false,
             accepted: None,
             others_until: None,
             is_orphan: false,
@@ -181,6 +209,7 @@ impl<F> Goals<F> {
 
     /// Notes that the last server has gone. Its last feedback may still be under way.
     pub(crate) fn orphan(&self) {
+        self.lock().cancelable.clear();
         for goal in self.alive() {
             let mut progress = goal.lock();
             progress.is_orphan = !progress.has_ended;
@@ -190,6 +219,53 @@ impl<F> Goals<F> {
     /// Ends the feedback of the goals whose server has gone.
     pub(crate) fn end_orphans(&self) {
         self.alive().iter().filter(|goal| goal.is_orphan()).for_each(|goal| goal.end());
+    }
+
+    /// Updates the goals from a status, which lists all goals that one server remembers.
+    fn hear(&self, statuses: &GoalStatusArray) {
+        let mut cancelable = Vec::new();
+        for status in &statuses.status_list {
+            if GoalState::from_status(status.status).is_some_and(is_cancelable) {
+                cancelable.push((status.goal_info.goal_id.into(), status.goal_info.stamp));
+            }
+        }
+        self.lock().cancelable = cancelable;
+        self.alive().iter().for_each(|goal| goal.hear(statuses));
+    }
+
+    /// Records that the server agreed to cancel these goals.
+    pub(crate) fn begin_to_cancel(&self, canceling: &[GoalId]) {
+        self.lock().cancelable.retain(|(id, _)| !canceling.contains(id));
+        for goal in self.alive() {
+            if canceling.contains(&goal.id) {
+                goal.lock().is_canceling = true;
+            }
+        }
+    }
+
+    /// Returns true if the server has agreed to cancel this client's goal, whose end has not been reported.
+    pub(crate) fn is_canceling(&self, id: GoalId) -> bool {
+        self.find(id).is_some_and(|goal| {
+            let progress = goal.lock();
+            let agreed = progress.is_canceling || progress.state == GoalState::Canceling;
+            agreed && !progress.state.is_terminal() && !progress.has_result
+        })
+    }
+
+    /// Returns true if a request to cancel the goals of all clients that were accepted until `until` means at least one goal, as
+    /// far as the server has told. A time of zero means all goals.
+    pub(crate) fn can_cancel(&self, until: Time) -> bool {
+        let is_meant = |accepted: Time| until == Time::ZERO || accepted <= until;
+        let own = self.alive();
+        for goal in &own {
+            let progress = goal.lock();
+            if progress.can_be_canceled() && is_meant(progress.accepted.unwrap_or(Time::ZERO)) {
+                return true;
+            }
+        }
+        // More than the status is known of the client's own goals.
+        let is_own = |id: GoalId| own.iter().any(|goal| goal.id == id);
+        self.lock().cancelable.iter().any(|(id, accepted)| !is_own(*id) && is_meant(*accepted))
     }
 
     fn find(&self, id: GoalId) -> Option<Arc<Tracked<F>>> {
@@ -228,7 +304,7 @@ impl<A: Action> Router<A> {
                     self.lost.count(LossCause::QueueFull);
                 }
             }
-            News::Status(statuses) => self.goals.alive().iter().for_each(|goal| goal.hear(&statuses)),
+            News::Status(statuses) => self.goals.hear(&statuses),
         }
     }
 }

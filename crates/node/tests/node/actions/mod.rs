@@ -4,5 +4,6 @@ mod callbacks;
 mod cancel;
 mod ends;
 mod goals;
+mod refused;
 mod results;
 pub(crate) mod set_up;
