@@ -13,14 +13,16 @@ fn main() -> io::Result<()> {
     list_types()
 }
 
-/// Writes `each_type!`, which calls another macro with the path and the name of every shipped type, and of every type of this crate.
+/// Writes `each_type!`, which calls another macro with the path and the name of every shipped type, and of every type of this crate, and
+/// `each_interface!`, which does so for messages, services and actions, and says first which of them it is.
 fn list_types() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
     let copy = out.join("shipped");
     fs::create_dir_all(&copy)?;
     let names = SHIPPED.iter().map(|name| (*name).to_owned());
     Generator::new().ship(names, "::rospin_wire").out_dir(&copy).generate().map_err(io::Error::other)?;
-    let mut list = String::from("macro_rules! each_type {\n($with:ident) => {\n");
+    let begin = |name: &str| format!("macro_rules! {name} {{\n($with:ident) => {{\n");
+    let (mut types, mut interfaces) = (begin("each_type"), begin("each_interface"));
     let shipped = SHIPPED.iter().map(|package| (*package, &copy, "rospin_msgs"));
     for (package, folder, at) in shipped.chain([("kinds_msgs", &out, "rospin_interfaces_test")]) {
         let mut kind = "";
@@ -31,10 +33,19 @@ fn list_types() -> io::Result<()> {
                 kind = found;
             }
             if let Some(name) = word("impl f::Fields for ", " {") {
-                list += &format!("$with!(::{at}::{package}::{kind}::{name}, \"{package}/{kind}/{name}\");\n");
+                types += &format!("$with!(::{at}::{package}::{kind}::{name}, \"{package}/{kind}/{name}\");\n");
+            }
+            for of in ["Message", "Service", "Action"] {
+                let wire = if at == "rospin_msgs" { "::rospin_wire" } else { "::rospin_msgs::wire" };
+                if let Some(name) = word(&format!("impl {wire}::{of} for "), " {") {
+                    interfaces +=
+                        &format!("$with!({of}, ::{at}::{package}::{kind}::{name}, \"{package}/{kind}/{name}\");\n");
+                }
             }
         }
     }
-    list += "};\n}\n";
-    fs::write(out.join("each_type.rs"), list)
+    for (file, list) in [("each_type.rs", types), ("each_interface.rs", interfaces)] {
+        fs::write(out.join(file), list + "};\n}\n")?;
+    }
+    Ok(())
 }

@@ -1,39 +1,42 @@
-//! Type hashes of ROS 2: SHA-256 of a type's description, calculated by `hiroz-schema`.
+//! Descriptions of types, and their hashes in ROS 2: SHA-256 of the description, calculated by `hiroz-schema`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use hiroz_schema::{
     FieldDescription, FieldTypeDescription, TypeDescription, TypeDescriptionMsg, TypeId, calculate_hash,
 };
 
-use crate::model::{Base, Field, Interface, Kind, Shape, TypeRef};
+use crate::model::{Base, Field, Interface, Kind, Literal, Shape, TypeRef};
 use crate::packages::Packages;
 
 /// Name of the field that ROS 2 gives to a message without fields.
 pub(crate) const NOTHING: &str = "structure_needs_at_least_one_member";
 
-/// Returns the hash of a message.
-pub(crate) fn message(packages: &Packages, interface: &Interface) -> String {
-    Hasher::new(packages).hash(part(interface, 0))
+/// What others know of a type: its hash and its description.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) hash: String,
+    /// The type, and then those that no package defines, in the form that `rospin_wire::Description` reads.
+    pub(crate) text: String,
+    /// The messages in the types of the text, each once.
+    pub(crate) contained: BTreeSet<TypeRef>,
 }
 
-/// Returns the hash of a service.
-pub(crate) fn service(packages: &Packages, interface: &Interface) -> String {
+/// Returns the identity of a message.
+pub(crate) fn message(packages: &Packages, interface: &Interface) -> Identity {
+    Hasher { packages, known: BTreeMap::new() }.identify(part(interface, 0))
+}
+
+/// Returns the identity of a service.
+pub(crate) fn service(packages: &Packages, interface: &Interface) -> Identity {
     let mut hasher = Hasher::new(packages);
     let parts = [part(interface, 0), part(interface, 1)];
     hasher.service(&interface.ros_name(), parts)
 }
 
-/// The hashes of an action's parts.
-#[derive(Debug)]
-pub(crate) struct ActionHashes {
-    pub(crate) send_goal: String,
-    pub(crate) get_result: String,
-    pub(crate) feedback_message: String,
-}
-
-/// Returns the hashes of an action's parts.
-pub(crate) fn action(packages: &Packages, interface: &Interface) -> ActionHashes {
+/// Returns the identities of an action's parts, each with the name of its constants: goals, results, feedback.
+pub(crate) fn action(packages: &Packages, interface: &Interface) -> [(&'static str, Identity); 3] {
     let name = interface.ros_name();
     let of = |part: &str, fields| TypeDescription { type_name: format!("{name}_{part}"), fields };
     let goal_id = || field("goal_id", nested("unique_identifier_msgs/msg/UUID"));
@@ -64,7 +67,8 @@ pub(crate) fn action(packages: &Packages, interface: &Interface) -> ActionHashes
         ],
     );
     let feedback = vec![goal_id(), field("feedback", nested(&format!("{name}_Feedback")))];
-    ActionHashes { send_goal, get_result, feedback_message: inner(2).hash(of("FeedbackMessage", feedback)) }
+    let feedback_message = inner(2).identify(of("FeedbackMessage", feedback));
+    [("SEND_GOAL", send_goal), ("GET_RESULT", get_result), ("FEEDBACK_MESSAGE", feedback_message)]
 }
 
 /// Returns the description of a field without a default.
@@ -120,18 +124,53 @@ fn describe(of: &Field) -> FieldDescription {
         Shape::Sequence { max } => (TypeId::BOUNDED_SEQUENCE_OFFSET, max),
     };
     let nested_type_name = if let Base::Nested(reference) = &of.base { reference.to_string() } else { String::new() };
-    field(
-        &of.name,
-        FieldTypeDescription {
-            type_id: type_id + offset,
-            capacity: capacity as u64,
-            string_capacity: string_capacity as u64,
-            nested_type_name,
-        },
-    )
+    let field_type = FieldTypeDescription {
+        type_id: type_id + offset,
+        capacity: capacity as u64,
+        string_capacity: string_capacity as u64,
+        nested_type_name,
+    };
+    let default_value = of.default.as_ref().map(|values| default_text(of.shape, values)).unwrap_or_default();
+    FieldDescription { name: of.name.clone(), field_type, default_value }
 }
 
-/// Calculator of type hashes. It finds the types that a type refers to in the packages, or in `known`.
+/// Returns a default as text. ROS 2 writes it as Python does; lists are tuples.
+fn default_text(shape: Shape, values: &[Literal]) -> String {
+    let one = |value: &Literal| match value {
+        Literal::Bool(true) => "True".to_owned(),
+        Literal::Bool(false) => "False".to_owned(),
+        Literal::Int(value) => value.to_string(),
+        Literal::Float(value) => format!("{value:?}"),
+        Literal::Text(text) => text.clone(),
+    };
+    let element = |value: &Literal| match value {
+        Literal::Text(text) if text.contains('\'') && !text.contains('"') => format!("\"{text}\""),
+        Literal::Text(text) => format!("'{}'", text.replace('\'', "\\'")),
+        other => one(other),
+    };
+    match (shape, values) {
+        (Shape::One, values) => values.iter().map(one).collect(),
+        (_, [only]) => format!("({},)", element(only)),
+        (_, values) => format!("({})", values.iter().map(element).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Writes a type in the form that `rospin_wire::Description` reads.
+fn write_type(out: &mut String, of: &TypeDescription) {
+    let _ = writeln!(out, ":{}", of.type_name);
+    for FieldDescription { name, field_type, default_value } in &of.fields {
+        let FieldTypeDescription { type_id, capacity, string_capacity, nested_type_name } = field_type;
+        let nested = if nested_type_name.is_empty() { "-" } else { nested_type_name };
+        let _ = write!(out, "{name} {type_id} {capacity} {string_capacity} {nested}");
+        if !default_value.is_empty() {
+            let escaped = default_value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+            let _ = write!(out, " {escaped}");
+        }
+        out.push('\n');
+    }
+}
+
+/// Calculator of type hashes and descriptions. It finds the types that a type refers to in the packages, or in `known`.
 struct Hasher<'a> {
     packages: &'a Packages,
     /// Descriptions by name: parts of services and actions, and the types that every service or action refers to.
@@ -167,8 +206,8 @@ impl<'a> Hasher<'a> {
         self.known.insert(description.type_name.clone(), description);
     }
 
-    /// Returns the hash of a service: of its request, its response, and the event of service introspection.
-    fn service(&mut self, name: &str, parts: [TypeDescription; 2]) -> String {
+    /// Returns the identity of a service: of its request, its response, and the event of service introspection.
+    fn service(&mut self, name: &str, parts: [TypeDescription; 2]) -> Identity {
         let [request, response] = parts.each_ref().map(|part| part.type_name.clone());
         parts.into_iter().for_each(|part| self.add(part));
         let one_at_most = |of: &str| FieldTypeDescription::nested_array(TypeId::NESTED_TYPE_BOUNDED_SEQUENCE, 1, of);
@@ -183,11 +222,11 @@ impl<'a> Hasher<'a> {
         });
         let fields = [("request_message", request), ("response_message", response), ("event_message", event)];
         let fields = fields.map(|(part, of)| field(part, nested(&of))).to_vec();
-        self.hash(TypeDescription { type_name: name.to_owned(), fields })
+        self.identify(TypeDescription { type_name: name.to_owned(), fields })
     }
 
-    /// Returns the hash of a type and of all types that it contains.
-    fn hash(&self, type_description: TypeDescription) -> String {
+    /// Returns the identity of a type: of itself and of all types that it contains.
+    fn identify(&self, type_description: TypeDescription) -> Identity {
         let mut referenced = BTreeMap::new();
         let mut next = names(&type_description);
         while let Some(name) = next.pop() {
@@ -198,20 +237,30 @@ impl<'a> Hasher<'a> {
                 referenced.insert(name, description);
             }
         }
+        let (mut text, mut contained) = (String::new(), BTreeSet::new());
+        let undefined = referenced.values().filter(|each| self.known.contains_key(&each.type_name));
+        for each in [&type_description].into_iter().chain(undefined) {
+            write_type(&mut text, each);
+            let defined = names(each).into_iter().filter(|name| !self.known.contains_key(name));
+            contained.extend(defined.filter_map(|name| reference(&name)));
+        }
         // ROS 2 sorts them by name, as the map does.
         let referenced_type_descriptions = referenced.into_values().collect();
-        calculate_hash(&TypeDescriptionMsg { type_description, referenced_type_descriptions }).to_rihs_string()
+        let hash = calculate_hash(&TypeDescriptionMsg { type_description, referenced_type_descriptions });
+        Identity { hash: hash.to_rihs_string(), text, contained }
     }
 
     /// Returns the description of a type, by its name; `None` if it is not known.
     fn describe(&self, name: &str) -> Option<TypeDescription> {
-        let defined = || {
-            let (package, name) = name.split_once("/msg/")?;
-            let reference = TypeRef { package: package.to_owned(), name: name.to_owned() };
-            Some(part(self.packages.message(&reference)?, 0))
-        };
+        let defined = || Some(part(self.packages.message(&reference(name)?)?, 0));
         self.known.get(name).cloned().or_else(defined)
     }
+}
+
+/// Returns the message with that name; `None` if the name is not one of a message.
+fn reference(name: &str) -> Option<TypeRef> {
+    let (package, name) = name.split_once("/msg/")?;
+    Some(TypeRef { package: package.to_owned(), name: name.to_owned() })
 }
 
 /// Returns the names of the types that a type refers to.

@@ -33,6 +33,7 @@ mod access;
 mod build;
 mod decode;
 mod default;
+mod described;
 mod encode;
 mod error;
 pub mod field_type;
@@ -46,6 +47,8 @@ mod yaml;
 
 pub use access::{GetFieldError, SetFieldError};
 pub use decode::DynamicSeed;
+#[doc(hidden)]
+pub use described::describe;
 pub use error::MessageTypeError;
 pub use install::FindTypeError;
 pub use message::DynamicMessage;

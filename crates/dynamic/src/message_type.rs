@@ -263,7 +263,7 @@ impl FieldType {
 }
 
 /// Returns the description in the form from which the hash is calculated.
-fn hashed(description: TypeDescription) -> schema::TypeDescriptionMsg {
+pub(crate) fn hashed(description: TypeDescription) -> schema::TypeDescriptionMsg {
     schema::TypeDescriptionMsg {
         type_description: hashed_one(description.type_description),
         referenced_type_descriptions: description.referenced_type_descriptions.into_iter().map(hashed_one).collect(),

@@ -35,6 +35,7 @@ pub struct NodeOptions {
     pub(crate) executor: Option<ExecutorHandle>,
     pub(crate) uses_arguments: bool,
     pub(crate) serves_parameters: bool,
+    pub(crate) serves_type_descriptions: bool,
     pub(crate) publishes_rosout: bool,
     measures_topics: bool,
 }
@@ -52,6 +53,7 @@ impl NodeOptions {
             executor: None,
             uses_arguments: true,
             serves_parameters: true,
+            serves_type_descriptions: true,
             publishes_rosout: true,
             measures_topics: false,
         }
@@ -101,7 +103,7 @@ impl NodeOptions {
         self
     }
 
-    /// Sets the executor of the node's own group, of its parameter services and of its log records, instead of the
+    /// Sets the executor of the node's own group, of its services for parameters and types and of its log records, instead of the
     /// [main executor](crate::Ros::executor).
     #[must_use]
     pub fn executor(mut self, executor: &ExecutorHandle) -> Self {
@@ -123,6 +125,16 @@ impl NodeOptions {
     #[must_use]
     pub const fn start_parameter_services(mut self, yes: bool) -> Self {
         self.serves_parameters = yes;
+        self
+    }
+
+    /// Enables or disables the service `~/get_type_description` of the node on the [main executor](crate::Ros::executor), or the one
+    /// that [`executor`](Self::executor) names, and the read-only parameter `start_type_description_service`, by which a deployment can
+    /// switch it off, too. The default is enabled, as in rclcpp. [`serve_type_descriptions`](Node::serve_type_descriptions) starts it on
+    /// another executor.
+    #[must_use]
+    pub const fn start_type_description_service(mut self, yes: bool) -> Self {
+        self.serves_type_descriptions = yes;
         self
     }
 
@@ -165,8 +177,8 @@ pub enum NodeError {
         /// The middleware's reason.
         reason: Refused,
     },
-    /// The services for the node's parameters, or the publisher of its log records, could not be created.
-    #[error("node `{node}` could not offer its parameters or its log to others: {reason}")]
+    /// The services for the node's parameters or types, or the publisher of its log records, could not be created.
+    #[error("node `{node}` could not offer its parameters, its types or its log to others: {reason}")]
     Offer {
         /// The node's name.
         node: NodeName,
@@ -181,8 +193,8 @@ pub enum NodeError {
 /// A node creates publishers, and subscriptions, services, clients and timers on callback groups of any executor. It
 /// has no thread of its own and is not spun: executors are.
 ///
-/// The [main executor](crate::Ros::executor) serves its parameters and publishes its log records on `/rosout`, unless
-/// its [options](NodeOptions) say otherwise.
+/// The [main executor](crate::Ros::executor) serves its parameters, describes its types and publishes its log records on
+/// `/rosout`, unless its [options](NodeOptions) say otherwise.
 #[derive(Clone)]
 pub struct Node {
     core: Arc<Core>,
@@ -331,7 +343,7 @@ impl Node {
         &self.core.records
     }
 
-    /// Returns the types that the node knows at run time.
+    /// Returns the types that the node can describe to others.
     pub(crate) fn known(&self) -> &Arc<Known> {
         &self.core.known
     }
@@ -343,6 +355,9 @@ impl Node {
 
     /// Enters an endpoint of this node into the graph. Dropping the result removes it.
     pub(crate) fn enter(&self, kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
+        if let Some(description) = type_name.described.0 {
+            self.known().note(description);
+        }
         let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
         self.graph().enter_endpoint(endpoint)
     }

@@ -116,7 +116,10 @@ impl Harness {
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
         let ros = Ros::in_process(&context).with_arguments(arguments);
         let recordings = context.create_executor(ExecutorOptions::new("recordings"));
-        let options = NodeOptions::new("test").use_global_arguments(false).start_parameter_services(false);
+        let options = NodeOptions::new("test")
+            .use_global_arguments(false)
+            .start_parameter_services(false)
+            .start_type_description_service(false);
         let node = ros.create_node(options).expect("the name is valid");
         let begin = clock_now(&context);
         Self { clock, begin, ros, node, others: Vec::new(), recordings }

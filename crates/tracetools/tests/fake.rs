@@ -62,7 +62,11 @@ fn traced(fake: &Fake) -> (Ros, ManualClock, Recorder) {
 }
 
 fn quiet(name: &str) -> NodeOptions {
-    NodeOptions::new(name).namespace("/robot").start_parameter_services(false).enable_rosout(false)
+    NodeOptions::new(name)
+        .namespace("/robot")
+        .start_parameter_services(false)
+        .start_type_description_service(false)
+        .enable_rosout(false)
 }
 
 /// Returns the only call of that tracepoint whose last words are `last`.

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::description::Description;
+
 /// An action type. Goal, result and feedback are structs with serde's derives.
 ///
 /// ```
@@ -45,4 +47,11 @@ pub trait Action: Send + Sync + 'static {
     const GET_RESULT_HASH: Option<&'static str> = None;
     /// Hash of the message `_FeedbackMessage`.
     const FEEDBACK_MESSAGE_HASH: Option<&'static str> = None;
+    /// Description of the service `_SendGoal`, which generated types have. Nodes send it to those that ask
+    /// `~/get_type_description`.
+    const SEND_GOAL_DESCRIPTION: Option<&'static Description> = None;
+    /// Description of the service `_GetResult`.
+    const GET_RESULT_DESCRIPTION: Option<&'static Description> = None;
+    /// Description of the message `_FeedbackMessage`.
+    const FEEDBACK_MESSAGE_DESCRIPTION: Option<&'static Description> = None;
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
 //! - [`TypeName`]: the name of such a type, split into its parts.
+//! - [`Description`]: the fields of a generated type, for other nodes that ask.
 //! - [`Stamped`]: messages with the time to which their content belongs.
 //! - [`Blob`]: bytes of messages, which are shared and not copied.
 //! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
@@ -14,12 +15,14 @@
 mod action;
 mod blob;
 pub mod cdr;
+mod description;
 pub mod field;
 mod message;
 mod type_name;
 
 pub use action::Action;
 pub use blob::Blob;
+pub use description::{DescribedField, DescribedType, Description};
 pub use message::{Given, Message, Service, Stamped};
 #[doc(hidden)]
 pub use serde;

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::description::Description;
+
 /// A message type: a struct with serde's derives, whose fields are those of the ROS 2 message, in the same order.
 ///
 /// ```
@@ -24,6 +26,8 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
     /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does
     /// not. An endpoint without a hash is matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
+    /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
+    const DESCRIPTION: Option<&'static Description> = None;
     /// Suffix of the type's name, for messages that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
@@ -99,6 +103,8 @@ pub trait Service: Send + Sync + 'static {
     /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a hash is
     /// matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
+    /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
+    const DESCRIPTION: Option<&'static Description> = None;
     /// Suffix of the type's name, for services that are part of an action.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
+use crate::description::Description;
 use crate::message::{Message, Service};
 
 /// Error of an invalid name of a type.
@@ -69,6 +71,27 @@ pub struct TypeName {
     /// Hash of the type's definition, if that is known only at run time. Unlike `hash`, it is there even if no end announces it.
     #[doc(hidden)]
     pub definition: Option<Cow<'static, str>>,
+    /// Description of a generated type. Names are compared without it.
+    #[doc(hidden)]
+    pub described: Described,
+}
+
+/// Description of a generated type beside its name. Two of them are always equal, because a name means the same type with and without
+/// it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Described(pub Option<&'static Description>);
+
+impl PartialEq for Described {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Described {}
+
+impl Hash for Described {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl TypeName {
@@ -77,7 +100,8 @@ impl TypeName {
     /// # Errors
     /// If its name is invalid.
     pub fn of_message<M: Message>() -> Result<Self, TypeNameError> {
-        Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, EXAMPLE)
+        let name = Self::parse(M::TYPE, M::TYPE_SUFFIX, M::TYPE_HASH, TypeKind::Msg, EXAMPLE)?;
+        Ok(Self { described: Described(M::DESCRIPTION), ..name })
     }
 
     /// Returns the type of a service.
@@ -85,7 +109,9 @@ impl TypeName {
     /// # Errors
     /// If its name is invalid.
     pub fn of_service<S: Service>() -> Result<Self, TypeNameError> {
-        Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, "example_interfaces/srv/AddTwoInts")
+        let example = "example_interfaces/srv/AddTwoInts";
+        let name = Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, example)?;
+        Ok(Self { described: Described(S::DESCRIPTION), ..name })
     }
 
     fn parse(
@@ -103,7 +129,7 @@ impl TypeName {
             return Err(TypeNameError { name: name.to_owned(), example });
         }
         let (package, name) = (package.to_owned(), format!("{base}{suffix}"));
-        Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None })
+        Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None, described: Described(None) })
     }
 
     /// Returns the type with that name, without a hash: a message, or a part of a service or an action.
@@ -113,7 +139,8 @@ impl TypeName {
     pub fn new(name: &str) -> Result<Self, TypeNameError> {
         let error = || TypeNameError { name: name.to_owned(), example: EXAMPLE };
         let (package, kind, base) = take_apart(name).ok_or_else(error)?;
-        Ok(Self { package: package.to_owned(), kind, name: base.to_owned(), hash: None, definition: None })
+        let (package, name) = (package.to_owned(), base.to_owned());
+        Ok(Self { package, kind, name, hash: None, definition: None, described: Described(None) })
     }
 
     /// Sets the hash.

@@ -6,7 +6,7 @@ mod values;
 
 use std::fmt::Write;
 
-use crate::hash;
+use crate::hash::{self, Identity};
 use crate::model::{Base, Interface, Kind, Part, Shape, TypeRef};
 use crate::packages::{Origin, Package, Packages};
 
@@ -72,46 +72,53 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
         }
         write_part(out, target, &rust_name, part);
     }
-    let known = |hash: String| match target.has_hashes {
-        true => format!("::core::option::Option::Some(\"{hash}\")"),
-        false => "::core::option::Option::None".to_owned(),
-    };
     match kind {
         Kind::Message => {
-            let hash = known(hash::message(target.packages, interface));
-            let _ = writeln!(
-                out,
-                "impl {wire}::Message for {name} {{\nconst TYPE: &'static str = \"{ros_name}\";\n\
-                 const TYPE_HASH: ::core::option::Option<&'static str> = {hash};\n}}"
-            );
+            let _ = writeln!(out, "impl {wire}::Message for {name} {{\nconst TYPE: &'static str = \"{ros_name}\";");
+            write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &hash::message(target.packages, interface));
+            out.push_str("}\n");
             write_stamp(out, target, interface);
         }
         Kind::Service => {
-            let hash = known(hash::service(target.packages, interface));
             let _ = writeln!(
                 out,
                 "impl {wire}::Service for {name} {{\ntype Request = {name}Request;\ntype Response = {name}Response;\n\
-                 const TYPE: &'static str = \"{ros_name}\";\n\
-                 const TYPE_HASH: ::core::option::Option<&'static str> = {hash};\n}}"
+                 const TYPE: &'static str = \"{ros_name}\";"
             );
+            write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &hash::service(target.packages, interface));
+            out.push_str("}\n");
         }
         Kind::Action => {
-            let hashes = hash::action(target.packages, interface);
             let _ = writeln!(
                 out,
                 "impl {wire}::Action for {name} {{\ntype Goal = {name}Goal;\ntype Result = {name}Result;\n\
                  type Feedback = {name}Feedback;\nconst TYPE: &'static str = \"{ros_name}\";"
             );
-            for (constant, hash) in [
-                ("SEND_GOAL_HASH", hashes.send_goal),
-                ("GET_RESULT_HASH", hashes.get_result),
-                ("FEEDBACK_MESSAGE_HASH", hashes.feedback_message),
-            ] {
-                let _ = writeln!(out, "const {constant}: ::core::option::Option<&'static str> = {};", known(hash));
+            for (part, identity) in hash::action(target.packages, interface) {
+                write_identity(out, target, &format!("{part}_HASH"), &format!("{part}_DESCRIPTION"), &identity);
             }
             out.push_str("}\n");
         }
     }
+}
+
+/// Writes the constants with the hash and the description of a type.
+fn write_identity(out: &mut String, target: &Target<'_>, hash: &str, description: &str, identity: &Identity) {
+    let value = match target.has_hashes {
+        true => format!("::core::option::Option::Some(\"{}\")", identity.hash),
+        false => "::core::option::Option::None".to_owned(),
+    };
+    let _ = writeln!(out, "const {hash}: ::core::option::Option<&'static str> = {value};");
+    let (wire, text) = (target.wire, &identity.text);
+    let mut contained = String::new();
+    for of in &identity.contained {
+        let _ = write!(contained, "<{} as {wire}::Message>::DESCRIPTION, ", target.path(of));
+    }
+    let _ = writeln!(
+        out,
+        "const {description}: ::core::option::Option<&'static {wire}::Description> =\n\
+         ::core::option::Option::Some(&{wire}::Description::of({text:?}, &[{contained}]));"
+    );
 }
 
 /// Writes the implementation of `Stamped` for the header itself, and for messages whose first field is one.

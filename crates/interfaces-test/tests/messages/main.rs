@@ -1,5 +1,6 @@
 //! Generated messages: one program, because linking one takes longer than compiling these files.
 
+mod descriptions;
 mod hashes;
 mod kinds;
 mod peers;

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use rospin_wire::Description;
 use serde::{Deserialize, Serialize};
 
 use super::Action;
@@ -34,6 +35,7 @@ impl<A: Action> Service for SendGoal<A> {
     type Response = SendGoalResponse;
     const TYPE: &'static str = A::TYPE;
     const TYPE_HASH: Option<&'static str> = A::SEND_GOAL_HASH;
+    const DESCRIPTION: Option<&'static Description> = A::SEND_GOAL_DESCRIPTION;
     const TYPE_SUFFIX: &'static str = "_SendGoal";
 }
 
@@ -56,6 +58,7 @@ impl<A: Action> Service for GetResult<A> {
     type Response = GetResultResponse<A::Result>;
     const TYPE: &'static str = A::TYPE;
     const TYPE_HASH: Option<&'static str> = A::GET_RESULT_HASH;
+    const DESCRIPTION: Option<&'static Description> = A::GET_RESULT_DESCRIPTION;
     const TYPE_SUFFIX: &'static str = "_GetResult";
 }
 
@@ -75,6 +78,7 @@ impl<A: Action> Clone for FeedbackMessage<A> {
 impl<A: Action> Message for FeedbackMessage<A> {
     const TYPE: &'static str = A::TYPE;
     const TYPE_HASH: Option<&'static str> = A::FEEDBACK_MESSAGE_HASH;
+    const DESCRIPTION: Option<&'static Description> = A::FEEDBACK_MESSAGE_DESCRIPTION;
     const TYPE_SUFFIX: &'static str = "_FeedbackMessage";
 }
 

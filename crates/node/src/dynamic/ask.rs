@@ -56,7 +56,7 @@ pub enum AskTypeError {
     /// No node answered with the type.
     #[error(
         "no node tells what type {type_name} of topic `{topic}` is: {}; nodes of rclcpp and rclpy do from Iron on, nodes of \
-         rospin after `serve_type_descriptions`; use `MessageType::find` where the type is installed", .reasons.join(", ")
+         rospin for generated types; use `MessageType::find` where the type is installed", .reasons.join(", ")
     )]
     NobodyTells {
         /// Name of the topic.

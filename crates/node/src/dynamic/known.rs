@@ -1,23 +1,26 @@
-//! The types that a node knows at run time.
+//! The types that a node can describe to others.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rospin_dynamic::MessageType;
+use rospin_dynamic::{MessageType, describe};
+use rospin_wire::Description;
 
 use crate::interfaces::type_description_interfaces::{
-    GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeSource,
+    GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeDescription, TypeSource,
 };
 
-/// The types that a node can describe to others. They are kept as long as the node lives; their number is bounded by
-/// what the program adds.
+/// The types that a node can describe to others: those of its endpoints, as far as they are generated or dynamic, and those that the
+/// program adds. They are kept as long as the node lives; their number is bounded by that of the types in the program.
 #[derive(Default)]
 pub(crate) struct Known(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The types by name and hash.
+    /// Types that are known only at run time, by name and hash.
     types: BTreeMap<(String, String), MessageType>,
+    /// Descriptions of generated types. They are read only when somebody asks.
+    generated: Vec<&'static Description>,
     is_served: bool,
 }
 
@@ -25,6 +28,14 @@ impl Known {
     pub(super) fn add(&self, message_type: &MessageType) {
         let key = (message_type.name().to_owned(), message_type.hash().to_owned());
         self.lock().types.insert(key, message_type.clone());
+    }
+
+    /// Adds a generated type, unless it is there.
+    pub(crate) fn note(&self, description: &'static Description) {
+        let mut state = self.lock();
+        if !state.generated.iter().any(|known| std::ptr::eq(*known, description) || *known == description) {
+            state.generated.push(description);
+        }
     }
 
     /// Returns true if nobody serves the types yet, and marks them as served.
@@ -36,33 +47,48 @@ impl Known {
         self.lock().is_served = false;
     }
 
+    /// Returns the descriptions of all types with that name, each once, by their hashes.
+    fn with_name(&self, name: &str) -> BTreeMap<String, TypeDescription> {
+        let (mut found, generated) = {
+            let state = self.lock();
+            let mut found = BTreeMap::new();
+            for ((known, hash), message_type) in &state.types {
+                if known == name {
+                    found.insert(hash.clone(), message_type.description());
+                }
+            }
+            (found, state.generated.clone())
+        };
+        for (description, hash) in generated.into_iter().filter_map(|each| describe(each, name)) {
+            found.insert(hash, description);
+        }
+        found
+    }
+
     /// Returns the type with that name and hash. With an empty `hash`, returns the only type with that name. The error is the
     /// reason for the node that asks.
-    fn find(&self, name: &str, hash: &str) -> Result<MessageType, String> {
-        let state = self.lock();
-        let mut of_name = state.types.iter().filter(|((known, _), _)| known == name).map(|(_, found)| found);
+    fn find(&self, name: &str, hash: &str) -> Result<TypeDescription, String> {
+        let mut of_name = self.with_name(name);
         if !hash.is_empty() {
-            let found = of_name.find(|found| found.hash() == hash);
-            return found.cloned().ok_or_else(|| format!("this node has no type {name} with hash {hash}"));
+            return of_name.remove(hash).ok_or_else(|| format!("this node has no type {name} with hash {hash}"));
         }
-        match (of_name.next(), of_name.next()) {
-            (Some(found), None) => Ok(found.clone()),
+        match (of_name.pop_first(), of_name.pop_first()) {
+            (Some((_, found)), None) => Ok(found),
             (Some(_), Some(_)) => Err(format!("this node has more than one type {name}; ask with the hash")),
             (None, _) => Err(format!("this node has no type {name}")),
         }
     }
 
     pub(super) fn answer(&self, request: &GetTypeDescriptionRequest) -> GetTypeDescriptionResponse {
-        let found = match self.find(&request.type_name, &request.type_hash) {
+        let type_description = match self.find(&request.type_name, &request.type_hash) {
             Ok(found) => found,
             Err(failure_reason) => {
                 return GetTypeDescriptionResponse { failure_reason, ..GetTypeDescriptionResponse::default() };
             }
         };
-        let type_description = found.description();
         let referenced = &type_description.referenced_type_descriptions;
         let described = [&type_description.type_description].into_iter().chain(referenced);
-        // Types that are known only at run time have no source text; ROS 2 names this encoding "dynamic".
+        // The program has no source texts. ROS 2 names this encoding "dynamic".
         let source = |type_name: &String| TypeSource {
             type_name: type_name.clone(),
             encoding: "dynamic".to_owned(),

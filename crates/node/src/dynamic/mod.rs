@@ -6,7 +6,7 @@
 //! - [`Value`]: the value of a field.
 //! - [`DynamicPublisher`], and subscriptions as of any other type: see
 //!   [`create_dynamic_subscription`](crate::Node::create_dynamic_subscription).
-//! - [`TypeDescriptionServer`]: describes this node's types to other nodes.
+//! - [`TypeDescriptionServer`]: describes the types of a node's endpoints, dynamic or not, to other nodes.
 //!
 //! They have the same encoding as messages of Rust types, and the two can be mixed on a topic. A dynamic message takes
 //! several times as long to decode, and allocates for each message and string in it. Where the type is known at
@@ -50,4 +50,5 @@ pub use rospin_dynamic::{
     DynamicMessage, Field, FieldType, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
     SetFieldError, Value, WrongValue,
 };
+pub(crate) use server::declare_start;
 pub use server::{ServeTypesError, TypeDescriptionServer};

@@ -10,6 +10,7 @@ use crate::error::ServiceError;
 use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
 use crate::node::Node;
 use crate::options::ServiceOptions;
+use crate::parameters::{DeclareError, ParameterOptions};
 use crate::service::Server;
 
 /// The service's name, below the node's.
@@ -30,7 +31,7 @@ pub enum ServeTypesError {
     Service(#[from] ServiceError),
 }
 
-/// Server that describes the types that a node [knows](Node::add_message_type) to other nodes. Ends when it is dropped.
+/// Server that describes the types of a node's endpoints to other nodes. Ends when it is dropped.
 #[must_use = "the service is removed when it is dropped"]
 pub struct TypeDescriptionServer {
     server: Server,
@@ -51,6 +52,15 @@ impl fmt::Debug for TypeDescriptionServer {
     }
 }
 
+/// The parameter that starts the service with the node, as in rclcpp and rclpy.
+const START: &str = "start_type_description_service";
+
+/// Declares the parameter, and returns its value.
+pub(crate) fn declare_start(node: &Node) -> Result<bool, DeclareError> {
+    let options = ParameterOptions::from(true).description("whether the node has the service ~/get_type_description");
+    Ok(node.declare_parameter::<bool>(START, options.read_only())?.get())
+}
+
 /// Mark that the types of a node are served, until this is dropped.
 struct Serving(Node);
 
@@ -61,14 +71,17 @@ impl Drop for Serving {
 }
 
 impl Node {
-    /// Adds a type that the node can [describe to others](Self::serve_type_descriptions), such as that of a Rust type.
-    /// Types of dynamic publishers and subscriptions are added when those are created. The node keeps all of them.
+    /// Adds a type that the node can [describe to others](Self::serve_type_descriptions), such as that of a Rust type that was written by
+    /// hand. Generated types, and those of dynamic publishers and subscriptions, are added when an endpoint is created. The node keeps all
+    /// of them.
     pub fn add_message_type(&self, message_type: &MessageType) {
         self.known().add(message_type);
     }
 
-    /// Describes the types that the node [knows](Self::add_message_type) to other nodes and tools. `executor` answers
-    /// the service `~/get_type_description`, in a group called `type_descriptions`, which a deployment file can move.
+    /// Describes the types of the node's endpoints, the types that these contain, and those that were
+    /// [added](Self::add_message_type), to other nodes and tools. By default, the executor of the node's own group does that; this method
+    /// has `executor` do it instead. It answers the service `~/get_type_description`, in a group called `type_descriptions`, which a
+    /// deployment file can move. Answers have no source texts of the types.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
@@ -91,6 +104,7 @@ impl Node {
     /// # Errors
     /// If the types are served already, the middleware refuses, or the executor was dropped.
     pub fn serve_type_descriptions(&self, executor: &ExecutorHandle) -> Result<TypeDescriptionServer, ServeTypesError> {
+        self.standard.end_type_descriptions();
         let node = self.fully_qualified_name();
         if !self.known().begin_to_serve() {
             return Err(ServeTypesError::AlreadyServed { node });

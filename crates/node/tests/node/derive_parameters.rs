@@ -55,7 +55,7 @@ struct Nothing {}
 
 fn node_with(options: impl Into<NodeOptions>) -> Node {
     Ros::in_process(&Context::new(ContextOptions::new()))
-        .create_node(options.into().start_parameter_services(false))
+        .create_node(options.into().start_parameter_services(false).start_type_description_service(false))
         .unwrap()
 }
 

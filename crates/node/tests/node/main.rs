@@ -14,4 +14,5 @@ mod local_topics;
 mod parameter_services;
 mod parameters;
 mod statistics;
+mod type_descriptions;
 mod wait_for_message;

@@ -23,7 +23,7 @@ fn set_up_with(options: NodeOptions) -> Fixture {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let ros = Ros::in_process(&context);
-    let options = options.namespace("/robot").start_parameter_services(false);
+    let options = options.namespace("/robot").start_parameter_services(false).start_type_description_service(false);
     let node = ros.create_node(options).unwrap();
     let other = ros.create_node("other").unwrap();
     let client = other.create_parameter_client("/robot/arm").unwrap();

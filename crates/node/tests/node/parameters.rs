@@ -12,7 +12,9 @@ use rospin_node::{
 fn node_with(options: impl Into<NodeOptions>) -> (Executor, Node) {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let node = Ros::in_process(&context).create_node(options.into().start_parameter_services(false)).unwrap();
+    let node = Ros::in_process(&context)
+        .create_node(options.into().start_parameter_services(false).start_type_description_service(false))
+        .unwrap();
     (executor, node)
 }
 

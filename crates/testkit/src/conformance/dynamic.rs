@@ -10,7 +10,7 @@ use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{
     Field, FieldType, IndividualTypeDescription, TypeDescription,
 };
-use rospin_node::{Message, PublishError, Subscription, SubscriptionOptions};
+use rospin_node::{Message, NodeOptions, PublishError, Subscription, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 use super::fixture::Fixture;
@@ -358,21 +358,23 @@ pub fn dynamic_ends_meet_types_without_a_hash<F: Fixture>() {
 pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let publisher = world.there.create_publisher::<Number>("numbers").unwrap();
+    let mute = NodeOptions::new("mute").start_type_description_service(false);
+    let mute = world.ros_there.create_node(mute).unwrap();
+    let publisher = mute.create_publisher::<Number>("numbers").unwrap();
     let reason = |asked: Result<MessageType, AskTypeError>| match asked {
         Err(error @ AskTypeError::NobodyTells { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
     world.spinning(&[&main], || {
         let asked = world.wait("it is given up", world.here.message_type_of(&main.handle(), "numbers"));
-        assert!(reason(asked).contains("`/there` (it has no service `/there/get_type_description`)"));
-        let server = world.there.serve_type_descriptions(&main.handle()).unwrap();
-        assert!(world.there.serve_type_descriptions(&main.handle()).is_err(), "once is enough");
+        assert!(reason(asked).contains("`/mute` (it has no service `/mute/get_type_description`)"));
+        let server = mute.serve_type_descriptions(&main.handle()).unwrap();
+        assert!(mute.serve_type_descriptions(&main.handle()).is_err(), "once is enough");
         let asked = world.wait("it is refused", world.here.message_type_of(&main.handle(), "numbers"));
         assert!(reason(asked).contains("this node has no type std_msgs/msg/Int64"));
         // The graph knows the hash of another version.
         let other = of(individual(Number::TYPE, vec![field("value", id::INT64)]), vec![]);
-        world.there.add_message_type(&other);
+        mute.add_message_type(&other);
         let asked = world.wait("it is answered", world.here.message_type_of(&main.handle(), "numbers"));
         let hash = world.here.publishers_info_by_topic("numbers").unwrap().remove(0).type_hash;
         match &hash {
@@ -382,7 +384,7 @@ pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
             // If the middleware does not announce hashes, only the name is compared.
             None => assert_eq!(asked.unwrap(), other),
         }
-        world.there.add_message_type(&numbers());
+        mute.add_message_type(&numbers());
         let asked = world.wait("it is answered", world.here.message_type_of(&main.handle(), "numbers"));
         match hash {
             Some(_) => assert_eq!(asked.unwrap(), numbers()),

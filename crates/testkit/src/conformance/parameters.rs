@@ -49,7 +49,18 @@ pub fn another_node_reads_lists_and_describes<F: Fixture>() {
         assert_eq!(world.wait("it comes", client.get_one::<i64>("motor.gear")), Ok(6));
 
         let listed = world.wait("names come", client.list(&[], 0)).unwrap();
-        assert_eq!(listed.names, ["limits", "motor.gear", "motor.left.gain", "name", "serial", "use_sim_time"]);
+        assert_eq!(
+            listed.names,
+            [
+                "limits",
+                "motor.gear",
+                "motor.left.gain",
+                "name",
+                "serial",
+                "start_type_description_service",
+                "use_sim_time"
+            ]
+        );
         assert_eq!(listed.prefixes, ["motor", "motor.left"]);
         assert_eq!(world.wait("names come", client.list(&["motor"], 1)).unwrap().names, ["motor.gear"]);
 

@@ -77,11 +77,12 @@ pub(super) fn differences(judge: &Judge) -> Vec<String> {
     told
 }
 
-/// Returns true for the services of a node's parameters and for its log records, which every node has.
+/// Returns true for the services of a node's parameters and types and for its log records, which every node has.
 fn is_of_every_node(callback: &Callback) -> bool {
     let Callback { name, group, .. } = callback;
     name.starts_with('/')
-        || matches!(group.as_str(), "parameters" | "rosout") && name.rsplit('/').nth(1) == Some(group.as_str())
+        || matches!(group.as_str(), "parameters" | "type_descriptions" | "rosout")
+            && name.rsplit('/').nth(1) == Some(group.as_str())
 }
 
 /// Adds the settings of the callback that differ from those of the file.

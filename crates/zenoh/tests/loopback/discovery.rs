@@ -74,7 +74,12 @@ fn another_process_is_seen_until_it_ends_or_is_killed() {
     let node = place
         .host()
         .ros(&context)
-        .create_node(NodeOptions::new("observer").start_parameter_services(false).enable_rosout(false))
+        .create_node(
+            NodeOptions::new("observer")
+                .start_parameter_services(false)
+                .start_type_description_service(false)
+                .enable_rosout(false),
+        )
         .unwrap();
     for is_killed in [false, true, false] {
         let mut other = start(&place);

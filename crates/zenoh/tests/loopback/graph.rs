@@ -25,7 +25,12 @@ fn tools_see_nodes_and_what_they_have() {
     let guest = place.host();
     let session = Session::open(guest_options(&place.endpoint).domain_id(3)).unwrap();
     let stranger = guest.zenoh();
-    let bare = |name| NodeOptions::new(name).start_parameter_services(false).enable_rosout(false);
+    let bare = |name| {
+        NodeOptions::new(name)
+            .start_parameter_services(false)
+            .start_type_description_service(false)
+            .enable_rosout(false)
+    };
     let arm = session.ros(&context).create_node(bare("arm").namespace("/robot")).unwrap();
     let plain = session.ros(&context).create_node(bare("plain")).unwrap();
     let mut everything = Qos::default();
