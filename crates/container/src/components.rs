@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use rospin_engine::ExecutorHandle;
 use rospin_node::{Node, NodeError, NodeName, NodeOptions, Ros};
@@ -13,11 +14,12 @@ use crate::ending::ContainerHandle;
 /// The handles that keep a component alive, or the reason why it did not start.
 pub(crate) type Started = Result<Box<dyn Any + Send>, Box<dyn Error + Send + Sync>>;
 
-type Maker = Box<dyn Fn(Setup) -> Started + Send + Sync>;
+pub(crate) type Maker = Arc<dyn Fn(Setup) -> Started + Send + Sync>;
 
 /// The components that a program can start, by the names of their types.
 ///
-/// The [crate](crate) has an example.
+/// Cheap to clone. The [crate](crate) has an example.
+#[derive(Clone)]
 pub struct Components {
     makers: BTreeMap<String, Maker>,
 }
@@ -29,7 +31,7 @@ impl Components {
         Self { makers: BTreeMap::new() }
     }
 
-    /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files. A component of the same
+    /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files and for `ros2 component load`. A component of the same
     /// name is replaced.
     ///
     /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No callback
@@ -44,7 +46,7 @@ impl Components {
         T: Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let make: Maker = Box::new(move |setup| match make(setup) {
+        let make: Maker = Arc::new(move |setup| match make(setup) {
             Ok(component) => Ok(Box::new(component)),
             Err(error) => Err(error.into()),
         });
@@ -55,6 +57,12 @@ impl Components {
     /// Returns the names of the registered components' types, sorted.
     pub fn type_names(&self) -> impl Iterator<Item = &str> {
         self.makers.keys().map(String::as_str)
+    }
+
+    /// Returns the names of the registered components' types for an error message.
+    pub(crate) fn known(&self) -> String {
+        let known: Vec<_> = self.type_names().map(|name| format!("`{name}`")).collect();
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") }
     }
 
     pub(crate) fn maker(&self, type_name: &str) -> Option<&Maker> {
@@ -85,7 +93,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the node with the name, the namespace and the remapping rules of the file, and with its own group on the
+    /// Creates the node with the name, the namespace and the remapping rules of the file or the request, and with its own group on the
     /// component's executor. Its parameters get the file's values when they are [declared](Node::declare_parameter).
     ///
     /// # Errors
@@ -101,7 +109,7 @@ impl Setup {
         self.options.clone()
     }
 
-    /// Returns the full name that the file gives the component's node. The program's [arguments](rospin_node::RosArguments) may
+    /// Returns the full name that the file or the request gives the component's node. The program's [arguments](rospin_node::RosArguments) may
     /// rename the node.
     #[must_use]
     pub fn name(&self) -> &NodeName {

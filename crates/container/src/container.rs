@@ -1,18 +1,18 @@
 //! Containers: components, and the executors and threads that run them.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::thread;
 
-use rospin_engine::{Context, Executor, ExecutorHandle, ExecutorOptions, SpinOptions};
-use rospin_node::{NameError, NodeName, NodeOptions, ParameterValue, Ros};
+use rospin_engine::{Context, ExecutorHandle};
+use rospin_node::{NameError, Node, NodeName, NodeOptions, ParameterValue, Ros, Server};
 
-use crate::components::{Components, Setup};
+use crate::components::Components;
+use crate::composition;
 use crate::ending::{ContainerHandle, Ended, Ending};
-use crate::error::{RunError, StartError};
+use crate::error::{RunError, ServeError, StartError};
+use crate::executors::Executors;
 use crate::file::{ComponentFile, ComponentPlan};
+use crate::loaded::{LoadError, Loaded, Order};
 use crate::signals::Listening;
 
 /// Name of the executor that every container has.
@@ -24,31 +24,72 @@ const OWN_EXECUTOR: &str = "container";
 /// The [crate](crate) has an example.
 #[must_use = "nothing runs before `run` is called"]
 pub struct Container {
-    context: Context,
-    /// The executors. The first one is the container's own.
-    executors: Vec<Executor>,
-    components: Vec<Box<dyn Any + Send>>,
+    /// The services for other programs. Dropped first, so that nobody loads a component while the others are dropped.
+    servers: Vec<(Node, [Server; 3])>,
+    loaded: Arc<Loaded>,
     ending: Arc<Ending>,
 }
 
 impl Container {
     /// Returns a container without components. It has one executor, called `container`.
     pub fn new(context: &Context) -> Self {
-        let executors = vec![context.create_executor(ExecutorOptions::new(OWN_EXECUTOR))];
-        Self { context: context.clone(), executors, components: Vec::new(), ending: Arc::default() }
+        let ending = Arc::default();
+        let loaded = Loaded::new(Executors::new(context, OWN_EXECUTOR, &ending), &ending);
+        Self { servers: Vec::new(), loaded: Arc::new(loaded), ending }
     }
 
     /// Returns the executor called `container`. It suits work that a process has only once, such as a middleware's
     /// discovery.
     #[must_use]
     pub fn executor(&self) -> ExecutorHandle {
-        self.executors[0].handle()
+        self.loaded.executors.own()
     }
 
     /// Returns a handle that can end the container.
     #[must_use]
     pub fn handle(&self) -> ContainerHandle {
         ContainerHandle { ending: Arc::clone(&self.ending), component: None }
+    }
+
+    /// Lets other programs, such as `ros2 component` and launch files, load, unload and list components, as rclcpp's
+    /// `component_container` does. `node` gets the services `~/_container/load_node`, `unload_node` and `list_nodes`, in a group called
+    /// `components` on the executor [`container`](Self::executor). By custom the node is called `ComponentManager`.
+    ///
+    /// The package and the plugin of a request name a registered component: the one of the type `PACKAGE/PLUGIN`, or else the one of the
+    /// type `PLUGIN`. All components are in the program, so the package is not looked for. A component without a name in the request is
+    /// called after its type: `demo::LongTalker` is `long_talker`. Components of a file are listed, and can be unloaded, too.
+    ///
+    /// A component that is loaded so gets an executor with its name, and the executor a thread; the extra argument `executor` names
+    /// another one. The executor ends with its last component. Of the extra arguments of rclcpp, `forward_global_arguments` is there,
+    /// false by default: without it, the [arguments](rospin_node::RosArguments) of the program are not for the node.
+    /// `use_intra_process_comms` may be true or false, and changes nothing: messages in a process are always shared. Other extra
+    /// arguments are refused.
+    ///
+    /// A component's constructor, and the drop of its handles, run in a callback of that group.
+    ///
+    /// ```
+    /// # use rospin::container::{Components, Container};
+    /// # use rospin::{Context, ContextOptions, Ros};
+    /// # let context = Context::new(ContextOptions::new());
+    /// # let (components, ros) = (Components::new(), Ros::in_process(&context));
+    /// let mut container = Container::new(&context);
+    /// container.serve(&components, &ros, "ComponentManager")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the node or a service cannot be created.
+    pub fn serve(
+        &mut self,
+        components: &Components,
+        ros: &Ros,
+        node: impl Into<NodeOptions>,
+    ) -> Result<(), ServeError> {
+        let executor = self.executor();
+        let node = ros.create_node(node.into().executor(&executor))?;
+        let servers = composition::serve(&node, &executor, components, ros, &self.loaded)?;
+        self.servers.push((node, servers));
+        Ok(())
     }
 
     /// Creates the components of the file, in its order. Their executors have one thread each, unless a deployment
@@ -62,27 +103,17 @@ impl Container {
     pub fn start(&mut self, components: &Components, ros: &Ros, file: &ComponentFile) -> Result<(), StartError> {
         for (number, plan) in file.components().iter().enumerate() {
             let make = components.maker(&plan.type_name).ok_or_else(|| {
-                let known: Vec<_> = components.type_names().map(|name| format!("`{name}`")).collect();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let known = components.known();
                 let message = format!("the program has no component `{}`; known are: {known}", plan.type_name);
                 StartError::from(file.error(number, "type", message))
             })?;
             let (name, options) = node_of(number, plan, file)?;
             let component = name.to_string();
-            let executor = self.executor_called(plan.executor());
-            let setup = Setup {
-                name,
-                options: options.executor(&executor),
-                ros: ros.clone(),
-                executor,
-                container: ContainerHandle { component: Some(component.clone()), ..self.handle() },
-            };
-            let started = catch_unwind(AssertUnwindSafe(|| make(setup)));
-            let started = started.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)).into()));
-            self.components.push(started.map_err(|reason| {
+            let order = Order { name, options, executor: plan.executor().to_owned() };
+            self.loaded.load(make, ros, order).map_err(|LoadError(reason)| {
                 let what = format!("component `{component}` ({}) did not start: {reason}", plan.type_name);
                 StartError::Failed { place: Box::new(file.error(number, "type", what)), component, reason }
-            })?);
+            })?;
         }
         Ok(())
     }
@@ -94,34 +125,7 @@ impl Container {
     /// If an executor cannot spin: its thread cannot be started, a callback panicked in a group that halts on panics,
     /// or the program does not match its deployment file.
     pub fn run(self) -> Result<Ended, RunError> {
-        thread::scope(|scope| {
-            for executor in &self.executors {
-                let name = executor.handle().name().to_owned();
-                let (ending, executor_name) = (&self.ending, name.clone());
-                let spin = move || {
-                    let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::new())));
-                    let executor = executor_name;
-                    ending.set(match spun {
-                        Ok(Ok(_)) => Ok(Ended::Halted { executor }),
-                        Ok(Err(reason)) => Err(RunError::Spin { executor, reason: Box::new(reason) }),
-                        // A panic outside of callbacks is a bug of the engine. End the container, so that no thread
-                        // waits for this one, and pass the panic on.
-                        Err(panic) => {
-                            ending.set(Ok(Ended::Halted { executor }));
-                            resume_unwind(panic)
-                        }
-                    });
-                };
-                let thread = thread::Builder::new().name(name.replace('\0', ""));
-                if let Err(reason) = thread.spawn_scoped(scope, spin) {
-                    self.ending.set(Err(RunError::Thread { executor: name, reason }));
-                    break;
-                }
-            }
-            let ended = self.ending.wait();
-            self.executors.iter().for_each(Executor::halt);
-            ended
-        })
+        self.loaded.executors.run()
     }
 
     /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, more than a second after
@@ -133,33 +137,20 @@ impl Container {
         let _listening = Listening::start(&self.ending).map_err(RunError::Signals)?;
         self.run()
     }
-
-    /// Returns the executor of that name, and creates it on first use.
-    fn executor_called(&mut self, name: &str) -> ExecutorHandle {
-        if let Some(executor) = self.executors.iter().find(|executor| executor.handle().name() == name) {
-            return executor.handle();
-        }
-        let executor = self.context.create_executor(ExecutorOptions::new(name));
-        let handle = executor.handle();
-        self.executors.push(executor);
-        handle
-    }
 }
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // In reverse order, because a component may depend on earlier ones. The executors come last.
-        while let Some(component) = self.components.pop() {
-            drop(component);
-        }
+        self.servers.clear();
+        self.loaded.unload_all();
     }
 }
 
 impl fmt::Debug for Container {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let executors: Vec<_> = self.executors.iter().map(|executor| executor.handle().name().to_owned()).collect();
         let mut f = f.debug_struct("Container");
-        f.field("executors", &executors).field("components", &self.components.len()).finish_non_exhaustive()
+        let executors = self.loaded.executors.names();
+        f.field("executors", &executors).field("components", &self.loaded.list().len()).finish_non_exhaustive()
     }
 }
 
@@ -183,9 +174,4 @@ fn node_of(number: usize, plan: &ComponentPlan, file: &ComponentFile) -> Result<
         options = options.parameter_override(parameter, value.clone());
     }
     Ok((name, options))
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(a value that is not text)")
 }

@@ -47,31 +47,46 @@ impl fmt::Display for Ended {
 /// The end of a container, for the thread that waits for it. Of several causes, the first one counts.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
-    end: Mutex<Option<Result<Ended, RunError>>>,
+    news: Mutex<News>,
     has_come: Condvar,
+}
+
+/// What the waiting thread must know.
+#[derive(Debug, Default)]
+struct News {
+    end: Option<Result<Ended, RunError>>,
+    /// True if an executor came that has no thread yet.
+    has_executor: bool,
 }
 
 impl Ending {
     /// Ends the container for that cause, unless it has one.
     pub(crate) fn set(&self, end: Result<Ended, RunError>) {
-        self.lock().get_or_insert(end);
+        self.lock().end.get_or_insert(end);
         self.has_come.notify_all();
     }
 
-    /// Waits until the container must end, and returns the cause.
-    pub(crate) fn wait(&self) -> Result<Ended, RunError> {
-        let mut end = self.lock();
+    /// Tells the waiting thread that an executor came.
+    pub(crate) fn tell(&self) {
+        self.lock().has_executor = true;
+        self.has_come.notify_all();
+    }
+
+    /// Waits until the container must end, and returns the cause, or until an executor came, and returns `None`.
+    pub(crate) fn wait(&self) -> Option<Result<Ended, RunError>> {
+        let mut news = self.lock();
         loop {
-            if let Some(end) = end.take() {
-                return end;
+            let has_executor = std::mem::take(&mut news.has_executor);
+            if news.end.is_some() || has_executor {
+                return news.end.take();
             }
-            end = self.has_come.wait(end).unwrap_or_else(PoisonError::into_inner);
+            news = self.has_come.wait(news).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Result<Ended, RunError>>> {
-        // The value is set at once, so a panic leaves nothing half changed.
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, News> {
+        // Each value is set at once, so a panic leaves nothing half changed.
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use rospin_engine::SpinError;
+use rospin_node::{NodeError, ServiceError};
 use rospin_scenario::FileError;
 
 /// Reasons for which a component could not be started.
@@ -30,6 +31,18 @@ impl From<FileError> for StartError {
     fn from(error: FileError) -> Self {
         Self::File(Box::new(error))
     }
+}
+
+/// Reasons for which other programs cannot load components.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The node of the services could not be created.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A service could not be created.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
 }
 
 /// Reasons for which a container ended with an error.

@@ -3,7 +3,8 @@
 //! A program registers the [`Components`] that it can start. A [component file](ComponentFile) lists those that it
 //! starts: names, topics, parameters and executors. The deployment file of the [`Context`](rospin_engine::Context)
 //! takes precedence over it for executors, cores and priorities. A [`Container`] runs every executor on a thread of
-//! its own, until a component ends it, or somebody presses Ctrl-C.
+//! its own, until a component ends it, or somebody presses Ctrl-C. Other programs, such as `ros2 component load`, can load components, too,
+//! if it [serves](Container::serve) them.
 //!
 //! ```
 //! use std::time::Duration;
@@ -52,15 +53,18 @@
 #![forbid(unsafe_code)]
 
 mod components;
+mod composition;
 mod container;
 mod ending;
 mod error;
+mod executors;
 mod file;
+mod loaded;
 mod signals;
 
 pub use components::{Components, Setup};
 pub use container::Container;
 pub use ending::{ContainerHandle, Ended};
-pub use error::{RunError, StartError};
+pub use error::{RunError, ServeError, StartError};
 pub use file::{ComponentFile, ComponentPlan};
 pub use rospin_scenario::FileError;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use rospin_engine::{ClockKind, Declaration, ExecutorHandle, Instant};
 
-use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, node_name};
+use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, RosArgumentsError, node_name};
 use crate::dynamic::Known;
 use crate::error::Refused;
 use crate::graph::{Endpoint, EndpointKind, Graph, Presence};
@@ -101,6 +101,31 @@ impl NodeOptions {
     pub fn remap(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
         self.rules.push(RemapRule::of_name(from.into(), to.into()));
         self
+    }
+
+    /// Adds a remapping rule as `--remap` takes it: `FROM:=TO` for topics and services, which may begin with `rostopic://` or
+    /// `rosservice://`, and `__node:=NAME` and `__ns:=/NAMESPACE` for the node itself. If several rules match one name, the first one is
+    /// used.
+    ///
+    /// # Errors
+    /// If it is not a valid rule.
+    pub fn remap_rule(mut self, rule: &str) -> Result<Self, RosArgumentsError> {
+        let wanted = "`chatter:=/news` or `__node:=talker`";
+        let invalid =
+            |reason| RosArgumentsError::Value { option: "--remap".to_owned(), value: rule.to_owned(), reason, wanted };
+        self.rules.push(RemapRule::parse(rule).map_err(invalid)?);
+        Ok(self)
+    }
+
+    /// Returns the name of a node with these options, by these arguments of the program.
+    pub(crate) fn full_name(&self, arguments: &RosArguments) -> Result<NodeName, NameError> {
+        node_name(&self.all_rules(arguments), &self.namespace, &self.name)
+    }
+
+    /// Returns the rules of the options, and then those of the program.
+    fn all_rules(&self, arguments: &RosArguments) -> Vec<RemapRule> {
+        let of_program = if self.uses_arguments { arguments.rules() } else { &[] };
+        [&self.rules[..], of_program].concat()
     }
 
     /// Sets the executor of the node's own group, of its services for parameters and types and of its log records, instead of the
@@ -231,8 +256,7 @@ impl Node {
     ) -> Result<Self, NodeError> {
         let none = RosArguments::default();
         let arguments = if options.uses_arguments { arguments } else { &none };
-        let rules = [&options.rules[..], arguments.rules()].concat();
-        let name = node_name(&rules, &options.namespace, &options.name)?;
+        let (rules, name) = (options.all_rules(arguments), options.full_name(arguments)?);
         let remaps = Remaps::new(&rules, &name)?;
         let link = network.link(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
         let files = arguments.parameters().iter().chain(&options.files);

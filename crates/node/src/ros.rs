@@ -7,6 +7,7 @@ use rospin_engine::{Context, Executor, SpinError, SpinOptions};
 
 use crate::arguments::RosArguments;
 use crate::middleware::Middleware;
+use crate::names::{NameError, NodeName};
 use crate::network::{MainExecutor, Network};
 use crate::node::{Node, NodeError, NodeOptions};
 use crate::standard::Offers;
@@ -86,6 +87,14 @@ impl Ros {
     /// If the node's name or a name in its remapping rules is invalid, or the middleware refuses.
     pub fn create_node(&self, options: impl Into<NodeOptions>) -> Result<Node, NodeError> {
         self.create_node_with(options.into())
+    }
+
+    /// Returns the name that a node with these options gets: their rules and the [arguments](Self::arguments) may rename it.
+    ///
+    /// # Errors
+    /// If the node's name or its namespace is invalid.
+    pub fn name_of_node(&self, options: impl Into<NodeOptions>) -> Result<NodeName, NameError> {
+        options.into().full_name(&self.arguments)
     }
 
     fn create_node_with(&self, options: NodeOptions) -> Result<Node, NodeError> {

@@ -1,8 +1,8 @@
 //! Several nodes in one process, listed in a file:
 //! `cargo run -p rospin --features dds --example container -- crates/rospin/examples/container.toml`.
 //!
-//! `ros2 topic echo /robot/news` prints their messages. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT`
-//! moves them to other threads and cores.
+//! `ros2 topic echo /robot/news` prints their messages, and `ros2 component load /ComponentManager demo demo::Talker` adds one. Ctrl-C
+//! ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to other threads and cores.
 
 #![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
 
@@ -44,6 +44,7 @@ fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;
     let mut container = Container::new(ros.context());
     container.start(&components, &ros, &ComponentFile::load(file)?)?;
+    container.serve(&components, &ros, "ComponentManager")?;
     println!("{}", container.run_until_signal()?);
     Ok(())
 }

@@ -39,7 +39,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-remote" => Some(&["rospin-engine", "rospin-accelerator", "rospin-scenario"]),
         "rospin-wgpu" | "rospin-cuda" => Some(&["rospin-engine", "rospin-accelerator"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
-        "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario"]),
+        "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario", "rospin-msgs"]),
         "rospin-macros" => Some(&[]),
         "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
         // rclrs and R2R have nodes of their own.

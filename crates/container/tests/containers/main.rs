@@ -1,4 +1,5 @@
 //! Containers and their files: one program, because linking one takes longer than compiling these files.
 
+mod composition;
 mod container;
 mod file;

@@ -36,7 +36,7 @@ impl RemapRule {
     }
 
     /// Reads a rule as rcl does. The error is the problem, as text.
-    pub(super) fn parse(rule: &str) -> Result<Self, String> {
+    pub(crate) fn parse(rule: &str) -> Result<Self, String> {
         let Some((left, to)) = rule.split_once(":=") else {
             return Err("there is no `:=` in it".to_owned());
         };
