@@ -52,7 +52,7 @@ pub(crate) struct Learner<'a> {
 /// Services that rclcpp may give every node, beside those of its parameters.
 const OF_NODES: [&str; 3] = ["/get_type_description", "/get_logger_levels", "/set_logger_levels"];
 
-/// Returns true if every node has the callback with this name: those of its parameters and its log.
+/// Returns true if every node has the callback with this name: those of its parameters, its types and its log.
 fn is_internal(name: &str) -> bool {
     name.contains("/parameters/")
         || name.ends_with("/rosout/records")
@@ -368,7 +368,7 @@ impl<'a> Learner<'a> {
         if self.internals.0 > 0 {
             let (callbacks, runs) = self.internals;
             self.remarks.top.push(format!(
-                "Left out, because every node has them: {callbacks} callbacks of parameters and logs, which ran {runs} times; \
+                "Left out, because every node has them: {callbacks} callbacks of parameters, types and logs, which ran {runs} times; \
                  --internals has them, too."
             ));
         }

@@ -35,7 +35,7 @@ pub struct Options {
     /// Percent of the activations of a callback that must have sent a message somewhere, so that the message is part of the system.
     /// Rarer ones become remarks.
     pub rare: f64,
-    /// True if the callbacks that every node has are part of the system: those of its parameters and its log.
+    /// True if the callbacks that every node has are part of the system: those of its parameters, its types and its log.
     pub has_internals: bool,
 }
 

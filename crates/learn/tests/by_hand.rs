@@ -186,6 +186,7 @@ fn what_is_rare_or_never_ran_is_a_remark() {
     let taker = callback(&mut model, 0, "taker", EntityKind::Subscription);
     callback(&mut model, 0, "emergency\nstop", EntityKind::Subscription);
     callback(&mut model, 0, "node/parameters/get_parameters", EntityKind::Service);
+    callback(&mut model, 0, "node/type_descriptions/get_type_description", EntityKind::Service);
     let queue = queue(&mut model, taker, "alarm");
     for number in 0..200 {
         let from = run(&mut model, timer, number * 10 * MS);
@@ -201,7 +202,7 @@ fn what_is_rare_or_never_ran_is_a_remark() {
     for remark in [
         "Left out as rare: 1 of 200 runs published on alarm.",
         "they never ran to their end: emergency?stop.",
-        "1 callbacks of parameters and logs",
+        "2 callbacks of parameters, types and logs",
         "5 events are missing",
         "Execution times are processor time",
     ] {

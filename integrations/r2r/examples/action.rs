@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{Either, select};
-use r2r::example_interfaces::action::Fibonacci;
+use r2r::test_msgs::action::Fibonacci;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = common::Arguments::parse()?;

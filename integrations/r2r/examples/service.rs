@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use r2r::QosProfile;
-use r2r::example_interfaces::srv::AddTwoInts;
+use r2r::std_srvs::srv::SetBool;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = common::Arguments::parse()?;
-    let count = i64::try_from(arguments.number("count", 4))?;
+    let count = arguments.number("count", 4);
     common::run!(arguments, "service", |node, spawner, _urgent| {
         let qos = QosProfile::default;
-        let mut service = node.create_service::<AddTwoInts::Service>("/rospin_r2r/add", qos())?;
-        let mut delayed = node.create_service::<AddTwoInts::Service>("/rospin_r2r/add_later", qos())?;
-        let client = node.create_client::<AddTwoInts::Service>("/rospin_r2r/add", qos())?;
-        let inner = node.create_client::<AddTwoInts::Service>("/rospin_r2r/add_later", qos())?;
+        let mut service = node.create_service::<SetBool::Service>("/rospin_r2r/switch", qos())?;
+        let mut delayed = node.create_service::<SetBool::Service>("/rospin_r2r/switch_later", qos())?;
+        let client = node.create_client::<SetBool::Service>("/rospin_r2r/switch", qos())?;
+        let inner = node.create_client::<SetBool::Service>("/rospin_r2r/switch_later", qos())?;
         let (is_there, is_inner_there) = (r2r::Node::is_available(&client)?, r2r::Node::is_available(&inner)?);
         let mut timer = node.create_wall_timer(Duration::from_millis(10))?;
 
@@ -31,16 +31,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             while let Some(request) = delayed.next().await {
                 // The answer takes a while.
                 timer.tick().await.expect("a tick");
-                let sum = request.message.a + request.message.b;
-                request.respond(AddTwoInts::Response { sum }).expect("the response is sent");
+                let message = if request.message.data { "on" } else { "off" }.to_owned();
+                request.respond(SetBool::Response { success: true, message }).expect("the response is sent");
             }
         });
         async move {
             is_there.await.expect("the service");
-            for a in 0..count {
-                let asked = AddTwoInts::Request { a, b: 10 };
+            for call in 0..count {
+                let asked = SetBool::Request { data: call % 2 == 0 };
                 let answer = client.request(&asked).expect("a request").await.expect("a response");
-                common::say(format_args!("{a} + 10 = {}", answer.sum));
+                common::say(format_args!("{call}: {} {}", answer.message, answer.success));
             }
         }
     });

@@ -5,7 +5,7 @@ mod common;
 
 use futures::StreamExt;
 use rclrs::*;
-use ros_env::example_interfaces::action::{Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result};
+use ros_env::test_msgs::action::{Fibonacci, Fibonacci_Feedback, Fibonacci_Goal, Fibonacci_Result};
 
 /// Calculates the sequence, with a feedback for each number.
 async fn calculate(requested: RequestedGoal<Fibonacci>) -> TerminatedGoal {

@@ -48,7 +48,7 @@ pub(super) struct Options {
     #[arg(allow_negative_numbers = true)]
     rare: f64,
 
-    /// Includes the callbacks that every node has: those of its parameters and its log
+    /// Includes the callbacks that every node has: those of its parameters, its types and its log
     #[arg(long)]
     internals: bool,
 
