@@ -10,11 +10,13 @@ use crate::emit::{self, Target};
 use crate::error::GenerateError;
 use crate::packages::{self, Origin, Packages};
 use crate::shipped::{self, Distribution};
+use crate::sources::Sources;
 
 /// Generator of Rust types from interface packages. The [crate](crate) shows its use in a build script.
 #[derive(Clone, Debug)]
 pub struct Generator {
-    folders: Vec<PathBuf>,
+    /// The folders of packages, with the definitions that the user names.
+    folders: Vec<(PathBuf, Option<Vec<PathBuf>>)>,
     names: BTreeSet<String>,
     messages: String,
     wire: Option<String>,
@@ -47,11 +49,32 @@ impl Generator {
         }
     }
 
-    /// Adds the package in a folder, which has a folder `msg`, `srv` or `action`. The package's name is that of its
-    /// `package.xml`, or else the folder's.
+    /// Adds the package in a folder. Its definitions are those that its `CMakeLists.txt` gives to `rosidl_generate_interfaces`, or,
+    /// without such a list, those in its folders `msg`, `srv` and `action` and in the folders below them. The package's name is
+    /// that of its `package.xml`, or else the folder's.
+    ///
+    /// A list may be made of variables, globs, loops and conditions, which are those of a build for ROS 2. Functions and macros of
+    /// the file are not run. If the list needs them, name the definitions by [`package_files`](Self::package_files).
     #[must_use]
     pub fn package(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folders.push(folder.into());
+        self.folders.push((folder.into(), None));
+        self
+    }
+
+    /// Adds the package in a folder, with these definitions and no others. The files are relative to the folder, and may lie
+    /// anywhere in it. As in ROS 2, their extensions say what they are: `ros2/Pose.msg` of the package `robot_msgs` is
+    /// `robot_msgs::msg::Pose`.
+    #[must_use]
+    pub fn package_files(
+        mut self,
+        folder: impl Into<PathBuf>,
+        files: impl IntoIterator<Item = impl Into<PathBuf>>,
+    ) -> Self {
+        let mut named = Vec::new();
+        for file in files {
+            named.push(file.into());
+        }
+        self.folders.push((folder.into(), Some(named)));
         self
     }
 
@@ -141,7 +164,7 @@ impl Generator {
             let _ = writeln!(index, "#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]");
             let _ = writeln!(index, "pub mod {name} {{\ninclude!(\"{name}.rs\");\n}}");
             files.insert(format!("{name}.rs"), emit::package(&target, package));
-            self.watch(&package.folders);
+            self.watch(&package.read);
         }
         files.insert("interfaces.rs".to_owned(), index);
         Ok(files)
@@ -150,8 +173,16 @@ impl Generator {
     /// Reads the requested packages, and all packages that they refer to.
     fn read(&self) -> Result<Packages, GenerateError> {
         let mut packages = Packages::default();
-        for folder in &self.folders {
-            packages.add(&packages::name(folder)?, Origin::Generated, vec![folder.clone()], as_it_is)?;
+        for (folder, files) in &self.folders {
+            let name = packages::name(folder)?;
+            let sources = match files {
+                Some(files) => Sources::of_files(folder, files)?,
+                None => Sources::of_folder(folder, self.release().name())?,
+            };
+            let mut read = vec![folder.clone()];
+            // A list may name files outside of the folder.
+            read.extend(sources.definitions.iter().map(|(_, file)| file.clone()).filter(|file| !file.starts_with(folder)));
+            packages.add(&name, Origin::Generated, read, vec![sources], as_it_is)?;
         }
         for name in &self.names {
             if !self.find(&mut packages, name, Origin::Generated)? {
@@ -189,19 +220,23 @@ impl Generator {
         if let Some(folders) = shipped::folders(name, distribution) {
             let origin = if self.ships { Origin::Generated } else { origin };
             let correct = |message: &str, text| shipped::correct(name, message, distribution, text);
-            packages.add(name, origin, folders, correct)?;
+            let sources = folders.iter().map(|folder| Sources::in_folders(folder)).collect::<Result<_, _>>()?;
+            packages.add(name, origin, folders, sources, correct)?;
             return Ok(true);
         }
         let prefixes = self.prefixes.clone().unwrap_or_else(|| {
             let variable = env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
             env::split_paths(&variable).collect()
         });
-        let installed = prefixes.iter().map(|prefix| prefix.join("share").join(name));
-        match installed.into_iter().find(|folder| packages::is_package(folder)) {
-            // `rospin-msgs` has no types of this package, so they are generated.
-            Some(folder) => packages.add(name, Origin::Generated, vec![folder], as_it_is).map(|()| true),
-            None => Ok(false),
+        for prefix in prefixes {
+            if let Some(sources) = Sources::installed(&prefix, name)? {
+                // `rospin-msgs` has no types of this package, so they are generated.
+                let read = vec![prefix.join("share").join(name)];
+                packages.add(name, Origin::Generated, read, vec![sources], as_it_is)?;
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 
     /// Tells Cargo which files the generated code depends on.

@@ -1,6 +1,7 @@
 //! Generates Rust types from ROS 2 interface packages, in build scripts and without an installed ROS 2.
 //!
-//! A package is a folder with definitions in `msg/`, `srv/` or `action/`, as in ROS 2. A build script names it:
+//! A package is a folder as in ROS 2: its `CMakeLists.txt` lists the definitions, or they are in `msg/`, `srv/` and `action/`. A
+//! build script names it:
 //!
 //! ```no_run
 //! // build.rs
@@ -23,11 +24,12 @@
 //!
 //! An error in a definition names the file, the line and the fix.
 //!
-//! The rules are those of ROS 2's `rosidl_adapter`. IDL files are not read. If they were made from `.msg` files, as is
-//! usual, those are installed next to them and are used.
+//! The rules are those of ROS 2's `rosidl_adapter`. IDL files are not read, and a package whose list has one is refused. If they
+//! were made from `.msg` files, as is usual, those are installed with them and are used.
 
 #![forbid(unsafe_code)]
 
+mod cmake;
 mod emit;
 mod error;
 mod generator;
@@ -36,6 +38,7 @@ mod model;
 mod packages;
 mod parse;
 mod shipped;
+mod sources;
 
 pub use error::{GenerateError, Place};
 pub use generator::Generator;

@@ -1,5 +1,6 @@
 //! Interface packages: their folders and definitions.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Fault, GenerateError};
 use crate::model::{Interface, Kind, TypeRef};
 use crate::parse;
+use crate::sources::Sources;
 
 /// The origin of a package's Rust types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,10 +23,12 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) origin: Origin,
-    /// The folders from which definitions were read.
-    pub(crate) folders: Vec<PathBuf>,
+    /// The folders and files from which definitions were read.
+    pub(crate) read: Vec<PathBuf>,
     /// The definitions, by kind and name.
     pub(crate) interfaces: BTreeMap<(Kind, String), Interface>,
+    /// Files in IDL, which are not read.
+    pub(crate) idl: Vec<PathBuf>,
 }
 
 /// The packages from which types are generated, and all packages that they refer to.
@@ -32,25 +36,38 @@ pub(crate) struct Package {
 pub(crate) struct Packages(pub(crate) BTreeMap<String, Package>);
 
 impl Packages {
-    /// Reads the definitions of a package. A definition in a later folder is used only if earlier ones have none of
-    /// that name. `correct` gets a definition's name and text, and returns the text to parse.
+    /// Reads the definitions of a package. A definition of later sources is used only if earlier ones have none of that name.
+    /// `read` are the folders and files that the sources come from. `correct` gets a definition's name and text, and returns the
+    /// text to parse.
     pub(crate) fn add(
         &mut self,
         name: &str,
         origin: Origin,
-        folders: Vec<PathBuf>,
+        read: Vec<PathBuf>,
+        sources: Vec<Sources>,
         correct: impl Fn(&str, String) -> String,
     ) -> Result<(), GenerateError> {
-        let mut interfaces = BTreeMap::new();
-        for (folder, kind) in folders.iter().flat_map(|folder| Kind::ALL.map(|kind| (folder, kind))) {
-            for file in files(&folder.join(kind.word()), kind.word())? {
+        let mut interfaces: BTreeMap<(Kind, String), Interface> = BTreeMap::new();
+        let mut idl = Vec::new();
+        for source in sources {
+            let mut own = BTreeMap::new();
+            for (kind, file) in source.definitions {
                 let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
                 let stem = file.file_stem().unwrap_or_default().to_string_lossy();
                 let interface = parse::parse(name, kind, &file, &correct(&stem, text))?;
-                interfaces.entry((kind, interface.name.clone())).or_insert(interface);
+                match own.entry((kind, interface.name.clone())) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(interface);
+                    }
+                    Entry::Occupied(other) => return Err(twice(other.get(), file)),
+                }
             }
+            for (key, interface) in own {
+                interfaces.entry(key).or_insert(interface);
+            }
+            idl.extend(source.idl);
         }
-        self.0.insert(name.to_owned(), Package { origin, folders, interfaces });
+        self.0.insert(name.to_owned(), Package { origin, read, interfaces, idl });
         Ok(())
     }
 
@@ -108,6 +125,11 @@ impl Packages {
             Some(package) => {
                 let messages = package.interfaces.keys().filter(|(kind, _)| *kind == Kind::Message);
                 let close = messages.map(|(_, name)| name).find(|name| name.eq_ignore_ascii_case(&of.name));
+                let idl = package.idl.iter().find(|file| file.file_stem().is_some_and(|stem| stem == of.name.as_str()));
+                if let Some(idl) = idl {
+                    let problem = format!("the message `{of}` is in `{}`, and IDL is not read", idl.display());
+                    return Fault::new(problem, "write it as a `.msg` file, in a package of yours");
+                }
                 match close {
                     Some(close) => format!("write `{}/{close}`", of.package),
                     None => format!("add `msg/{}.msg` to the package, or correct the name", of.name),
@@ -122,38 +144,19 @@ impl Packages {
     }
 }
 
-/// Returns the files in a folder with this extension, sorted by name. Empty if the folder does not exist.
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, GenerateError> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(GenerateError::io(folder))? {
-        let path = entry.map_err(GenerateError::io(folder))?.path();
-        if path.extension().is_some_and(|found| found == extension) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// Returns true if a folder is an interface package.
-pub(crate) fn is_package(folder: &Path) -> bool {
-    Kind::ALL.iter().any(|kind| folder.join(kind.word()).is_dir())
+/// Returns the error of a name that two files have.
+fn twice(one: &Interface, file: PathBuf) -> GenerateError {
+    let problem = format!("`{}` is also defined by `{}`", one.name, one.file.display());
+    let fix = "leave one of them out: rename it, or name the definitions by `Generator::package_files`".to_owned();
+    GenerateError::File { file, problem, fix }
 }
 
 /// Returns the name of the package in a folder: that in its `package.xml`, or else the folder's.
 pub(crate) fn name(folder: &Path) -> Result<String, GenerateError> {
     let refuse =
         |fault: Fault| GenerateError::Package { folder: folder.to_owned(), problem: fault.problem, fix: fault.fix };
-    if !is_package(folder) {
-        let problem =
-            if folder.is_dir() { "it has no folder `msg`, `srv` or `action`" } else { "there is no such folder" };
-        return Err(refuse(Fault::new(
-            problem,
-            "name the folder of a package, which has its definitions in one of these",
-        )));
+    if !folder.is_dir() {
+        return Err(refuse(Fault::new("there is no such folder", "name the folder of a package")));
     }
     let manifest = folder.join("package.xml");
     let name = if manifest.is_file() {

@@ -63,6 +63,16 @@ impl Distribution {
         }
     }
 
+    /// Returns the name of the distribution, or of one of those that are equal to it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Humble => "humble",
+            Self::Jazzy => "jazzy",
+            Self::Kilted => "kilted",
+            Self::Lyrical => "lyrical",
+        }
+    }
+
     /// Returns true if types have hashes. Without them, endpoints of Zenoh match by the types' names.
     pub(crate) fn has_hashes(self) -> bool {
         self != Self::Humble

@@ -94,7 +94,7 @@ fn parts_are_counted() {
 #[test]
 fn folders_are_checked() {
     let empty = package("empty", &[("README", "")]);
-    assert!(generate(&empty).unwrap_err().to_string().contains("no folder `msg`, `srv` or `action`"));
+    assert!(generate(&empty).unwrap_err().to_string().contains("its folders `msg`, `srv` and `action`"));
     let nowhere = empty.join("nowhere");
     assert!(generate(&nowhere).unwrap_err().to_string().contains("there is no such folder"));
     let error = Generator::new().installed("odd_msgs").prefixes([]).out_dir(&empty).generate().unwrap_err();

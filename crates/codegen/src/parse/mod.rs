@@ -1,5 +1,6 @@
 //! Parser of definitions, by the rules of ROS 2's own `rosidl_adapter`.
 
+mod escapes;
 mod names;
 mod types;
 mod values;

@@ -1,5 +1,6 @@
 //! Parser of constants' values and of defaults.
 
+use super::escapes;
 use crate::error::Fault;
 use crate::model::{Base, Literal, Shape};
 
@@ -21,8 +22,8 @@ pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
                 Err(Fault::new(format!("`{text}` is too large"), "use float64"))
             }
         }
-        Base::String { max } => string(text, *max, str::len),
-        Base::WString { max } => string(text, *max, |text| text.encode_utf16().count()),
+        Base::String { max } => string(text, *max, str::len, escapes::of_text),
+        Base::WString { max } => string(text, *max, |text| text.encode_utf16().count(), escapes::of_text),
         Base::Nested(of) => Err(Fault::new(format!("a field of type `{of}` has no default"), "leave the value out")),
         _ => whole(base, text),
     }
@@ -51,8 +52,23 @@ fn whole(base: &Base, text: &str) -> Result<Literal, Fault> {
     }
 }
 
-/// Parses a string whose `length` is at most `max`, or of any length if `max` is 0. It may stand in quotes.
-fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Literal, Fault> {
+/// Parses an element of an array's default.
+fn element(base: &Base, text: &str) -> Result<Literal, Fault> {
+    match base {
+        Base::String { max } => string(text, *max, str::len, escapes::of_element),
+        Base::WString { max } => string(text, *max, |text| text.encode_utf16().count(), escapes::of_element),
+        base => one(base, text),
+    }
+}
+
+/// Parses a string whose `length` is at most `max`, or of any length if `max` is 0. It may stand in quotes. `unescape` replaces
+/// the escapes in it.
+fn string(
+    text: &str,
+    max: usize,
+    length: impl Fn(&str) -> usize,
+    unescape: impl Fn(&str) -> Result<String, Fault>,
+) -> Result<Literal, Fault> {
     let quoted = ['"', '\''].into_iter().find_map(|quote| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
         Some((quote, inner))
@@ -68,6 +84,7 @@ fn string(text: &str, max: usize, length: impl Fn(&str) -> usize) -> Result<Lite
             inner.replace(&escaped, &quote.to_string())
         }
     };
+    let value = unescape(&value)?;
     if max > 0 && length(&value) > max {
         return Err(Fault::new(format!("{text} is longer than its type allows"), format!("use no more than {max}")));
     }
@@ -85,7 +102,7 @@ pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Liter
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(|| {
         Fault::new(format!("`{text}` is not a default of an array"), "write the elements in brackets, as `[1, 2]`")
     })?;
-    let elements = elements(inner).into_iter().map(|element| one(base, element)).collect::<Result<Vec<_>, _>>()?;
+    let elements = elements(inner).into_iter().map(|text| element(base, text)).collect::<Result<Vec<_>, _>>()?;
     if (least..=most).contains(&elements.len()) {
         return Ok(elements);
     }
@@ -141,6 +158,33 @@ mod tests {
         assert_eq!(text("bare words").unwrap(), Literal::Text("bare words".to_owned()));
         assert!(text("\"a\"b\"").is_err());
         assert!(one(&Base::String { max: 2 }, "abc").is_err());
+    }
+
+    /// The values are those that `rosidl_adapter` and `rosidl_parser` make of the text.
+    #[test]
+    fn escapes_are_those_of_rosidl() {
+        for (written, value) in [
+            (r#""a\tb""#, "a\tb"),
+            (r#""C:\\dir""#, "C:\\dir"),
+            (r#""C:\dir""#, "C:\\dir"),
+            (r"a\tb", "a\tb"),
+            (r"'a\'b'", "a'b"),
+            (r#""a\"b""#, "a\"b"),
+            (r#""\x41\101""#, "AA"),
+            (r#""\q""#, "\\q"),
+            (r#""a\\\\b""#, "a\\b"),
+            (r#""\\t""#, "\t"),
+            (r#""\\x41 \\\\x41""#, "A \\x41"),
+            (r#""\0""#, "\0"),
+            ("\"\u{e9}\"", "\u{e9}"),
+        ] {
+            assert_eq!(one(&Base::String { max: 0 }, written).unwrap(), Literal::Text(value.to_owned()), "{written}");
+        }
+        assert!(one(&Base::String { max: 0 }, r#""\x4""#).unwrap_err().problem.contains("`\\x4`"));
+        let list = r#"["a\tb", "C:\\dir", "a\\\\b", "\\t", a\tb]"#;
+        let elements = default(&Base::String { max: 0 }, Shape::Sequence { max: 0 }, list).unwrap();
+        let expected = ["a\tb", "C:\\dir", "a\\\\b", "\\t", "a\tb"];
+        assert_eq!(elements, expected.map(|text| Literal::Text(text.to_owned())));
     }
 
     #[test]
