@@ -181,7 +181,9 @@ impl Generator {
             };
             let mut read = vec![folder.clone()];
             // A list may name files outside of the folder.
-            read.extend(sources.definitions.iter().map(|(_, file)| file.clone()).filter(|file| !file.starts_with(folder)));
+            read.extend(
+                sources.definitions.iter().map(|(_, file)| file.clone()).filter(|file| !file.starts_with(folder)),
+            );
             packages.add(&name, Origin::Generated, read, vec![sources], as_it_is)?;
         }
         for name in &self.names {

@@ -133,8 +133,13 @@ impl Sources {
         if elsewhere.is_empty() {
             return Err(refuse(folder, problem.to_owned(), "name the folder of a package, which has definitions"));
         }
-        let named: Vec<_> = elsewhere.iter().take(NAMED_MAX).map(|(_, file)| format!("`{}`", below(folder, file))).collect();
-        let more = if elsewhere.len() > NAMED_MAX { format!(" and {} others", elsewhere.len() - NAMED_MAX) } else { String::new() };
+        let named: Vec<_> =
+            elsewhere.iter().take(NAMED_MAX).map(|(_, file)| format!("`{}`", below(folder, file))).collect();
+        let more = if elsewhere.len() > NAMED_MAX {
+            format!(" and {} others", elsewhere.len() - NAMED_MAX)
+        } else {
+            String::new()
+        };
         let problem = format!("{problem}; elsewhere it has {}{more}", named.join(", "));
         Err(refuse(folder, problem, "name the definitions by `Generator::package_files`"))
     }

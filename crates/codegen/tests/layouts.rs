@@ -27,10 +27,8 @@ fn types_of(generator: &Generator, folder: &Path) -> Result<Vec<String>, Generat
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     let code = fs::read_to_string(out.join(format!("{name}.rs"))).unwrap();
     let begin = format!("const TYPE: &'static str = \"{name}/");
-    let mut types: Vec<_> = code
-        .lines()
-        .filter_map(|line| Some(line.split_once(&begin)?.1.split('"').next()?.to_owned()))
-        .collect();
+    let mut types: Vec<_> =
+        code.lines().filter_map(|line| Some(line.split_once(&begin)?.1.split('"').next()?.to_owned())).collect();
     types.sort();
     Ok(types)
 }
@@ -55,19 +53,26 @@ fn refuse(name: &str, files: &[(&str, &str)], said: &[&str]) {
 
 /// Wraps the arguments of a call into a CMakeLists.txt.
 fn cmake(before: &str, arguments: &str) -> String {
-    format!("cmake_minimum_required(VERSION 3.8)\nproject(any)\n{before}\nrosidl_generate_interfaces(${{PROJECT_NAME}}\n{arguments})\nament_package()\n")
+    format!(
+        "cmake_minimum_required(VERSION 3.8)\nproject(any)\n{before}\nrosidl_generate_interfaces(${{PROJECT_NAME}}\n{arguments})\nament_package()\n"
+    )
 }
 
 #[test]
 fn definitions_lie_in_subfolders() {
-    check("sub", &[("msg/a/X.msg", FIELD), ("msg/Y.msg", "X x"), ("srv/deep/er/Z.srv", "---")], &[
-        "msg/X", "msg/Y", "srv/Z",
-    ]);
+    check(
+        "sub",
+        &[("msg/a/X.msg", FIELD), ("msg/Y.msg", "X x"), ("srv/deep/er/Z.srv", "---")],
+        &["msg/X", "msg/Y", "srv/Z"],
+    );
 }
 
 #[test]
 fn the_list_in_cmake_counts_wherever_the_files_lie() {
-    let list = cmake("", "\"topic/msg/X.msg\" ros2/Y.msg # a comment with )\n \"msg_ros2/b/Z.msg\" srvs/S.srv\nDEPENDENCIES std_msgs\nADD_LINTER_TESTS");
+    let list = cmake(
+        "",
+        "\"topic/msg/X.msg\" ros2/Y.msg # a comment with )\n \"msg_ros2/b/Z.msg\" srvs/S.srv\nDEPENDENCIES std_msgs\nADD_LINTER_TESTS",
+    );
     let files = [
         ("CMakeLists.txt", &*list),
         ("topic/msg/X.msg", FIELD),
@@ -85,9 +90,11 @@ fn the_list_may_come_from_variables_and_globs() {
         ("set(files \"msg/A.msg\"\n  msg/B.msg)", "${files}", &["msg/A", "msg/B"][..]),
         ("set(files msg/A.msg)\nlist(APPEND files \"msg/B.msg\")", "${files} ${absent}", &["msg/A", "msg/B"]),
         ("file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} \"msg/[AB].msg\")", "${files}", &["msg/A", "msg/B"]),
-        ("set(D msg)\nfile(GLOB f RELATIVE \"${PROJECT_SOURCE_DIR}\" CONFIGURE_DEPENDS ${D}/*.msg)", "${f}", &[
-            "msg/A", "msg/B", "msg/C",
-        ]),
+        (
+            "set(D msg)\nfile(GLOB f RELATIVE \"${PROJECT_SOURCE_DIR}\" CONFIGURE_DEPENDS ${D}/*.msg)",
+            "${f}",
+            &["msg/A", "msg/B", "msg/C"],
+        ),
         ("file(GLOB_RECURSE files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.srv *C.msg)", "${files}", &["msg/C", "srv/S"]),
         (
             "file(GLOB all msg/*.msg)\nforeach(path ${all})\nget_filename_component(name ${path} NAME)\n\
@@ -97,9 +104,11 @@ fn the_list_may_come_from_variables_and_globs() {
         ),
         ("set(X A)\nset(A_FILES msg/A.msg)", "${${X}_FILES}", &["msg/A"]),
         ("", "${CMAKE_CURRENT_SOURCE_DIR}:msg/A.msg \"msg/B.msg;msg/C.msg\"", &["msg/A", "msg/B", "msg/C"]),
-        ("#[[ set(no\n ) ]] set(files [[msg/A.msg]])", "${files}\nDEPENDENCIES b c LIBRARY_NAME lib msg/B.msg", &[
-            "msg/A", "msg/B",
-        ]),
+        (
+            "#[[ set(no\n ) ]] set(files [[msg/A.msg]])",
+            "${files}\nDEPENDENCIES b c LIBRARY_NAME lib msg/B.msg",
+            &["msg/A", "msg/B"],
+        ),
         ("function(other)\nset(f msg/C.msg)\nendfunction()\nset(f msg/A.msg)\nother(f)", "${f}", &["msg/A"]),
         ("include(lists.cmake)", "${from_there}", &["msg/B"]),
     ];
@@ -144,7 +153,11 @@ fn conditions_are_those_of_a_build_for_ros_2() {
 #[test]
 fn without_a_list_the_folders_count() {
     let ros_1 = "project(a)\nadd_message_files(FILES A.msg)\n";
-    check("ros_1", &[("CMakeLists.txt", ros_1), ("msg/A.msg", FIELD), ("action/B.action", "---\n---")], &["action/B", "msg/A"]);
+    check(
+        "ros_1",
+        &[("CMakeLists.txt", ros_1), ("msg/A.msg", FIELD), ("action/B.action", "---\n---")],
+        &["action/B", "msg/A"],
+    );
 }
 
 #[test]
@@ -158,39 +171,51 @@ fn the_user_may_name_the_files() {
 
 #[test]
 fn a_package_without_definitions_is_refused_with_the_places() {
-    refuse("nothing", &[("msg/README.md", ""), ("ros2/A.msg", FIELD)], &[
-        "`msg`, `srv` and `action`",
-        "ros2/A.msg",
-        "Generator::package_files",
-    ]);
+    refuse(
+        "nothing",
+        &[("msg/README.md", ""), ("ros2/A.msg", FIELD)],
+        &["`msg`, `srv` and `action`", "ros2/A.msg", "Generator::package_files"],
+    );
     refuse("idl_only", &[("msg/A.idl", "module a {};")], &["msg/A.idl", "IDL", "`.msg`"]);
     let listed = cmake("", "msg/A.idl");
     refuse("idl_listed", &[("CMakeLists.txt", &listed), ("msg/A.idl", "")], &["msg/A.idl", "IDL"]);
     let missing = cmake("", "msg/A.msg\nmsg/Gone.msg");
-    refuse("missing", &[("CMakeLists.txt", &missing), ("msg/A.msg", FIELD)], &[
-        "CMakeLists.txt:4",
-        "`msg/Gone.msg`",
-        "Generator::package_files",
-    ]);
+    refuse(
+        "missing",
+        &[("CMakeLists.txt", &missing), ("msg/A.msg", FIELD)],
+        &["CMakeLists.txt:4", "`msg/Gone.msg`", "Generator::package_files"],
+    );
     let empty = cmake("", "${unknown}");
     refuse("empty", &[("CMakeLists.txt", &empty), ("msg/A.msg", FIELD)], &["CMakeLists.txt:4", "no definitions"]);
     let twice = cmake("", "msg/a/A.msg msg/b/A.msg");
-    refuse("twice", &[("CMakeLists.txt", &twice), ("msg/a/A.msg", FIELD), ("msg/b/A.msg", FIELD)], &["`A`", "msg/a/A.msg"]);
-    refuse("broken", &[("CMakeLists.txt", "rosidl_generate_interfaces(a \"b"), ("msg/A.msg", FIELD)], &[
-        "CMakeLists.txt:1",
-    ]);
+    refuse(
+        "twice",
+        &[("CMakeLists.txt", &twice), ("msg/a/A.msg", FIELD), ("msg/b/A.msg", FIELD)],
+        &["`A`", "msg/a/A.msg"],
+    );
+    refuse(
+        "broken",
+        &[("CMakeLists.txt", "rosidl_generate_interfaces(a \"b"), ("msg/A.msg", FIELD)],
+        &["CMakeLists.txt:1"],
+    );
 }
 
 /// ROS 2 installs `msg/bar/X.msg` as `bar/X.msg`, and lists it in an index.
 #[test]
 fn installed_packages_are_read_by_their_index() {
-    let prefix = package("prefix", &[
-        ("share/ament_index/resource_index/rosidl_interfaces/old_msgs", "bar/X.msg\nmsg/X.idl\nmsg/Y.idl\nmsg/Y.msg\nmsg/Z.idl"),
-        ("share/old_msgs/bar/X.msg", FIELD),
-        ("share/old_msgs/msg/X.idl", ""),
-        ("share/old_msgs/msg/Y.msg", "X x"),
-        ("share/old_msgs/msg/Z.idl", ""),
-    ]);
+    let prefix = package(
+        "prefix",
+        &[
+            (
+                "share/ament_index/resource_index/rosidl_interfaces/old_msgs",
+                "bar/X.msg\nmsg/X.idl\nmsg/Y.idl\nmsg/Y.msg\nmsg/Z.idl",
+            ),
+            ("share/old_msgs/bar/X.msg", FIELD),
+            ("share/old_msgs/msg/X.idl", ""),
+            ("share/old_msgs/msg/Y.msg", "X x"),
+            ("share/old_msgs/msg/Z.idl", ""),
+        ],
+    );
     let user = package("user", &[("msg/A.msg", "old_msgs/X x\nold_msgs/Y y")]);
     let out = user.with_extension("out");
     fs::create_dir_all(&out).unwrap();

@@ -43,8 +43,9 @@ pub(crate) fn list(file: &Path, distribution: &str) -> Result<Option<List>, Gene
         return Ok(Some(list));
     }
     match commands.iter().find(|command| command.name == GENERATE) {
-        Some(command) => Err(Fault::new(format!("`{GENERATE}` is not reached in a build for ROS 2"), FIX)
-            .at(file, command.line)),
+        Some(command) => {
+            Err(Fault::new(format!("`{GENERATE}` is not reached in a build for ROS 2"), FIX).at(file, command.line))
+        }
         None => Ok(None),
     }
 }

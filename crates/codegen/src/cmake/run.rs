@@ -254,8 +254,7 @@ impl Run<'_> {
             return Ok(());
         }
         let text = fs::read(&file).map_err(GenerateError::io(&file))?;
-        let commands =
-            lexer::read(&String::from_utf8_lossy(&text)).map_err(|(line, fault)| fault.at(&file, line))?;
+        let commands = lexer::read(&String::from_utf8_lossy(&text)).map_err(|(line, fault)| fault.at(&file, line))?;
         self.includes += 1;
         let result = self.all(&file, &commands);
         self.includes -= 1;
@@ -285,7 +284,10 @@ impl Run<'_> {
                     let path = Path::new(&path);
                     let path = self.folder.join(path.strip_prefix(&self.root).unwrap_or(path));
                     if !path.is_file() {
-                        return Err(Fault::new(format!("`{definition}` in the list of definitions does not exist"), FIX));
+                        return Err(Fault::new(
+                            format!("`{definition}` in the list of definitions does not exist"),
+                            FIX,
+                        ));
                     }
                     if !self.list.files.contains(&path) {
                         self.list.files.push(path);
@@ -301,7 +303,9 @@ impl Run<'_> {
         let mut words = Vec::new();
         for argument in arguments {
             let is_quoted = argument.form != Form::Bare;
-            words.extend(self.expand_all(std::slice::from_ref(argument)).into_iter().map(|text| Word { text, is_quoted }));
+            words.extend(
+                self.expand_all(std::slice::from_ref(argument)).into_iter().map(|text| Word { text, is_quoted }),
+            );
         }
         words
     }
