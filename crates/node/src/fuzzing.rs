@@ -1,10 +1,16 @@
 //! Private functions that the fuzz targets call. The module exists under `--cfg fuzzing` only.
 
 use crate::names::NodeName;
-use crate::parameters::{ParameterFile, ParameterValue};
+use crate::parameters::{Given, ParameterFile, ParameterValue};
 
-/// Returns the parameters that the file has for a node.
+/// Returns the parameters for which the file has a value for a node.
 #[must_use]
 pub fn parameters(file: &ParameterFile, node: &NodeName) -> Vec<(String, ParameterValue)> {
-    file.of_node(node).collect()
+    let mut values = Vec::new();
+    for (name, given) in file.of_node(node) {
+        if let Given::Value(value) = given {
+            values.push((name, value));
+        }
+    }
+    values
 }

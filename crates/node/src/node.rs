@@ -14,7 +14,7 @@ use crate::group::OwnGroup;
 use crate::link::Link;
 use crate::names::{FullName, NameError, NodeName, TypeName};
 use crate::network::{MainExecutor, Network};
-use crate::parameters::{ParameterFile, ParameterValue, Store};
+use crate::parameters::{Given, ParameterFile, ParameterValue, Store};
 use crate::qos::Qos;
 use crate::rosout::queue::RecordQueue;
 use crate::standard::Standard;
@@ -261,7 +261,7 @@ impl Node {
         let link = network.link(&name).map_err(|reason| NodeError::Refused { node: name.clone(), reason })?;
         let files = arguments.parameters().iter().chain(&options.files);
         let mut overrides: BTreeMap<_, _> = files.flat_map(|file| file.of_node(&name)).collect();
-        overrides.extend(options.overrides);
+        overrides.extend(options.overrides.into_iter().map(|(name, value)| (name, Given::Value(value))));
         let store = Store::new(name.to_string(), overrides);
         network.add_store(&store);
         let records = RecordQueue::new(&name, arguments);

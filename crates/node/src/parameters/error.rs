@@ -106,6 +106,14 @@ pub enum DeclareError {
         /// The problem with the value.
         reason: SetParameterError,
     },
+    /// A parameter file gives the parameter something that no parameter of its type can have.
+    #[error("parameter `{name}` cannot start with its override, which {reason}")]
+    Override {
+        /// Name of the parameter.
+        name: String,
+        /// The problem, as the end of a sentence about the override, with its place.
+        reason: String,
+    },
     /// A pre-set or on-set callback tried to declare the parameter.
     #[error("parameter `{name}` cannot be declared by a callback that checks parameters; declare it before")]
     InsideCallback {

@@ -20,6 +20,7 @@ mod watch;
 
 pub use client::{ParameterClient, ParameterClientError};
 pub use error::{DeclareError, SetParameterError, UndeclareError};
+pub(crate) use file::Given;
 pub use file::{ParameterFile, ParameterFileError};
 pub use handle::{Parameter, ParametersCallback};
 pub use list::DEPTH_RECURSIVE;

@@ -12,6 +12,7 @@ use rospin_engine::Notifier;
 use super::callbacks::{Callbacks, InsideCallback, OnSet, PreSet};
 use super::error::{DeclareError, SetParameterError, UndeclareError};
 use super::events::{self, Outbox, Publish, Watchers};
+use super::file::Given;
 use super::options::{ParameterOptions, Spec};
 use super::slot::Slot;
 use super::value::{Change, ParameterKind, ParameterSetting, ParameterValue};
@@ -28,7 +29,7 @@ pub(crate) struct Store {
 }
 
 pub(super) struct State {
-    overrides: BTreeMap<String, ParameterValue>,
+    overrides: BTreeMap<String, Given>,
     parameters: BTreeMap<String, Entry>,
     /// Number of changes so far.
     version: u64,
@@ -84,7 +85,7 @@ fn check_value(
 }
 
 impl Store {
-    pub(crate) fn new(node: String, overrides: BTreeMap<String, ParameterValue>) -> Arc<Self> {
+    pub(crate) fn new(node: String, overrides: BTreeMap<String, Given>) -> Arc<Self> {
         let state = State {
             overrides,
             parameters: BTreeMap::new(),
@@ -132,7 +133,13 @@ impl Store {
         }
         let overridden = self.lock().overrides.get(&name).filter(|_| !spec.ignore_override).cloned();
         let origin = if overridden.is_some() { "override" } else { "default" };
-        let value = overridden.or(default).unwrap_or_default();
+        let value = match overridden {
+            None => default.unwrap_or_default(),
+            Some(given) => match given.value(kind, is_optional, default.as_ref()) {
+                Ok(value) => value,
+                Err(reason) => return Err(DeclareError::Override { name, reason }),
+            },
+        };
         if value == ParameterValue::NotSet && !is_optional {
             return Err(DeclareError::NoValue { name });
         }

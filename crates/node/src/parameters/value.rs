@@ -338,7 +338,8 @@ mod tests {
         let node = NodeName::new("/", "arm").unwrap();
         let read = |value: &ParameterValue| {
             let file = ParameterFile::parse(&format!("arm: {{ros__parameters: {{it: {value}}}}}"));
-            file.unwrap().of_node(&node).next().expect("it is there").1
+            let given = file.unwrap().of_node(&node).next().expect("it is there").1;
+            given.value(None, true, None).unwrap()
         };
         for value in values {
             assert_eq!(read(&value), value, "{value}");

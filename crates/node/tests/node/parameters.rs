@@ -351,6 +351,23 @@ fn files_go_before_defaults_and_options_before_files() {
     assert_eq!(values, [1, 2, 3, 0]);
 }
 
+/// An empty list gets its type from the declaration, and what no parameter can have fails only where it is declared.
+#[test]
+fn a_file_is_judged_entry_by_entry() {
+    let text = "node:\n  ros__parameters:\n    names: []\n    unset: null\n    mixed: [1, x]\n    good: 2\n";
+    let file = ParameterFile::parse(text).unwrap();
+    let node = node_with(NodeOptions::new("node").parameter_file(&file)).1;
+    assert_eq!(node.declare_parameter("names", vec!["a".to_owned()]).unwrap().get(), [""; 0]);
+    let unset =
+        node.declare_parameter::<Option<f64>>("unset", ParameterOptions::new().default_value(Some(1.0))).unwrap();
+    assert_eq!(unset.get(), None);
+    assert_eq!(node.declare_parameter("good", 1).unwrap().get(), 2);
+    let error = node.declare_parameter("mixed", vec![1]).unwrap_err();
+    let expected = "parameter `mixed` cannot start with its override, which is a list with an integer and a string; \
+                    make all of them the same type (`(text)`, line 5)";
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn a_handle_does_not_get_at_a_later_parameter_of_its_name() {
     #[derive(Parameters)]
