@@ -37,6 +37,8 @@ mod time;
 #[doc(hidden)]
 pub use rospin_wire as wire;
 pub use rospin_wire::Blob;
+#[cfg(feature = "builtin_interfaces")]
+pub use time::NegativeDuration;
 
 /// Includes the types that `rospin_codegen::Generator` generated in this crate's build script, a module per package.
 #[macro_export]

@@ -1,10 +1,11 @@
 //! Conversions and order of points in time.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use rospin_core::Instant;
 
-use crate::builtin_interfaces::msg::Time;
+use crate::builtin_interfaces::msg::{Duration, Time};
 
 const SECOND_NS: u32 = 1_000_000_000;
 
@@ -50,6 +51,38 @@ impl From<Time> for Instant {
     }
 }
 
+impl From<std::time::Duration> for Duration {
+    /// Converts a duration. One that exceeds the 32 bits of `sec` becomes the longest one that fits.
+    fn from(duration: std::time::Duration) -> Self {
+        match i32::try_from(duration.as_secs()) {
+            Ok(sec) => Self { sec, nanosec: duration.subsec_nanos() },
+            Err(_) => Self { sec: i32::MAX, nanosec: SECOND_NS - 1 },
+        }
+    }
+}
+
+impl TryFrom<Duration> for std::time::Duration {
+    type Error = NegativeDuration;
+
+    /// Converts any duration from the network that is not negative.
+    fn try_from(duration: Duration) -> Result<Self, NegativeDuration> {
+        let nanos = i64::from(duration.sec) * i64::from(SECOND_NS) + i64::from(duration.nanosec);
+        u64::try_from(nanos).map(Self::from_nanos).map_err(|_| NegativeDuration)
+    }
+}
+
+/// Error of a [`Duration`](crate::builtin_interfaces::msg::Duration) that is negative, which durations of Rust are not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NegativeDuration;
+
+impl fmt::Display for NegativeDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the duration is negative")
+    }
+}
+
+impl std::error::Error for NegativeDuration {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +96,20 @@ mod tests {
         assert_eq!(at(-1, 1_500_000_000), Instant::from_millis(500));
         assert_eq!(at(i32::MIN, u32::MAX), Instant::ZERO);
         assert_eq!(at(i32::MAX, u32::MAX), Instant::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
+    }
+
+    #[test]
+    fn durations_are_those_of_rust() {
+        use std::time::Duration as Std;
+
+        assert_eq!(Duration::from(Std::from_millis(1_500)), Duration { sec: 1, nanosec: 500_000_000 });
+        assert_eq!(Duration::from(Std::MAX), Duration { sec: i32::MAX, nanosec: 999_999_999 });
+        assert_eq!(Std::try_from(Duration { sec: -1, nanosec: 1_500_000_000 }), Ok(Std::from_millis(500)));
+        assert_eq!(Std::try_from(Duration { sec: -1, nanosec: 0 }), Err(NegativeDuration));
+        assert_eq!(
+            Std::try_from(Duration { sec: i32::MAX, nanosec: u32::MAX }).map(|all| all.as_secs()),
+            Ok(2_147_483_651)
+        );
     }
 
     #[test]

@@ -69,6 +69,7 @@ mod matches;
 mod message;
 pub mod message_filters;
 mod middleware;
+mod named_qos;
 mod names;
 mod network;
 mod node;
@@ -110,12 +111,13 @@ pub use inbox::{Delivery, Inbox};
 pub use info::{Gid, MessageInfo, Packet, Publication};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
-pub use message::{Encode, Message, Service};
+pub use message::{Encode, Message, Outgoing, Service};
 pub use message_filters::Stamped;
 pub use middleware::{
     CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
     ZENOH_THREADS,
 };
+pub use named_qos::{NamedQos, QosOfName};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName, TypeNameError};
 pub use node::{Node, NodeError, NodeOptions};
 pub use on::On;
@@ -124,7 +126,7 @@ pub use parameters::{
     DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
     ParameterKind, ParameterOptions, ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue,
     ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
-    UnknownType,
+    UnknownType, WrongParameterType,
 };
 #[doc(hidden)]
 pub use parameters::{Declarer, ParameterChanges};

@@ -1,6 +1,7 @@
 //! Messages as values that can be encoded and decoded.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_shared_payload};
@@ -19,6 +20,52 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
     #[inline]
     fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError> {
         append_payload(payload, self)
+    }
+}
+
+/// Ways to give a message to [`Publisher::publish`](crate::Publisher::publish): an `M`, an `Arc<M>`, or a reference to an `M`. Users do
+/// not implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a message of this publisher, whose messages are `{M}`",
+    label = "neither an `{M}`, nor an `Arc` of one or a reference to one"
+)]
+pub trait Outgoing<M> {
+    /// Returns the message.
+    #[doc(hidden)]
+    fn message(&self) -> &M;
+
+    /// Returns the message as subscriptions of this process share it. A message behind a reference is cloned.
+    #[doc(hidden)]
+    fn into_shared(self) -> Arc<M>;
+}
+
+impl<M: Encode> Outgoing<M> for M {
+    fn message(&self) -> &M {
+        self
+    }
+
+    fn into_shared(self) -> Arc<M> {
+        Arc::new(self)
+    }
+}
+
+impl<M: Encode> Outgoing<M> for Arc<M> {
+    fn message(&self) -> &M {
+        self
+    }
+
+    fn into_shared(self) -> Self {
+        self
+    }
+}
+
+impl<M: Encode> Outgoing<M> for &M {
+    fn message(&self) -> &M {
+        self
+    }
+
+    fn into_shared(self) -> Arc<M> {
+        Arc::new(self.clone())
     }
 }
 

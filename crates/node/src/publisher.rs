@@ -1,6 +1,5 @@
 //! Publishers.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::events::EndEvents;
 use crate::graph::{EndpointKind, Presence};
 use crate::link::{PublisherLink, depth};
 use crate::matches::Matches;
-use crate::message::{Encode, Message};
+use crate::message::{Encode, Message, Outgoing};
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::PublisherOptions;
@@ -78,7 +77,10 @@ impl<M: Encode> Publisher<M> {
         self.0.link.events()
     }
 
-    /// Sends the message, an `M` or an `Arc<M>`, to all subscriptions of the topic.
+    /// Sends the message, an `M`, an `Arc<M>` or a reference to an `M`, to all subscriptions of the topic.
+    ///
+    /// A message behind a reference is cloned for subscriptions of this process, once for all of them and only if there are any.
+    /// Give an `M` or an `Arc<M>` to avoid that.
     ///
     /// Subscriptions of this process with the same Rust type share the message: it is neither encoded nor copied for them, unless
     /// their quality of service or the publisher's has a deadline, a lifespan, a lease or manual liveliness. For all other
@@ -88,7 +90,7 @@ impl<M: Encode> Publisher<M> {
     ///
     /// # Errors
     /// If there is no room for the message, or it cannot be encoded. It is lost then.
-    pub fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
+    pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         self.0.link.publish(message)
     }
 

@@ -1,6 +1,5 @@
 //! Publishers that send messages only while their node is active.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::machine::State;
 use super::stage::Stage;
 use crate::error::PublishError;
-use crate::message::Message;
+use crate::message::{Message, Outgoing};
 use crate::publisher::Publisher;
 
 /// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it drops
@@ -37,7 +36,7 @@ impl<M: Message> LifecyclePublisher<M> {
     ///
     /// # Errors
     /// If the node is active and there is no room for the message, or it cannot be encoded.
-    pub fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
+    pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         if self.is_activated() {
             return self.publisher.publish(message);
         }

@@ -23,6 +23,7 @@ use crate::address::Address;
 use crate::error::Refused;
 use crate::info::{Gid, Origin};
 use crate::local_topics::LocalTopics;
+use crate::message::Outgoing;
 use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
 
@@ -120,16 +121,16 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
     }
 
     /// Publishes a message if there are subscriptions. For publishers that keep no messages.
-    pub(super) fn publish(&self, message: impl Into<Arc<M>>, number: u64) {
+    pub(super) fn publish(&self, message: impl Outgoing<M>, number: u64) {
         let is_heard = self.plain.subscription_count() > 0;
         if self.with_origins.subscription_count() > 0 {
-            let (message, origin) = (message.into(), self.origin(number));
+            let (message, origin) = (message.into_shared(), self.origin(number));
             if is_heard {
                 self.plain.publish(Arc::clone(&message));
             }
             self.with_origins.publish(WithOrigin::new(message, origin));
         } else if is_heard {
-            self.plain.publish(message);
+            self.plain.publish(message.into_shared());
         }
     }
 

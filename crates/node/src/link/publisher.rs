@@ -1,6 +1,5 @@
 //! The publishing end of a topic.
 
-use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +19,7 @@ use crate::events::EndEvents;
 use crate::info::{Gid, Packet};
 use crate::local_topics::{EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
-use crate::message::Encode;
+use crate::message::{Encode, Outgoing};
 use crate::middleware::PublisherEnd;
 use crate::qos::Qos;
 use crate::terms::Terms;
@@ -124,7 +123,7 @@ impl<M: Encode> PublisherLink<M> {
         }
     }
 
-    pub(crate) fn publish(&self, message: impl Borrow<M> + Into<Arc<M>>) -> Result<(), PublishError> {
+    pub(crate) fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
         if self.is_timed {
             let now = self.here.now();
@@ -134,7 +133,7 @@ impl<M: Encode> PublisherLink<M> {
         let crosses = self.end.is_mixed();
         let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
             let payload = if crosses {
-                Some(payload_of(message.borrow()).map_err(|error| failed(error.to_string()))?)
+                Some(payload_of(message.message()).map_err(|error| failed(error.to_string()))?)
             } else {
                 None
             };
@@ -145,7 +144,7 @@ impl<M: Encode> PublisherLink<M> {
             return Ok(());
         };
         let mut payload = room.buffer();
-        let encoded = message.borrow().append_to(&mut payload).map_err(|error| failed(error.to_string()));
+        let encoded = message.message().append_to(&mut payload).map_err(|error| failed(error.to_string()));
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
             // First to subscriptions of this process: the middleware may wait for longer.
@@ -157,12 +156,12 @@ impl<M: Encode> PublisherLink<M> {
     }
 
     /// Publishes a message to the subscriptions of this process. `payload` is the encoded message for those of other forms, if any.
-    fn publish_here(&self, message: impl Into<Arc<M>>, payload: Option<Bytes>) {
+    fn publish_here(&self, message: impl Outgoing<M>, payload: Option<Bytes>) {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.
         if self.here.is_latched() || payload.is_some() {
             self.here.wait_for_room();
-            let (message, origin) = (message.into(), self.here.origin(number));
+            let (message, origin) = (message.into_shared(), self.here.origin(number));
             let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);
             let publish = || self.here.begin(Arc::clone(&message), origin);
             self.end.publish(payload.map(packet), || encode(&self.topic, &*message).map(packet), publish);

@@ -1,5 +1,7 @@
 //! Errors about the parameters of the program's own nodes.
 
+use std::fmt;
+
 use super::value::{ParameterKind, UnknownType};
 
 /// Reasons for which parameters were not set. If one of several that are set together fails, none is set.
@@ -66,6 +68,26 @@ pub enum SetParameterError {
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
 }
+
+/// Error of a [`ParameterValue`](crate::ParameterValue) that is converted to a Rust type that it does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WrongParameterType {
+    /// The parameter type of the Rust type.
+    pub expected: ParameterKind,
+    /// The value's type; `None` if it is not set.
+    pub found: Option<ParameterKind>,
+}
+
+impl fmt::Display for WrongParameterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.found {
+            Some(found) => write!(f, "the value is of type {found}, not of type {}", self.expected),
+            None => write!(f, "the value is not set, and should be of type {}", self.expected),
+        }
+    }
+}
+
+impl std::error::Error for WrongParameterType {}
 
 /// Reasons for which a parameter could not be declared.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

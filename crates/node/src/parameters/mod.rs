@@ -19,7 +19,7 @@ mod variant;
 mod watch;
 
 pub use client::{ParameterClient, ParameterClientError};
-pub use error::{DeclareError, SetParameterError, UndeclareError};
+pub use error::{DeclareError, SetParameterError, UndeclareError, WrongParameterType};
 pub(crate) use file::Given;
 pub use file::{ParameterFile, ParameterFileError};
 pub use handle::{Parameter, ParametersCallback};

@@ -134,6 +134,23 @@ impl Node {
         ParametersCallback::on_set(self.store(), Arc::new(callback))
     }
 
+    /// Adds a callback that runs after parameters were set or declared, and gets their values.
+    ///
+    /// In rclcpp it runs on the thread that sets the parameters. Here it is a callback of the node's own group, and runs when the
+    /// executor selects it, so it may use what other callbacks of the group use, and may set parameters. See
+    /// [`create_post_set_parameters_callback`](Self::create_post_set_parameters_callback), which also says which changes it is told.
+    /// It runs for as long as the returned entity is kept.
+    ///
+    /// # Errors
+    /// If the node's [`Ros`](crate::Ros) was dropped.
+    pub fn add_post_set_parameters_callback<F>(&self, mut callback: F) -> Result<Entity, SourceError>
+    where
+        F: FnMut(&[ParameterSetting]) + Send + 'static,
+    {
+        let own = self.own_group_for_source()?;
+        self.create_post_set_parameters_callback(&own.0, move |(), settings| callback(&settings))
+    }
+
     /// Creates a callback of a group that runs after parameters were set or declared, and gets their values. rclcpp
     /// calls it a post-set callback.
     ///

@@ -1,5 +1,6 @@
 //! Rust types of parameters.
 
+use super::error::WrongParameterType;
 use super::options::RangeSpec;
 use super::value::{ParameterKind, ParameterValue};
 
@@ -72,6 +73,18 @@ macro_rules! variants {
         impl From<$type> for ParameterValue {
             fn from(value: $type) -> Self {
                 Self::$kind(value)
+            }
+        }
+
+        impl TryFrom<ParameterValue> for $type {
+            type Error = WrongParameterType;
+
+            /// Takes the value out. Fails if it is of another type, or not set.
+            fn try_from(value: ParameterValue) -> Result<Self, WrongParameterType> {
+                match value {
+                    ParameterValue::$kind(value) => Ok(value),
+                    other => Err(WrongParameterType { expected: ParameterKind::$kind, found: other.kind() }),
+                }
             }
         }
 

@@ -1,10 +1,11 @@
 //! Nodes of one process.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, LossCause, SpinOptions};
 use rospin_node::{
-    CallError, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, Ros, Service, ServiceOptions,
+    CallError, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, QosOfName, Ros, Service, ServiceOptions,
     SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
@@ -330,4 +331,37 @@ fn a_reliable_publisher_that_keeps_all_waits_for_a_subscription_that_keeps_all_a
     publisher.publish(Number { data: ROOM }).unwrap();
     assert!(begin.elapsed() >= Duration::from_millis(100));
     assert_eq!(all.lost(LossCause::QueueFull), 1);
+}
+
+/// A message behind a reference is cloned for subscriptions of this process, and not at all without any.
+#[test]
+fn messages_are_published_by_value_by_arc_and_by_reference() {
+    let (_context, _executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
+    let publisher = node.create_publisher::<Number>("numbers").unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&heard);
+    let _subscription = node.create_subscription("numbers", move |number: Number| to.lock().unwrap().push(number.data));
+    let kept = Number { data: 1 };
+    publisher.publish(&kept).unwrap();
+    publisher.publish(Arc::new(Number { data: 2 })).unwrap();
+    publisher.publish(kept).unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(*heard.lock().unwrap(), [1, 2, 1]);
+}
+
+#[test]
+fn quality_of_service_is_written_on_names() {
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("node").unwrap();
+    let publisher = node.create_publisher::<Number>("map".transient_local().keep_last(1)).unwrap();
+    publisher.publish(&Number { data: 1 }).unwrap();
+    publisher.publish(&Number { data: 2 }).unwrap();
+    let group = executor.create_group("late", Vec::new());
+    let late = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
+    let _late = node.on(&group).create_subscription("map".to_owned().transient_local(), late).unwrap();
+    let _server = node.create_service::<Double, _, _>("double".keep_last(5), |request: Number| request).unwrap();
+    let _client = node.create_client::<Double>("double".to_owned()).unwrap();
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(group.into_payload().unwrap(), [2]);
 }

@@ -362,7 +362,7 @@ fn a_file_is_judged_entry_by_entry() {
         node.declare_parameter::<Option<f64>>("unset", ParameterOptions::new().default_value(Some(1.0))).unwrap();
     assert_eq!(unset.get(), None);
     assert_eq!(node.declare_parameter("good", 1).unwrap().get(), 2);
-    let error = node.declare_parameter("mixed", vec![1]).unwrap_err();
+    let error = node.declare_parameter("mixed", vec![1_i64]).unwrap_err();
     let expected = "parameter `mixed` cannot start with its override, which is a list with an integer and a string; \
                     make all of them the same type (`(text)`, line 5)";
     assert_eq!(error.to_string(), expected);
@@ -389,4 +389,29 @@ fn a_handle_does_not_get_at_a_later_parameter_of_its_name() {
     assert_eq!(old.undeclare(), Err(UndeclareError::NotDeclared { name: "gain".to_owned() }));
     new.set(11).unwrap();
     assert_eq!((new.get(), node.parameter("gain")), (11, Some(11.into())));
+}
+
+#[test]
+fn values_are_converted_to_plain_types() {
+    assert_eq!(i64::try_from(ParameterValue::from(5)), Ok(5));
+    assert_eq!(Vec::<String>::try_from(ParameterValue::from(vec!["a".to_owned()])), Ok(vec!["a".to_owned()]));
+    let error = f64::try_from(ParameterValue::from(5)).unwrap_err();
+    assert_eq!(error.to_string(), "the value is of type integer, not of type double");
+    let error = bool::try_from(ParameterValue::NotSet).unwrap_err();
+    assert_eq!(error.to_string(), "the value is not set, and should be of type bool");
+}
+
+#[test]
+fn a_post_set_callback_runs_on_the_nodes_own_group() {
+    let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    let node = ros.create_node("node").unwrap();
+    let rate = node.declare_parameter("rate", 1).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&told);
+    let callback = node.add_post_set_parameters_callback(move |settings| to.lock().unwrap().extend(settings.to_vec()));
+    let callback = callback.unwrap();
+    rate.set(2).unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(told.lock().unwrap().last(), Some(&ParameterSetting::new("rate", 2)));
+    drop(callback);
 }
