@@ -125,6 +125,28 @@ fn closed_stdout_is_no_panic() {
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
+/// `rospin analyze FILE --deploy OUT | head` writes the whole file, and so do the others.
+#[test]
+fn files_are_written_without_a_reader() {
+    let folder = std::env::temp_dir().join(format!("rospin-cli-{}-unread", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let system = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/chain.toml");
+    for (command, option) in [("analyze", "--deploy"), ("analyze", "--json"), ("simulate", "--report")] {
+        let file = folder.join(format!("{command}{option}"));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
+            .args([command, system, option])
+            .arg(&file)
+            .stdout(Stdio::from(closed_pipe()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        child.wait().expect("it ends");
+        let bytes = std::fs::metadata(&file).map(|data| data.len());
+        assert!(bytes.is_ok_and(|bytes| bytes > 100), "{command} {option} wrote nothing");
+    }
+    std::fs::remove_dir_all(folder).expect("it is there");
+}
+
 /// Returns the writing end of a pipe whose reading end is closed.
 fn closed_pipe() -> std::io::PipeWriter {
     let (reader, writer) = std::io::pipe().expect("a pipe");

@@ -4,13 +4,16 @@ use std::io;
 use std::path::PathBuf;
 
 use rospin_core::{Priority, PriorityMap};
-use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, GroupPlan, Reaction, ThreadPlan};
+use rospin_scenario::{Deployment, nearest, nearest_of};
 
 use crate::catalog::Program;
 use crate::executor_options::ExecutorOptions;
 use crate::foreign;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
+
+/// The most names of a program that an error lists.
+const KNOWN_MAX: usize = 5;
 
 /// Reasons for which a program does not run with its deployment file.
 #[derive(Debug, thiserror::Error)]
@@ -18,13 +21,16 @@ use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_mem
 pub enum DeployError {
     /// The file names an executor, a group or a callback that the program does not have.
     #[error(
-        "the deployment names {what}, which the program does not have (it has {known}); correct it, or pass over such names \
-         with on_unknown = \"warn\""
+        "the deployment names {what}, which the program does not have{}; it has {known}; correct the name, or pass over such \
+         names with on_unknown = \"warn\"",
+        near.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
     )]
     Unknown {
         /// The unknown executor, group or callback.
         what: String,
-        /// The program's names of that kind, separated by commas.
+        /// The program's name that is most like it, if one is.
+        near: Option<String>,
+        /// The program's names of that kind, separated by commas. Of many, the ones that are most like it.
         known: String,
     },
     /// A chain of the file leads through a timer, which receives no data.
@@ -225,8 +231,14 @@ impl Deployed {
             return Ok(());
         }
         let known: Vec<_> = known().collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let error = DeployError::Unknown { what: format!("{what} `{name}`{of}"), known };
+        let all: Vec<&str> = known.iter().map(String::as_str).collect();
+        let near = nearest(name, &all).map(str::to_owned);
+        let known = match all.len().saturating_sub(KNOWN_MAX) {
+            0 if all.is_empty() => "none".to_owned(),
+            0 => all.join(", "),
+            more => format!("{}, and {more} more", nearest_of(name, &all, KNOWN_MAX).join(", ")),
+        };
+        let error = DeployError::Unknown { what: format!("{what} `{name}`{of}"), near, known };
         if self.plan.on_unknown == Reaction::Fail {
             return Err(error);
         }

@@ -163,6 +163,21 @@ fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
     }
 }
 
+/// A program with 40 groups: the error has the name that was meant, and few others.
+#[test]
+fn a_misspelt_name_is_answered_by_the_one_that_was_meant() {
+    let context = Context::new(deployed("callback = [{ name = \"n7/scan/timr0\" }]"));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let mut kept = Vec::new();
+    for number in 0..40 {
+        let group = executor.create_group(format!("n{number}/scan").as_str(), ());
+        kept.push(group.create_timer(Duration::from_secs(1), |(), _| {}).unwrap());
+    }
+    let error = executor.spin(SpinOptions::spin_all()).unwrap_err().to_string();
+    assert!(error.contains("(did you mean `n7/scan/timer0`?)") && error.contains("and 35 more"), "{error}");
+    assert!(error.len() < 400, "{error}");
+}
+
 #[test]
 fn a_core_that_does_not_exist_is_an_error() {
     let error = program(deployed("executor = [{ name = \"main\", cores = [1000] }]")).unwrap_err();

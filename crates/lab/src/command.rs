@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::{ArgMatches, Command};
 use rospin_report::Failure;
+use rospin_report::outputs::WithoutReader;
 
 use crate::experiments::{self, EXPERIMENTS};
 
@@ -37,7 +38,8 @@ pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("list", _)) => list(out),
         Some((name, matches)) => match experiments::find(name) {
-            Some(experiment) => experiment.run(matches, out),
+            // An experiment writes its report, whether somebody reads its output or not.
+            Some(experiment) => experiment.run(matches, &mut WithoutReader::new(out)),
             None => unreachable!("clap knows only the experiments of the table, not {name}"),
         },
         None => unreachable!("clap requires a subcommand here"),

@@ -46,6 +46,12 @@ pub struct Files {
 }
 
 impl Files {
+    /// Returns true if a file will be written.
+    #[must_use]
+    pub const fn are_wanted(&self) -> bool {
+        self.json.is_some() || self.report.is_some()
+    }
+
     /// Checks that the result files can be written. Without `report`, the report goes to `default_report`, and is left out if
     /// that is `None` or cannot be written.
     ///
@@ -97,6 +103,49 @@ impl Files {
             None => {}
         }
         Ok(())
+    }
+}
+
+/// Writer to stdout that goes on without its reader, for commands that write files besides: `rospin analyze FILE --deploy OUT | head`
+/// writes the whole file. Once the reader has closed the pipe, what is written is dropped.
+pub struct WithoutReader<'a> {
+    out: &'a mut dyn Write,
+    is_closed: bool,
+}
+
+impl<'a> WithoutReader<'a> {
+    /// Returns a writer to `out`.
+    pub fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, is_closed: false }
+    }
+
+    /// Returns `dropped` in place of the error of a reader that has gone.
+    fn closed<T>(&mut self, result: io::Result<T>, dropped: T) -> io::Result<T> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(dropped)
+            }
+            result => result,
+        }
+    }
+}
+
+impl Write for WithoutReader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_closed {
+            return Ok(bytes.len());
+        }
+        let written = self.out.write(bytes);
+        self.closed(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let flushed = self.out.flush();
+        self.closed(flushed, ())
     }
 }
 

@@ -38,7 +38,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Instant, ManualClock, SpinError, SpinOptions};
+use rospin_engine::deployment::ExecutorPlan;
+use rospin_engine::{
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Instant, ManualClock, SpinError, SpinOptions,
+};
 use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
 };
@@ -110,11 +113,70 @@ impl Harness {
     /// Never: the arguments do not apply to the harness's own node, which has a valid name.
     #[must_use]
     pub fn with_arguments(arguments: RosArguments) -> Self {
+        Self::create(ContextOptions::new(), arguments, &[])
+    }
+
+    /// Creates a harness as [`with_arguments`](Self::with_arguments) does, whose nodes are deployed as the robot's: callbacks have the
+    /// priorities, deadlines and depths of the file and of its chains, executors its policies, and groups are on the executors that
+    /// it names. Executors that only the file has are spun by the harness.
+    ///
+    /// What concerns the machine is left out: OS priorities, cores, locked memory and the threads of other libraries. All executors
+    /// take turns on the test's thread.
+    ///
+    /// A name in the file that the test's nodes do not have is an error of the first run, as on the robot. For a test of some of the
+    /// robot's nodes, set [`on_unknown`](Deployment::on_unknown) to [`Warn`](crate::deployment::Reaction::Warn).
+    ///
+    /// ```
+    /// use rospin::deployment::Reaction;
+    /// use rospin::prelude::*;
+    /// use rospin::testing::Harness;
+    /// use rospin::{Deployment, RosArguments};
+    ///
+    /// // On a robot: `Deployment::load(["robot.toml"])?`.
+    /// let mut deployment = Deployment::parse("
+    ///     executor = [{ name = 'control', policy = 'fixed-priority', scheduling = { fifo = 80 }, cores = [3] }]
+    ///     group = [{ name = 'brake', executor = 'control' }]
+    ///     callback = [{ name = 'brake/*', priority = 9 }, { name = 'gripper/*', priority = 1 }]
+    /// ")?;
+    /// deployment.on_unknown = Reaction::Warn;
+    /// let mut test = Harness::with_deployment(deployment, RosArguments::default());
+    /// let node = test.create_node("brake")?;
+    /// let brake = node.create_group("brake", 0)?;
+    /// let _scan = node.on(&brake).create_subscription("scan", |count: &mut u32, _: rospin::msgs::std_msgs::msg::Empty| *count += 1)?;
+    /// test.run()?;
+    /// # Ok::<(), rospin::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Never: the arguments do not apply to the harness's own node, which has a valid name.
+    #[must_use]
+    pub fn with_deployment(mut deployment: Deployment, arguments: RosArguments) -> Self {
+        deployment.lock_memory = false;
+        deployment.threads.clear();
+        for plan in &mut deployment.executors {
+            plan.scheduling = None;
+            plan.cores.clear();
+            plan.timer_slack = None;
+            plan.stack_prefault_kib = 0;
+            plan.busy_poll = None;
+        }
+        let executors = deployment.executors.clone();
+        Self::create(ContextOptions::new().deployment(deployment), arguments, &executors)
+    }
+
+    /// Creates a harness with the executors of a deployment.
+    fn create(options: ContextOptions, arguments: RosArguments, deployed: &[ExecutorPlan]) -> Self {
         let clock = ManualClock::new();
         // The clock starts at one second, because a time stamp of zero means "no time" in ROS.
         clock.advance(Duration::from_secs(1));
-        let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+        let context = Context::new(options.manual_clock(clock.clone()));
         let ros = Ros::in_process(&context).with_arguments(arguments);
+        // Created before any group, so that the groups of the file are put on them. By themselves they would spin on threads of
+        // their own.
+        let mut others = Vec::new();
+        for plan in deployed.iter().filter(|plan| plan.name != ros.executor().handle().name()) {
+            others.push(context.create_executor(ExecutorOptions::new(&plan.name)));
+        }
         let recordings = context.create_executor(ExecutorOptions::new("recordings"));
         let options = NodeOptions::new("test")
             .use_global_arguments(false)
@@ -122,7 +184,7 @@ impl Harness {
             .start_type_description_service(false);
         let node = ros.create_node(options).expect("the name is valid");
         let begin = clock_now(&context);
-        Self { clock, begin, ros, node, others: Vec::new(), recordings }
+        Self { clock, begin, ros, node, others, recordings }
     }
 
     /// Returns the [`Ros`] on which the harness creates nodes.

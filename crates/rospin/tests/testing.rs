@@ -1,13 +1,14 @@
 //! The harness for users' tests: time, futures, several executors, and what goes wrong.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rospin::deployment::Reaction;
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::testing::{Harness, HarnessError};
-use rospin::{ClockKind, ExecutorOptions, RosArguments, Subscription, Timer};
+use rospin::{ClockKind, Deployment, ExecutorOptions, RosArguments, Subscription, Timer};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -119,4 +120,51 @@ fn nodes_under_test_have_the_arguments() {
     assert_eq!(node.fully_qualified_name(), "/robot/arm");
     assert_eq!(node.declare_parameter("rate", 1).unwrap().get(), 5);
     assert_eq!(test.node().fully_qualified_name(), "/test");
+}
+
+/// The file turns the order of two callbacks round, and puts a group on an executor that only the file has.
+#[test]
+fn nodes_under_test_are_deployed_as_on_the_robot() {
+    let file = "
+        executor = [
+            { name = \"main\", policy = \"fixed-priority\", scheduling = { fifo = 80 }, cores = [1000] },
+            { name = \"control\" },
+        ]
+        lock_memory = true
+        group = [{ name = \"steer\", executor = \"control\" }]
+        callback = [{ name = \"robot/second\", priority = 9 }, { name = \"robot/first\", priority = 1 }]
+        thread = [{ name = \"tokio-*\", cores = [1000] }]
+    ";
+    let order = |mut test: Harness| {
+        let node = test.create_node("robot").unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hear = |name: &'static str| {
+            let heard = Arc::clone(&heard);
+            move |_: &UInt32| heard.lock().unwrap().push(name)
+        };
+        let steer = node.create_group("steer", ()).unwrap();
+        let _subscriptions = [
+            node.create_subscription("first", hear("first")).unwrap(),
+            node.create_subscription("second", hear("second")).unwrap(),
+            node.on(&steer).create_subscription("third", hear("third")).unwrap(),
+        ];
+        let publishers = ["first", "second", "third"].map(|topic| node.create_publisher::<UInt32>(topic).unwrap());
+        publishers.iter().for_each(|publisher| publisher.publish(UInt32 { data: 1 }).unwrap());
+        test.run().unwrap();
+        heard.lock().unwrap().clone()
+    };
+    let deployed = Harness::with_deployment(Deployment::parse(file).unwrap(), RosArguments::default());
+    // The two executors take turns.
+    assert_eq!(order(deployed), ["second", "third", "first"]);
+    assert_eq!(order(Harness::new()), ["first", "second", "third"]);
+}
+
+/// A name that the robot does not have is an error of the first run, unless the test says otherwise.
+#[test]
+fn a_deployment_for_other_nodes_is_refused() {
+    let mut deployment = Deployment::parse("callback = [{ name = \"robot/robot/scan\", priority = 9 }]").unwrap();
+    let error = Harness::with_deployment(deployment.clone(), RosArguments::default()).run().unwrap_err();
+    assert!(matches!(error, HarnessError::Spin { .. }), "{error}");
+    deployment.on_unknown = Reaction::Warn;
+    Harness::with_deployment(deployment, RosArguments::default()).run().unwrap();
 }

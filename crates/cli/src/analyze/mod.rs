@@ -23,6 +23,7 @@ use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Over
 use rospin_engine::os::OsScheduling;
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
+use rospin_report::outputs::WithoutReader;
 use rospin_report::progress::LateProgress;
 use rospin_scenario::{Bounds, CallbackLimit, ChainLimit, Deployment, Scenario};
 
@@ -65,7 +66,15 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let watch = Watch::begin(options.outputs.quiet);
     let mut analyzed = analyze(&options, scenario, overheads, watch.monitor())?;
     let mut silent = io::sink();
-    let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
+    let mut without_reader;
+    let out: &mut dyn Write = if options.outputs.quiet {
+        &mut silent
+    } else if options.deploy.is_some() || options.bounds.is_some() || files.are_wanted() {
+        without_reader = WithoutReader::new(out);
+        &mut without_reader
+    } else {
+        out
+    };
     // Bounds are printed before the steps that may take long, so that a user who interrupts those has them.
     print_bounds(&analyzed, out)?;
     out.flush()?;

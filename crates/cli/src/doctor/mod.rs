@@ -27,7 +27,7 @@ use rospin_engine::os::{CoreSet, time_slice};
 use rospin_measure::machine::Machine;
 use rospin_measure::setup::{Setup, SetupError};
 use rospin_report::Failure;
-use rospin_report::outputs::Files;
+use rospin_report::outputs::{Files, WithoutReader};
 use rospin_report::progress::Progress;
 use rustix::thread::current_timer_slack;
 use rustix::time::{ClockId, clock_getres};
@@ -53,6 +53,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         error => Failure::run(error),
     })?;
     let diagnosis = diagnose(&options, &setup)?;
+    let out = &mut WithoutReader::new(out);
     writeln!(out, "{}", text::render_for_terminal(&diagnosis))?;
     // There is no HTML report here, so the last closure is never called.
     files.write(out, || json::render(&diagnosis), || json::render(&diagnosis))?;

@@ -14,6 +14,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin_engine::Policy;
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
+use rospin_report::outputs::WithoutReader;
 use rospin_report::progress::LateProgress;
 use rospin_report::text_table::terminal_width;
 use rospin_report::timeline::{self, Activation};
@@ -65,8 +66,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     if let Some(record) = record {
         record.end();
     }
-    let mut silent = io::sink();
-    let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { out };
+    let (mut silent, mut without_reader) = (io::sink(), WithoutReader::new(out));
+    let out: &mut dyn Write = if options.outputs.quiet { &mut silent } else { &mut without_reader };
     print(&simulated, out)?;
     files.write(out, || json::render(&simulated), || report::render(&simulated))?;
     simulated.judge()

@@ -31,7 +31,7 @@ Examples:
   rospin trace record my_robot
   rospin trace record --flight 10 my_robot       the last ten seconds before each missed deadline or loss
   rospin trace record --max-size 100 --keep 50 my_robot    the last 5 GB, in files of 100 MiB
-  rospin trace record --pid 4711 --seconds 10    a program that runs already
+  rospin trace record --pid 4711 --seconds 10    a program that runs already, for ten seconds
   rospin trace report trace-1
   rospin trace report trace-1 --html report.html
   rospin trace model trace-1 -o system.toml      for rospin analyze and rospin simulate
@@ -202,7 +202,8 @@ mod tests {
             (&["record", "--pid", "4294967295"], "--pid 4294967295: no program that can be recorded while it runs"),
             (&["record", "--pid", "1", "true"], "cannot be used with"),
             (&["record"], "<COMMAND>"),
-            (&["record", "--seconds", "3", "true"], "cannot be used with"),
+            // The time is over before `sleep` ends by itself, and its end by a signal is no error.
+            (&["record", "--seconds", "0.1", "-o", &temporary("seconds"), "sleep", "60"], "must call rospin::init"),
         ] {
             let error = trace(arguments).unwrap_err();
             assert!(error.contains(said), "{error}");

@@ -4,17 +4,24 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 use rospin_engine::Recorder;
 use rospin_report::{Failure, number};
 use rospin_trace::{Settings, settings};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::attach;
+
+/// The time that a program has to end after Ctrl-C's signal, before it gets that of `kill`.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time between two looks at the program.
+const LOOK: Duration = Duration::from_millis(50);
 
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
@@ -24,8 +31,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", conflicts_with_all = ["flight", "cpu", "buffer", "max_size", "max_duration", "command"])]
     pid: Option<u32>,
 
-    /// Ends the recording of --pid after this time; else Ctrl-C does
-    #[arg(long, value_name = "SECONDS", requires = "pid", conflicts_with = "command", value_parser = |text: &str| number::parse_seconds(text, 0.1, 1e9))]
+    /// Ends the recording after this time, and the program, as Ctrl-C does
+    #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.1, 1e9))]
     seconds: Option<Duration>,
 
     /// Writes the recordings into this folder, which must not be there: a file for each process; with --pid, the file
@@ -118,8 +125,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     // Ctrl-C ends the program, which the terminal tells it itself. This command waits for it.
     let is_interrupted = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, is_interrupted).map_err(Failure::run)?;
-    let ended = command.status();
-    let ended = ended.map_err(|reason| {
+    let ended = command.spawn().and_then(|mut child| wait(&mut child, options.seconds));
+    let (ended, is_in_time) = ended.map_err(|reason| {
         // Nobody has written into the folder.
         let _ = fs::remove_dir(&folder);
         Failure::input(RecordFailure::Start { program, reason })
@@ -127,18 +134,40 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
     let files = recordings(&folder).map_err(Failure::run)?;
     if files.is_empty() {
         let _ = fs::remove_dir(&folder);
-        let nothing =
-            if ended.success() { RecordFailure::Nothing } else { RecordFailure::Ended(ended, "no file".into()) };
+        let nothing = if ended.success() || is_in_time {
+            RecordFailure::Nothing
+        } else {
+            RecordFailure::Ended(ended, "no file".into())
+        };
         return Err(Failure::run(nothing));
     }
     for (file, bytes) in &files {
         writeln!(out, "Recording: {} ({:.1} MiB)", file.display(), *bytes as f64 / 1_048_576.0)?;
     }
     writeln!(out, "rospin trace report {}", folder.display())?;
-    if ended.success() {
+    if ended.success() || is_in_time {
         return Ok(());
     }
     Err(Failure::run(RecordFailure::Ended(ended, folder.display().to_string())))
+}
+
+/// Waits for the end of the program, and ends it once the time is over. Returns true if the time was over before.
+fn wait(child: &mut Child, time: Option<Duration>) -> io::Result<(ExitStatus, bool)> {
+    let Some(time) = time else { return child.wait().map(|ended| (ended, false)) };
+    let end = Instant::now() + time;
+    let mut signals = [(end, Signal::INT), (end + PATIENCE, Signal::TERM)].into_iter().peekable();
+    let mut is_in_time = false;
+    loop {
+        if let Some(ended) = child.try_wait()? {
+            return Ok((ended, is_in_time));
+        }
+        if let Some((_, signal)) = signals.next_if(|(due, _)| *due <= Instant::now()) {
+            // The child was not waited for yet, so its number is still its own.
+            kill_process(Pid::from_child(child), signal)?;
+            is_in_time = true;
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Creates the folder `trace-1`, or `trace-2` if that is there, and so on.

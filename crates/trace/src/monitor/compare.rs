@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rospin_core::EntityKind;
+use rospin_scenario::nearest;
 
 use super::judge::Judge;
 use super::known::Callback;
@@ -117,47 +118,5 @@ fn settings(judge: &Judge, callback: &Callback, limit: &Limit, told: &mut Vec<St
     let orders = executor.is_some_and(|executor| executor.policy == "fixed-priority");
     if let Some(priority) = limit.priority.filter(|priority| orders && callback.priority != *priority) {
         tell("has priority", callback.priority.to_string(), priority.to_string());
-    }
-}
-
-/// Returns the known name that is most like `name`; `None` if [`edits`] has to change more than a third of it. Names with the same
-/// last part are always alike.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &&str| {
-        // A callback is called after its node, which the file may lack: `driver` and `camera/driver`.
-        let is_end = other.rsplit('/').next() == name.rsplit('/').next();
-        if is_end { 1 } else { edits(name, other) }
-    };
-    let (steps, nearest) = known.iter().map(|other| (distance(other), *other)).min()?;
-    (steps * 3 <= name.chars().count().max(3)).then_some(nearest)
-}
-
-/// Returns the number of characters to insert, delete or replace to get from one text to the other.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(200).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (number, c) in one.chars().take(200).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
-        for (place, d) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(c != *d);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names_are_suggested() {
-        let known = ["robot/lidar", "planner", "steer"];
-        assert_eq!(nearest("plaanner", &known), Some("planner"));
-        assert_eq!(nearest("lidar", &known), Some("robot/lidar"));
-        assert_eq!(nearest("camera", &known), None);
-        assert_eq!(nearest("camera", &[]), None);
-        assert_eq!((edits("kitten", "sitting"), edits("", "abc"), edits("abc", "abc")), (3, 3, 0));
     }
 }
