@@ -24,8 +24,8 @@
 //!
 //! An error in a definition names the file, the line and the fix.
 //!
-//! The rules are those of ROS 2's `rosidl_adapter`. IDL files are not read, and a package whose list has one is refused. If they
-//! were made from `.msg` files, as is usual, those are installed with them and are used.
+//! The rules are those of ROS 2's `rosidl_adapter`. IDL files are read if there is no `.msg`, `.srv` or `.action` file of their
+//! name, as far as they use what such files can say: `char`, `long double`, unions, enumerations, bit masks and maps are refused.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +34,7 @@ mod emit;
 mod error;
 mod generator;
 mod hash;
+mod idl;
 mod model;
 mod packages;
 mod parse;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Fault, GenerateError};
+use crate::idl;
 use crate::model::{Interface, Kind, TypeRef};
 use crate::parse;
 use crate::sources::Sources;
@@ -27,8 +28,6 @@ pub(crate) struct Package {
     pub(crate) read: Vec<PathBuf>,
     /// The definitions, by kind and name.
     pub(crate) interfaces: BTreeMap<(Kind, String), Interface>,
-    /// Files in IDL, which are not read.
-    pub(crate) idl: Vec<PathBuf>,
 }
 
 /// The packages from which types are generated, and all packages that they refer to.
@@ -48,14 +47,16 @@ impl Packages {
         correct: impl Fn(&str, String) -> String,
     ) -> Result<(), GenerateError> {
         let mut interfaces: BTreeMap<(Kind, String), Interface> = BTreeMap::new();
-        let mut idl = Vec::new();
         for source in sources {
             let mut own = BTreeMap::new();
             for (kind, file) in source.definitions {
                 let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
                 let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-                let interface = parse::parse(name, kind, &file, &correct(&stem, text))?;
-                match own.entry((kind, interface.name.clone())) {
+                let interface = match kind {
+                    Some(kind) => parse::parse(name, kind, &file, &correct(&stem, text))?,
+                    None => idl::parse(name, &file, &text)?,
+                };
+                match own.entry((interface.kind, interface.name.clone())) {
                     Entry::Vacant(entry) => {
                         entry.insert(interface);
                     }
@@ -65,9 +66,8 @@ impl Packages {
             for (key, interface) in own {
                 interfaces.entry(key).or_insert(interface);
             }
-            idl.extend(source.idl);
         }
-        self.0.insert(name.to_owned(), Package { origin, read, interfaces, idl });
+        self.0.insert(name.to_owned(), Package { origin, read, interfaces });
         Ok(())
     }
 
@@ -125,11 +125,6 @@ impl Packages {
             Some(package) => {
                 let messages = package.interfaces.keys().filter(|(kind, _)| *kind == Kind::Message);
                 let close = messages.map(|(_, name)| name).find(|name| name.eq_ignore_ascii_case(&of.name));
-                let idl = package.idl.iter().find(|file| file.file_stem().is_some_and(|stem| stem == of.name.as_str()));
-                if let Some(idl) = idl {
-                    let problem = format!("the message `{of}` is in `{}`, and IDL is not read", idl.display());
-                    return Fault::new(problem, "write it as a `.msg` file, in a package of yours");
-                }
                 match close {
                     Some(close) => format!("write `{}/{close}`", of.package),
                     None => format!("add `msg/{}.msg` to the package, or correct the name", of.name),

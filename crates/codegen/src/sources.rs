@@ -16,24 +16,22 @@ const NAMED_MAX: usize = 3;
 /// The files of a package.
 #[derive(Default, Debug)]
 pub(crate) struct Sources {
-    /// The definitions with their kinds.
-    pub(crate) definitions: Vec<(Kind, PathBuf)>,
-    /// Files in IDL that no definition stands for. They are not read.
-    pub(crate) idl: Vec<PathBuf>,
+    /// The definitions with their kinds. A file in IDL says its kind itself.
+    pub(crate) definitions: Vec<(Option<Kind>, PathBuf)>,
 }
 
 impl Sources {
     /// Returns the files of a package: those that its `CMakeLists.txt` lists, or else those in its folders.
     ///
     /// # Errors
-    /// If there are none, if one is in IDL, or if the list cannot be read.
+    /// If there are none, or if the list cannot be read.
     pub(crate) fn of_folder(folder: &Path, distribution: &str) -> Result<Self, GenerateError> {
         let script = folder.join("CMakeLists.txt");
         let list = if script.is_file() { cmake::list(&script, distribution)? } else { None };
         let sources = match list {
             Some(list) => {
                 let sources = Self::of(list.files);
-                if sources.definitions.is_empty() && sources.idl.is_empty() {
+                if sources.definitions.is_empty() {
                     let problem = "`rosidl_generate_interfaces` gets no definitions".to_owned();
                     let fix = "list files there, or name the definitions by `Generator::package_files`";
                     return Err(Fault::new(problem, fix).at(&script, list.line));
@@ -48,7 +46,7 @@ impl Sources {
     /// Returns the files that the user names.
     ///
     /// # Errors
-    /// If one does not exist or is in IDL, or if there are none.
+    /// If one does not exist, or if there are none.
     pub(crate) fn of_files(folder: &Path, files: &[PathBuf]) -> Result<Self, GenerateError> {
         for file in files {
             if !folder.join(file).is_file() {
@@ -74,8 +72,7 @@ impl Sources {
         } else {
             Self::in_folders(&folder)?
         };
-        let is_empty = sources.definitions.is_empty() && sources.idl.is_empty();
-        Ok((!is_empty).then_some(sources))
+        Ok((!sources.definitions.is_empty()).then_some(sources))
     }
 
     /// Returns the files in the folders `msg`, `srv` and `action`, and in the folders in them.
@@ -87,45 +84,35 @@ impl Sources {
         Ok(Self::of(files))
     }
 
-    /// Sorts files by their extension.
+    /// Sorts files by their extension. A file in IDL counts if there is no other definition of its name, from which it was made then.
     fn of(files: Vec<PathBuf>) -> Self {
         let mut sources = Self::default();
         let mut idl = Vec::new();
         for file in files {
             let extension = file.extension().unwrap_or_default().to_string_lossy().into_owned();
             match Kind::ALL.into_iter().find(|kind| extension == kind.word()) {
-                Some(kind) => sources.definitions.push((kind, file)),
+                Some(kind) => sources.definitions.push((Some(kind), file)),
                 None if extension == "idl" => idl.push(file),
                 None => {}
             }
         }
         for file in idl {
             if !sources.definitions.iter().any(|(_, other)| other.file_stem() == file.file_stem()) {
-                sources.idl.push(file);
+                sources.definitions.push((None, file));
             }
         }
         sources
     }
 
-    /// Refuses a package without definitions, and one with IDL.
+    /// Refuses a package without definitions.
     fn checked(self, folder: &Path) -> Result<Self, GenerateError> {
-        if let Some(file) = self.idl.first() {
-            let more = match self.idl.len() {
-                1 => String::new(),
-                count => format!(", as are {} others", count - 1),
-            };
-            let problem = format!("`{}` is in IDL, which is not read{more}", below(folder, file));
-            let fix = "write it as a `.msg`, `.srv` or `.action` file, or name the other definitions by \
-                       `Generator::package_files`";
-            return Err(refuse(folder, problem, fix));
-        }
         if !self.definitions.is_empty() {
             return Ok(self);
         }
         if !folder.is_dir() {
             return Err(refuse(folder, "there is no such folder".to_owned(), "name the folder of a package"));
         }
-        let problem = "it has no definitions: there is no `.msg`, `.srv` or `.action` file in its folders `msg`, `srv` and \
+        let problem = "it has no definitions: there is no `.msg`, `.srv`, `.action` or `.idl` file in its folders `msg`, `srv` and \
                        `action`, and no list in a `CMakeLists.txt`";
         let mut elsewhere = Vec::new();
         collect(folder, LEVELS_MAX, &mut elsewhere)?;

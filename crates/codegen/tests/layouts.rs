@@ -176,9 +176,6 @@ fn a_package_without_definitions_is_refused_with_the_places() {
         &[("msg/README.md", ""), ("ros2/A.msg", FIELD)],
         &["`msg`, `srv` and `action`", "ros2/A.msg", "Generator::package_files"],
     );
-    refuse("idl_only", &[("msg/A.idl", "module a {};")], &["msg/A.idl", "IDL", "`.msg`"]);
-    let listed = cmake("", "msg/A.idl");
-    refuse("idl_listed", &[("CMakeLists.txt", &listed), ("msg/A.idl", "")], &["msg/A.idl", "IDL"]);
     let missing = cmake("", "msg/A.msg\nmsg/Gone.msg");
     refuse(
         "missing",
@@ -200,6 +197,18 @@ fn a_package_without_definitions_is_refused_with_the_places() {
     );
 }
 
+/// A file in IDL is read if no other definition has its name.
+#[test]
+fn packages_may_be_in_idl() {
+    let idl = |name: &str, field: &str| format!("module idl {{ module msg {{ struct {name} {{ {field} }}; }}; }};");
+    let (list, a, b) = (cmake("", "msg/A.idl msg/B.msg"), idl("A", "idl::msg::B b;"), idl("B", "nonsense"));
+    let service = "module idl { module srv { struct S_Request { A a; }; struct S_Response { boolean b; }; }; };";
+    let files = [("msg/A.idl", &*a), ("msg/B.msg", FIELD), ("msg/B.idl", &b)];
+    check("idl", &[&files[..], &[("srv/S.idl", service)]].concat(), &["msg/A", "msg/B", "srv/S"]);
+    check("idl", &[&files[..], &[("CMakeLists.txt", &list)]].concat(), &["msg/A", "msg/B"]);
+    refuse("idl", &[("msg/A.idl", "module idl { module msg {\n union A {}; }; };")], &["A.idl:2", "`union`"]);
+}
+
 /// ROS 2 installs `msg/bar/X.msg` as `bar/X.msg`, and lists it in an index.
 #[test]
 fn installed_packages_are_read_by_their_index() {
@@ -213,16 +222,13 @@ fn installed_packages_are_read_by_their_index() {
             ("share/old_msgs/bar/X.msg", FIELD),
             ("share/old_msgs/msg/X.idl", ""),
             ("share/old_msgs/msg/Y.msg", "X x"),
-            ("share/old_msgs/msg/Z.idl", ""),
+            ("share/old_msgs/msg/Z.idl", "module old_msgs { module msg { struct Z { octet a; }; }; };"),
         ],
     );
-    let user = package("user", &[("msg/A.msg", "old_msgs/X x\nold_msgs/Y y")]);
+    let user = package("user", &[("msg/A.msg", "old_msgs/X x\nold_msgs/Y y\nold_msgs/Z z")]);
     let out = user.with_extension("out");
     fs::create_dir_all(&out).unwrap();
     Generator::new().package(&user).prefixes([prefix.clone()]).out_dir(&out).generate().unwrap();
     let code = fs::read_to_string(out.join("old_msgs.rs")).unwrap();
-    assert!(code.contains("old_msgs/msg/X") && code.contains("old_msgs/msg/Y"));
-    let user = package("user_idl", &[("msg/A.msg", "old_msgs/Z z")]);
-    let error = Generator::new().package(&user).prefixes([prefix]).out_dir(&out).generate().unwrap_err().to_string();
-    assert!(error.contains("A.msg:1") && error.contains("Z.idl") && error.contains("IDL"), "{error}");
+    assert!(["X", "Y", "Z"].iter().all(|name| code.contains(&format!("old_msgs/msg/{name}\""))), "{code}");
 }

@@ -16,6 +16,11 @@ pub(super) fn of_element(text: &str) -> Result<String, Fault> {
     replace(text, Rules::Python)
 }
 
+/// Replaces the escapes in a string of an IDL file.
+pub(crate) fn of_idl(text: &str) -> Result<String, Fault> {
+    replace(text, Rules::Idl)
+}
+
 /// The rules for escapes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {

@@ -3,12 +3,13 @@
 mod escapes;
 mod names;
 mod types;
-mod values;
+pub(crate) mod values;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub(crate) use names::check_package;
+pub(crate) use escapes::of_idl as unescape_idl;
+pub(crate) use names::{check_field, check_interface, check_package};
 
 use crate::error::{Fault, GenerateError};
 use crate::model::{Constant, Field, Interface, Kind, Part};

@@ -24,7 +24,7 @@ pub(crate) fn check_package(name: &str) -> Result<(), Fault> {
 }
 
 /// Refuses an invalid name of a field.
-pub(super) fn check_field(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_field(name: &str) -> Result<(), Fault> {
     if is_snake(name) {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
 }
 
 /// Refuses an invalid name of a message, service or action.
-pub(super) fn check_interface(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_interface(name: &str) -> Result<(), Fault> {
     if name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.chars().all(|char| char.is_ascii_alphanumeric())
     {

@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::model::{Base, Literal, Shape};
 
 /// Parses one value.
-pub(super) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
+pub(crate) fn one(base: &Base, text: &str) -> Result<Literal, Fault> {
     match base {
         Base::Bool => match &*text.to_ascii_lowercase() {
             "true" | "1" => Ok(Literal::Bool(true)),
@@ -92,7 +92,7 @@ fn string(
 }
 
 /// Parses a default: one value, or a list such as `[1, 2]`.
-pub(super) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Literal>, Fault> {
+pub(crate) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Literal>, Fault> {
     let (least, most) = match shape {
         Shape::One => return Ok(vec![one(base, text)?]),
         Shape::Array(length) => (length, length),
