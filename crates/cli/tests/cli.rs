@@ -130,7 +130,7 @@ fn closed_stdout_is_no_panic() {
 fn files_are_written_without_a_reader() {
     let folder = std::env::temp_dir().join(format!("rospin-cli-{}-unread", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let system = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/chain.toml");
+    let system = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/latency.toml");
     for (command, option) in [("analyze", "--deploy"), ("analyze", "--json"), ("simulate", "--report")] {
         let file = folder.join(format!("{command}{option}"));
         let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
