@@ -106,8 +106,8 @@ impl Ros {
     }
 
     /// Returns the main executor, on which the nodes' own groups are unless their [options](NodeOptions::executor) name another
-    /// one. It is called `main`, has one thread, and runs callbacks first in, first out, unless a deployment file says otherwise.
-    /// It is dropped with the last clone of this `Ros`.
+    /// one. It is called `main`, has one thread, and runs callbacks by fixed priority, those of equal priority first in, first out,
+    /// unless a deployment file says otherwise. It is dropped with the last clone of this `Ros`.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         self.main.get()

@@ -3,6 +3,9 @@
 //! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients, waitables,
 //! and by registration within each kind. Nothing enters it before the next polling point (Casini et al., ECRTS 2019; Dust et al.
 //! 2023).
+//!
+//! That is rclcpp up to Iron. Since Jazzy it has no defined order within a kind (rclcpp#2532), so what holds for this emulation by
+//! order of registration holds there in some order.
 
 use super::places::Places;
 use super::{Policy, View};
@@ -13,14 +16,14 @@ use crate::id::{EntityId, GroupId};
 pub(super) const NAME_E1: &str = "wait-set-e1";
 pub(super) const SUMMARY_E1: &str = "rclcpp's wait set up to Dashing: timers outside the ready set";
 pub(super) const NAME_E2: &str = "wait-set-e2";
-pub(super) const SUMMARY_E2: &str = "rclcpp's wait set since Eloquent: timers inside the ready set";
+pub(super) const SUMMARY_E2: &str = "rclcpp's wait set from Eloquent to Iron: timers inside the ready set";
 
 /// The position of timers: inside or outside the ready set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Timers {
     /// E1 (Dashing and older): timers are checked before every pick.
     Outside,
-    /// E2 (Eloquent and newer): timers wait for the next polling point like everything else.
+    /// E2 (Eloquent to Iron): timers wait for the next polling point like everything else.
     Inside,
 }
 

@@ -7,7 +7,7 @@ use rospin_scenario::{Pattern, Scenario};
 
 /// Policy that emulates rclcpp up to Dashing: timers are outside the ready set.
 pub(super) const E1: &str = "wait-set-e1";
-/// Policy that emulates rclcpp from Eloquent on: timers are part of the ready set.
+/// Policy that emulates rclcpp from Eloquent to Iron: timers are part of the ready set.
 pub(super) const E2: &str = "wait-set-e2";
 /// Names of rospin's own policies.
 pub(super) const OWN: [&str; 3] = ["fifo", "fixed-priority", "edf"];
