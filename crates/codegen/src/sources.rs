@@ -84,7 +84,8 @@ impl Sources {
         Ok(Self::of(files))
     }
 
-    /// Sorts files by their extension. A file in IDL counts if there is no other definition of its name, from which it was made then.
+    /// Sorts files by their extension. A file in IDL counts if there is no other definition of its kind and name, from which it was
+    /// made then. Its kind is the name of its folder.
     fn of(files: Vec<PathBuf>) -> Self {
         let mut sources = Self::default();
         let mut idl = Vec::new();
@@ -97,7 +98,12 @@ impl Sources {
             }
         }
         for file in idl {
-            if !sources.definitions.iter().any(|(_, other)| other.file_stem() == file.file_stem()) {
+            let folder = file.parent().and_then(Path::file_name);
+            let is_made_from = |(kind, other): &(Option<Kind>, PathBuf)| {
+                kind.is_some_and(|kind| folder.is_some_and(|name| name == kind.word()))
+                    && other.file_stem() == file.file_stem()
+            };
+            if !sources.definitions.iter().any(is_made_from) {
                 sources.definitions.push((None, file));
             }
         }

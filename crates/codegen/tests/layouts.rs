@@ -205,6 +205,9 @@ fn packages_may_be_in_idl() {
     let service = "module idl { module srv { struct S_Request { A a; }; struct S_Response { boolean b; }; }; };";
     let files = [("msg/A.idl", &*a), ("msg/B.msg", FIELD), ("msg/B.idl", &b)];
     check("idl", &[&files[..], &[("srv/S.idl", service)]].concat(), &["msg/A", "msg/B", "srv/S"]);
+    // A message and a service may have one name.
+    let services = [("srv/A.idl", &*service.replace("S_", "A_")), ("srv/B.idl", &service.replace("S_", "B_"))];
+    check("idl", &[&files[..], &services].concat(), &["msg/A", "msg/B", "srv/A", "srv/B"]);
     check("idl", &[&files[..], &[("CMakeLists.txt", &list)]].concat(), &["msg/A", "msg/B"]);
     refuse("idl", &[("msg/A.idl", "module idl { module msg {\n union A {}; }; };")], &["A.idl:2", "`union`"]);
 }
