@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use crate::id::GroupId;
 
+/// Largest depth of a queue: the number of messages or requests that it keeps. The engine allocates 16 bytes for each when it creates
+/// the queue, so that this is 16 MiB.
+pub const DEPTH_MAX: usize = 1_000_000;
+
 /// The kind of an entity. The order of the variants is the order in which rclcpp's wait set serves them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]

@@ -45,7 +45,7 @@ pub mod trace;
 
 pub use activation::Activation;
 pub use chain::{Chain, ChainError, Criticality, PriorityMap};
-pub use entity::{EntityKind, EntitySpec, Priority};
+pub use entity::{DEPTH_MAX, EntityKind, EntitySpec, Priority};
 pub use group::{GroupKind, Groups};
 pub use id::{EntityId, GroupId, ThreadIndex};
 pub use os::{OsScheduling, OsSchedulingError};

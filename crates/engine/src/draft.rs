@@ -9,7 +9,7 @@ use rospin_scenario::deployment::CallbackPlan;
 use crate::body::{AsyncBody, Attached, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
 use crate::context::Context;
 use crate::entity::EntityHandle;
-use crate::error::{GroupGone, TimerError};
+use crate::error::{GroupGone, TimerError, depth_of};
 use crate::group_core::GroupCore;
 use crate::jump_source::JumpSource;
 use crate::loss::LossCounters;
@@ -209,7 +209,8 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
         let (kind, common) = (EntityKind::Subscription, std::mem::take(&mut options.common));
         let default_name = || group.entity_name(&options.topic);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
-        let source = TopicSource::subscribe(&group.context, &options, Arc::clone(&outline.losses))?;
+        let depth = depth_of(&outline.name, options.depth)?;
+        let source = TopicSource::subscribe(&group.context, (&options, depth), Arc::clone(&outline.losses))?;
         outline.closer = Some(Box::new(source.any().closer()));
         Ok(Self { outline, take: attach_own(source, &signal) })
     }
@@ -220,7 +221,9 @@ impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSo
         let (kind, common) = (EntityKind::Service, std::mem::take(&mut options.common));
         let default_name = || group.entity_name(&options.service);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
-        let source = ServiceSource::serve(&group.context, &options, Arc::clone(&outline.losses), group.key())?;
+        let depth = depth_of(&outline.name, options.depth)?;
+        let (losses, key) = (Arc::clone(&outline.losses), group.key());
+        let source = ServiceSource::serve(&group.context, (&options, depth), losses, key)?;
         outline.closer = Some(Box::new(source.closer()));
         Ok(Self { outline, take: attach_own(source, &signal) })
     }

@@ -107,7 +107,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -124,7 +124,7 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -142,7 +142,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If the service exists already, or has other types, or if the group is gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
+    /// gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -164,7 +165,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
     ///
     /// # Errors
-    /// If the service exists already, or has other types, or if the group is gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
+    /// gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,

@@ -93,8 +93,8 @@ mod waits;
 mod work;
 
 pub use rospin_core::{
-    Activation, Chain, ChainError, ClockKind, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind,
-    Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, recording, trace,
+    Activation, Chain, ChainError, ClockKind, Criticality, DEPTH_MAX, EntityId, EntityKind, EntitySpec, GroupId,
+    GroupKind, Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, recording, trace,
 };
 
 pub use rospin_scenario::FileError;
@@ -107,7 +107,7 @@ pub use clock::Clock;
 pub use context::{Context, ContextOptions};
 pub use deployed::{DeployError, check_cores};
 pub use entity::{Entity, JumpCallback, Service, Subscription};
-pub use error::{GroupGone, TimerError};
+pub use error::{DepthTooLarge, GroupGone, TimerError};
 pub use executor::Executor;
 pub use executor_handle::ExecutorHandle;
 pub use executor_options::{ExecutorOptions, SpinOptions};

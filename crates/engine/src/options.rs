@@ -253,15 +253,16 @@ impl SubscriptionOptions {
         }
     }
 
-    /// Sets the number of messages that are kept, at least 1. If the queue is full, the oldest message makes room for a new one,
-    /// and is counted as lost.
+    /// Sets the number of messages that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue is full, the
+    /// oldest message makes room for a new one, and is counted as lost. When the subscription is created, 16 bytes are allocated for
+    /// each message, rounded up to a power of two.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         (self.depth, self.keeps_all) = (depth.max(1), false);
         self
     }
 
-    /// Keeps all messages as long as there are at most `room`, at least 1. Publishers that [keep all](PublisherOptions::keep_all),
+    /// Keeps all messages as long as there are at most `room`, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). Publishers that [keep all](PublisherOptions::keep_all),
     /// too, wait for room. Otherwise it is as with [`keep_last`](Self::keep_last).
     #[must_use]
     pub fn keep_all(mut self, room: usize) -> Self {
@@ -351,8 +352,8 @@ impl PublisherOptions {
         self
     }
 
-    /// Makes the publisher keep its last `depth` messages for later [subscriptions that ask for
-    /// them](SubscriptionOptions::transient_local).
+    /// Makes the publisher keep its last `depth` messages, at most [`DEPTH_MAX`](crate::DEPTH_MAX), for later [subscriptions that ask
+    /// for them](SubscriptionOptions::transient_local). When the publisher is created, 32 bytes are allocated for each.
     #[must_use]
     pub const fn transient_local(mut self, depth: usize) -> Self {
         self.latched = depth;
@@ -396,8 +397,9 @@ impl ServiceOptions {
         Self { common: Common::default(), service: service.into(), depth: 10 }
     }
 
-    /// Sets the number of requests that are kept, at least 1. If the queue is full, the oldest request makes room for a new one,
-    /// and its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull).
+    /// Sets the number of requests that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue is full, the
+    /// oldest request makes room for a new one, and its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull). When the
+    /// service is created, 16 bytes are allocated for each request, rounded up to a power of two.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);

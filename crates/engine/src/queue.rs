@@ -7,6 +7,7 @@ use std::task::Waker;
 use rospin_core::Instant;
 
 use crate::context::Context;
+use crate::error::depth_of;
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
@@ -38,7 +39,7 @@ impl Context {
     /// only matter to executors, such as a priority, are ignored.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).
     pub fn create_queue<T: Send + Sync + 'static>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -50,8 +51,9 @@ impl Context {
 impl<T: Send + Sync + 'static> Queue<T> {
     pub(crate) fn new(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
         let name = options.common.name.as_deref().unwrap_or(&options.topic);
+        let depth = depth_of(name, options.depth)?;
         let losses = context.open_counters(name, name);
-        Ok(Self { source: TopicSource::subscribe(context, options, Arc::clone(&losses))?, losses })
+        Ok(Self { source: TopicSource::subscribe(context, (options, depth), Arc::clone(&losses))?, losses })
     }
 
     /// Takes the oldest message. Neither blocks, nor locks, nor allocates.

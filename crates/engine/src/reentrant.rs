@@ -92,7 +92,7 @@ impl ReentrantGroup {
     /// Creates a subscription; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
     pub fn create_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -109,7 +109,7 @@ impl ReentrantGroup {
     /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
     pub fn create_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -127,7 +127,8 @@ impl ReentrantGroup {
     /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
     ///
     /// # Errors
-    /// If the service exists already, or has other types, or if the group is gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
+    /// gone.
     pub fn create_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -149,7 +150,8 @@ impl ReentrantGroup {
     /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
     ///
     /// # Errors
-    /// If the service exists already, or has other types, or if the group is gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
+    /// gone.
     pub fn create_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::call::Reply;
 use crate::context::Context;
+use crate::error::depth_of;
 use crate::options::ServiceOptions;
 use crate::service::{ServiceError, ServiceSource};
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
@@ -35,7 +36,7 @@ impl Context {
     /// them.
     ///
     /// # Errors
-    /// If the service exists already, or has other types.
+    /// If the service exists already, or has other types, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).
     pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -47,8 +48,9 @@ impl Context {
 impl<Req: Send + 'static, Resp: Send + 'static> RequestQueue<Req, Resp> {
     pub(crate) fn new(context: &Context, options: &ServiceOptions) -> Result<Self, ServiceError> {
         let name = options.common.name.as_deref().unwrap_or(&options.service);
+        let depth = depth_of(name, options.depth)?;
         let losses = context.open_counters(name, name);
-        Ok(Self(ServiceSource::serve(context, options, losses, None)?))
+        Ok(Self(ServiceSource::serve(context, (options, depth), losses, None)?))
     }
 
     /// Takes the oldest request, with the sender of its response. Neither blocks nor allocates.

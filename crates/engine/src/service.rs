@@ -9,7 +9,8 @@ use rospin_core::Instant;
 use crate::call::{Call, CallError, Reply, Sent};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::error::GroupGone;
+use crate::error::{DepthTooLarge, GroupGone};
+use crate::lock_free::depth::Depth;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::ServiceOptions;
@@ -28,6 +29,9 @@ pub enum ServiceError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
+    /// The service keeps more requests than a queue may.
+    #[error(transparent)]
+    DepthTooLarge(#[from] DepthTooLarge),
     /// Another service of that name exists.
     #[error("service `{service}` exists already; drop the other one first")]
     Duplicate {
@@ -220,12 +224,12 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
     /// Creates the service. From now on requests are queued.
     pub(crate) fn serve(
         context: &Context,
-        options: &ServiceOptions,
+        (options, depth): (&ServiceOptions, Depth),
         losses: Arc<LossCounters>,
         needs_group: Option<GroupKey>,
     ) -> Result<Self, ServiceError> {
         let endpoint = Endpoint::find(context, &options.service)?;
-        let (producer, consumer) = ring(options.depth, ());
+        let (producer, consumer) = ring(depth, ());
         let mut state = endpoint.lock();
         if state.server.is_some() {
             return Err(ServiceError::Duplicate { service: options.service.clone() });

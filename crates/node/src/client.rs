@@ -35,6 +35,7 @@ impl Node {
     /// If the service's or the type's name is invalid, or the middleware refuses.
     pub fn create_client<S: Service>(&self, options: impl Into<ClientOptions>) -> Result<Client<S>, ServiceError> {
         let ClientOptions { service, qos } = options.into();
+        qos.check_depth(&service)?;
         let (name, service_type) = (self.resolve_service(&service)?, TypeName::of_service::<S>()?);
         let created = self.link().create_client(&name, &service_type, &qos);
         let link = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;

@@ -1,6 +1,6 @@
 //! Errors of entities, and of the middleware under them.
 
-use rospin_engine::SourceError;
+use rospin_engine::{DepthTooLarge, SourceError};
 
 use crate::names::{NameError, TypeNameError};
 
@@ -30,6 +30,9 @@ pub enum TopicError {
         /// Name of the topic.
         topic: String,
     },
+    /// The quality of service keeps more messages than a queue may.
+    #[error(transparent)]
+    DepthTooLarge(#[from] DepthTooLarge),
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -86,6 +89,9 @@ pub enum ServiceError {
         /// The middleware's reason.
         reason: Refused,
     },
+    /// The quality of service keeps more requests than a queue may.
+    #[error(transparent)]
+    DepthTooLarge(#[from] DepthTooLarge),
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     Source(#[from] SourceError),

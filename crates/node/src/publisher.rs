@@ -46,6 +46,7 @@ impl Node {
         message_type: &TypeName,
     ) -> Result<Publisher<M>, TopicError> {
         let PublisherOptions { topic, qos } = options;
+        qos.check_depth(&topic)?;
         let name = self.resolve_topic(&topic)?;
         let created = self.link().create_publisher(&name, message_type, &qos);
         let link = created.map_err(|reason| TopicError::Refused { topic: topic.clone(), reason })?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rospin_engine::DepthTooLarge;
+
 /// Quality of service that a publisher offers, or that a subscription demands.
 ///
 /// Which publishers a subscription is matched with depends on it over DDS and within a process. Zenoh connects all.
@@ -28,8 +30,8 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Returns reliable, volatile quality of service that keeps the last `depth` messages, at least one. The default profile of
-    /// ROS 2 has a depth of 10.
+    /// Returns reliable, volatile quality of service that keeps the last `depth` messages: at least one, and at most
+    /// [`DEPTH_MAX`](rospin_engine::DEPTH_MAX), or else the entity is not created. The default profile of ROS 2 has a depth of 10.
     #[must_use]
     pub const fn keep_last(depth: usize) -> Self {
         Self {
@@ -112,6 +114,11 @@ impl Qos {
     #[must_use]
     pub const fn sensor_data() -> Self {
         Self { reliability: Reliability::BestEffort, ..Self::keep_last(5) }
+    }
+
+    /// Returns an error if that entity, or the publisher of that topic, would keep more messages than a queue may.
+    pub(crate) fn check_depth(&self, entity: &str) -> Result<(), DepthTooLarge> {
+        DepthTooLarge::check(entity, self.depth().unwrap_or_default())
     }
 
     /// Sets the depth: `depth`, or 1 if that is zero.

@@ -114,7 +114,8 @@ impl<S: Service> Draft<S> {
         let ServiceOptions { common, service, qos } = options;
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
         let name = common.name_or(|| group.entity_name(&service));
-        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
+        let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));
+        qos.check_depth(&name)?;
         let unsent = Arc::default();
         let created = node.link().create_service(&resolved, &service_type, &qos, &unsent);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;

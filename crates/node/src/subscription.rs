@@ -140,7 +140,8 @@ impl Plan {
         let name = common.name_or(|| group.entity_name(&topic));
         let failures = group.failures(&name);
         let statistics = Prepared::new(node, group, statistics, &topic, &name)?;
-        let (options, qos) = common.into_entity(name, qos, |name| group.deployed_depth(name));
+        let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));
+        qos.check_depth(&name)?;
         Ok(Self { topic, resolved, qos, options, failures, statistics })
     }
 }

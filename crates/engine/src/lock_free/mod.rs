@@ -8,6 +8,7 @@
 //!
 //! They know nothing of entities or executors, so `tests/loom.rs` can check every interleaving of them.
 
+pub(crate) mod depth;
 pub(crate) mod dial;
 pub(crate) mod inbox;
 pub(crate) mod log;

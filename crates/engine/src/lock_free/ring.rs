@@ -23,6 +23,7 @@
 use std::marker::PhantomData;
 use std::ptr;
 
+use super::depth::Depth;
 use super::mute::Mute;
 use super::owning::OwningPointer;
 use super::prefetch::{prefetch, prefetch_at, prefetch_to_write_at};
@@ -201,10 +202,10 @@ impl<P: OwningPointer> View<P> {
     }
 }
 
-/// Creates a ring that keeps the last `depth` messages of that kind, at least one.
-pub(crate) fn ring<P: OwningPointer>(depth: usize, kind: P::Kind) -> (Producer<P>, Consumer<P>) {
+/// Creates a ring that keeps the last `depth` messages of that kind. Allocates the slots for all of them.
+pub(crate) fn ring<P: OwningPointer>(depth: Depth, kind: P::Kind) -> (Producer<P>, Consumer<P>) {
     let slot = |_| Slot { message: AtomicPtr::new(ptr::null_mut()), stamp: AtomicU64::new(0) };
-    let depth = depth.max(1);
+    let depth = depth.get();
     let slots: Box<[_]> = (0..depth.next_power_of_two()).map(slot).collect();
     let ring = Arc::new(Shared {
         depth: depth as u64,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use super::depth::Depth;
 use super::inbox::{BOOK, Book, Flag, Inbox};
 use super::parker::{Deadline, Parker};
 use super::ring::{Consumer, Producer, ring};
@@ -113,7 +114,7 @@ fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicU
 #[test]
 fn the_length_is_the_number_of_messages() {
     for depth in [1, 2, 3, 8, 100] {
-        let (mut producer, consumer) = ring(depth, ());
+        let (mut producer, consumer) = ring(Depth::new(depth).unwrap(), ());
         let mut expected = 0;
         // Counts that end in other places of the ring each time, and at times more than it keeps.
         for round in 0..50 {
@@ -132,7 +133,7 @@ fn the_length_is_the_number_of_messages() {
 #[test]
 fn a_full_ring_is_never_short() {
     for depth in [1, 4, 64] {
-        let (mut producer, consumer) = ring(depth, ());
+        let (mut producer, consumer) = ring(Depth::new(depth).unwrap(), ());
         let push = |producer: &mut Producer<Box<usize>>, number| drop(producer.push(Box::new(number), number as u64));
         (0..depth).for_each(|number| push(&mut producer, number));
         let is_over = AtomicBool::new(false);
@@ -155,7 +156,7 @@ fn a_full_ring_is_never_short() {
 fn each_message_has_one_owner() {
     const COUNT: usize = 20_000;
     for depth in [1, 2, 7] {
-        let (mut producer, consumer) = ring(depth, ());
+        let (mut producer, consumer) = ring(Depth::new(depth).unwrap(), ());
         let pushed = AtomicUsize::new(0);
         let mut all = Vec::new();
         thread::scope(|scope| {

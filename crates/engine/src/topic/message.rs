@@ -174,7 +174,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic = "the messages of a ring are of its kind"]
     fn a_ring_refuses_messages_of_another_type() {
-        let (mut producer, _consumer) = ring(1, MessageType::of::<i32>());
+        let (mut producer, _consumer) = ring(crate::lock_free::depth::Depth::new(1).unwrap(), MessageType::of::<i32>());
         producer.push(AnyMessage::new(Arc::new(7_u32)), 0);
     }
 

@@ -28,7 +28,7 @@ use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::error::GroupGone;
+use crate::error::{DepthTooLarge, GroupGone};
 use crate::guarantees::Guarantees;
 use crate::lock_free::ring::{Producer, View};
 use crate::loss::LossCounters;
@@ -204,4 +204,7 @@ pub enum TopicError {
     /// The group was removed, or its executor dropped.
     #[error(transparent)]
     GroupGone(#[from] GroupGone),
+    /// The subscription keeps, or the publisher keeps for late subscriptions, more messages than a queue may.
+    #[error(transparent)]
+    DepthTooLarge(#[from] DepthTooLarge),
 }

@@ -14,6 +14,7 @@ use super::{AnyMessage, History, MessageType, Queue, Topic, TopicError, TopicSta
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::current::Seat;
+use crate::error::DepthTooLarge;
 use crate::guarantees::Guarantees;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
@@ -76,6 +77,9 @@ impl AnyPublisher {
         message_type: MessageType,
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
+        if options.latched > 0 {
+            DepthTooLarge::check(&options.topic, options.latched)?;
+        }
         let PublisherOptions { promises, patience, keeps_all, .. } = options;
         let messages = VecDeque::with_capacity(options.latched);
         let mut room = Room::new();

@@ -95,7 +95,7 @@ impl Context {
     /// Creates a publisher; a plain `&str` is its topic.
     ///
     /// # Errors
-    /// If the topic carries messages of another type.
+    /// If the topic carries messages of another type, or if it keeps more than [`DEPTH_MAX`](crate::DEPTH_MAX) messages.
     pub fn create_publisher<T: Send + Sync + 'static>(
         &self,
         options: impl Into<PublisherOptions>,

@@ -9,6 +9,7 @@ use rospin_core::recording::Event;
 
 use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
+use crate::lock_free::depth::Depth;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
@@ -39,10 +40,10 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     /// Subscribes to the topic. From now on messages are queued.
     pub(crate) fn subscribe(
         context: &Context,
-        options: &SubscriptionOptions,
+        (options, depth): (&SubscriptionOptions, Depth),
         losses: Arc<LossCounters>,
     ) -> Result<Self, TopicError> {
-        let any = AnySource::subscribe(context, options, losses, MessageType::of::<T>())?;
+        let any = AnySource::subscribe(context, (options, depth), losses, MessageType::of::<T>())?;
         Ok(Self { any, messages: PhantomData })
     }
 
@@ -67,14 +68,14 @@ impl AnySource {
     /// Subscribes to the topic. From now on messages are queued.
     fn subscribe(
         context: &Context,
-        options: &SubscriptionOptions,
+        (options, depth): (&SubscriptionOptions, Depth),
         losses: Arc<LossCounters>,
         message_type: MessageType,
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
         let demands = options.demands;
         let number = fresh_number();
-        let (mut producer, consumer) = ring(options.depth, message_type);
+        let (mut producer, consumer) = ring(depth, message_type);
         let mut room = Room::new();
         let mut state = topic.lock_with(&mut room, options.transient_local.then_some(demands));
         let id = state.next_id();
@@ -98,7 +99,7 @@ impl AnySource {
         drop(room);
         topic.wake_waiters();
         let scribe = context.scribe().clone();
-        scribe.recorder.add_queue(number, losses.number, &topic.name, options.depth);
+        scribe.recorder.add_queue(number, losses.number, &topic.name, depth.get());
         Ok(Self { topic, id, consumer, losses, number, scribe })
     }
 
@@ -272,8 +273,9 @@ mod tests {
     #[test]
     fn publishers_are_muted_while_it_is_known_that_there_is_more() {
         let context = Context::new(ContextOptions::new());
-        let options = SubscriptionOptions::new("topic").keep_last(3);
-        let mut source = TopicSource::<u32>::subscribe(&context, &options, context.open_counters("a", "b")).unwrap();
+        let (options, depth) = (SubscriptionOptions::new("topic"), Depth::new(3).unwrap());
+        let mut source =
+            TopicSource::<u32>::subscribe(&context, (&options, depth), context.open_counters("a", "b")).unwrap();
         let publisher = context.create_publisher::<u32>("topic").unwrap();
         let is_muted = |source: &TopicSource<u32>| source.any.consumer.mute().is_muted();
         publisher.publish(1);

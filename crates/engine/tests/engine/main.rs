@@ -18,6 +18,7 @@ mod inheritance;
 mod jump_barriers;
 mod jumps;
 mod known_order;
+mod limits;
 mod losses;
 mod missed_deadlines;
 mod own_policies;

@@ -219,6 +219,7 @@ impl<G: Group> On<'_, G> {
 
 /// Subscribes to a topic of an action.
 fn read<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
+    qos.check_depth(topic)?;
     let (name, message_type) = (node.resolve_topic(topic)?, TypeName::of_message::<M>()?);
     let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData, false);
     let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;

@@ -47,12 +47,17 @@ pub struct Cache<M> {
 /// Messages with their stamps, oldest first.
 type Kept<M> = VecDeque<(i64, Arc<M>)>;
 
+/// Number of messages for which a cache allocates room before they come.
+const EAGER_MAX: usize = 1000;
+
 impl<M: Stamped> Cache<M> {
-    /// Creates an empty cache of `size` messages; 0 counts as 1.
+    /// Creates an empty cache of `size` messages; 0 counts as 1. Room for 1000 messages at most is allocated now, and more when they come.
     #[must_use]
     pub fn new(size: usize) -> Self {
         let size = size.max(1);
-        Self { kept: Arc::new(Mutex::new(VecDeque::with_capacity(size + 1))), size }
+        // One more message is there for a moment before the oldest one makes room.
+        let room = size.min(EAGER_MAX) + 1;
+        Self { kept: Arc::new(Mutex::new(VecDeque::with_capacity(room))), size }
     }
 
     /// Adds a message. Returns the oldest one if it had to make room, which may be the added one.
@@ -239,6 +244,13 @@ mod tests {
 
     fn names(messages: impl IntoIterator<Item = Arc<At>>) -> String {
         messages.into_iter().map(|message| message.1).collect()
+    }
+
+    #[test]
+    fn a_cache_of_any_size_can_be_created() {
+        for size in [0, EAGER_MAX + 1, usize::MAX / 2, usize::MAX] {
+            assert_eq!(names(filled(size, &[(10, 'a')]).newest()), "a");
+        }
     }
 
     #[test]

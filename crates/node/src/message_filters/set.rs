@@ -74,6 +74,7 @@ impl MemberSpec {
 
 /// Subscribes to the topic `resolved`, which the user calls `topic`.
 fn open<M: Message + Stamped>(node: &Node, topic: &str, resolved: &FullName, qos: &Qos) -> Result<Opened, TopicError> {
+    qos.check_depth(topic)?;
     let message_type = TypeName::of_message::<M>()?;
     let created = node.link().create_subscription(resolved, &message_type, qos, PhantomData::<M>, false);
     let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, LossCause, SpinOptions};
 use rospin_node::{
-    CallError, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, QosOfName, Ros, Service, ServiceOptions,
-    SubscriptionOptions,
+    CallError, ClientOptions, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, QosOfName, Ros, Service,
+    ServiceOptions, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -364,4 +364,24 @@ fn quality_of_service_is_written_on_names() {
     let _client = node.create_client::<Double>("double".to_owned()).unwrap();
     executor.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!(group.into_payload().unwrap(), [2]);
+}
+
+#[test]
+fn a_depth_above_the_limit_is_an_error_that_names_the_entity() {
+    let (_context, executor, ros) = set_up();
+    let node = ros.create_node("arm").unwrap();
+    let group = executor.create_group("arm", ());
+    for depth in [1_000_001, usize::MAX] {
+        let subscription = SubscriptionOptions::new("numbers").name("ear").keep_last(depth);
+        let subscription = node.on(&group).create_subscription(subscription, |_: &mut (), _: Number| {}).unwrap_err();
+        let service = ServiceOptions::new("double").name("server").keep_last(depth);
+        let service = node.on(&group).create_service::<Double, _, _>(service, |_: &mut (), n: Number| n).unwrap_err();
+        let publisher = PublisherOptions::new("numbers").qos(Qos::keep_last(depth));
+        let publisher = node.create_publisher::<Number>(publisher).unwrap_err();
+        let client = node.create_client::<Double>(ClientOptions::new("double").keep_last(depth)).unwrap_err();
+        let limit = "a queue keeps at most 1000000 messages or requests, so give it a smaller depth";
+        let error = |entity| format!("`{entity}` has a depth of {depth}; {limit}");
+        assert_eq!((subscription.to_string(), service.to_string()), (error("ear"), error("server")));
+        assert_eq!((publisher.to_string(), client.to_string()), (error("numbers"), error("double")));
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rospin_core::EntityKind;
+use rospin_core::{DEPTH_MAX, EntityKind};
 
 use crate::callback::{Callback, Tolerance};
 use crate::model::Scenario;
@@ -11,8 +11,6 @@ use crate::model::Scenario;
 use super::{Check, Table, check_execution, known, top, unique};
 use crate::printable::is_control;
 
-/// Maximum depth of a queue.
-const DEPTH_MAX: u32 = 1_000_000;
 /// Maximum number of consecutive activations that a tolerance counts.
 const TOLERANCE_MAX: u32 = 100_000;
 
@@ -39,7 +37,7 @@ impl Scenario {
             let groups = self.groups.iter().map(|group| group.name.as_str());
             known(table, "group", "group", &callback.group, groups)?;
             check_kind(table, callback)?;
-            let depth = (1..=DEPTH_MAX).contains(&callback.depth);
+            let depth = (1..=DEPTH_MAX).contains(&(callback.depth as usize));
             table.require("depth", depth, || format!("a queue holds 1 to {DEPTH_MAX} messages"))?;
             let in_flight = callback.max_in_flight.is_none_or(|count| (1..=1_000).contains(&count));
             table.require("max_in_flight", in_flight, || "from 1 to 1000 activations may be under way".into())?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rospin_core::{ChainError, policy};
+use rospin_core::{ChainError, DEPTH_MAX, policy};
 
 use super::model::Deployment;
 use crate::check::{Check, Table, known, unique};
@@ -10,8 +10,6 @@ use crate::error::CheckError;
 
 /// Maximum number of threads of an executor.
 const THREADS_MAX: u16 = 256;
-/// Maximum depth of a queue.
-const DEPTH_MAX: u32 = 1_000_000;
 /// Longest name of a client of an accelerator, in bytes.
 const CLIENT_NAME_MAX: usize = 128;
 /// Largest memory that a client of an accelerator shares, in MiB.
@@ -61,7 +59,7 @@ impl Deployment {
     fn check_callbacks(&self) -> Check {
         unique("callback", self.callbacks.iter().map(|callback| &callback.name))?;
         for (number, callback) in self.callbacks.iter().enumerate() {
-            let depth = callback.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&depth));
+            let depth = callback.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&(depth as usize)));
             Table("callback", number).require("depth", depth, || format!("a depth is from 1 to {DEPTH_MAX}"))?;
         }
         Ok(())
@@ -93,7 +91,7 @@ impl Deployment {
             table.require("name", seen.insert((&client.accelerator, &client.name)), || {
                 format!("`{}` of `{}` is there already; leave one out", client.name, client.accelerator)
             })?;
-            let depth = client.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&depth));
+            let depth = client.depth.is_none_or(|depth| (1..=DEPTH_MAX).contains(&(depth as usize)));
             table.require("depth", depth, || format!("a depth is from 1 to {DEPTH_MAX}"))?;
             let budget = client.budget.is_none_or(|budget| !budget.capacity.is_zero() && !budget.period.is_zero());
             table.require("budget", budget, || "capacity and period of a budget are longer than 0".into())?;

@@ -1,0 +1,134 @@
+//! Sizes, counts and times at and beyond their limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_engine::{
+    ClockKind, DEPTH_MAX, ExecutorOptions, Instant, Overrun, PublisherOptions, ServiceOptions, SubscriptionOptions,
+    TimerOptions, TopicError,
+};
+
+use crate::common::{Count, manual, manual_executor, ms, spin_all, watchdog};
+
+/// Each way of creating a queue with a depth above the limit, by the error's text.
+fn errors(depth: usize) -> Vec<String> {
+    let (_, context, executor) = manual_executor();
+    let group = executor.create_group("group", ());
+    let reentrant = executor.create_reentrant_group("reentrant");
+    let last = || SubscriptionOptions::new("topic").name("ear").keep_last(depth);
+    let all = || SubscriptionOptions::new("topic").name("ear").keep_all(depth);
+    let service = || ServiceOptions::new("service").name("server").keep_last(depth);
+    let hear = |_: &mut (), _: Arc<u32>| {};
+    let kept = PublisherOptions::new("topic").transient_local(depth);
+    vec![
+        group.create_subscription(last(), hear).unwrap_err().to_string(),
+        group.create_subscription(all(), hear).unwrap_err().to_string(),
+        reentrant.create_subscription(last(), |_: Arc<u32>| {}).unwrap_err().to_string(),
+        context.create_queue::<u32>(last()).unwrap_err().to_string(),
+        context.create_queue::<u32>(all()).unwrap_err().to_string(),
+        group.create_service(service(), |_, n: u32| n).unwrap_err().to_string(),
+        reentrant.create_service(service(), |n: u32| n).unwrap_err().to_string(),
+        context.create_request_queue::<u32, u32>(service()).unwrap_err().to_string(),
+        context.create_publisher::<u32>(kept).unwrap_err().to_string(),
+    ]
+}
+
+#[test]
+fn a_depth_above_the_limit_is_an_error_that_names_the_entity_the_depth_and_the_limit() {
+    watchdog(|| {
+        for depth in [DEPTH_MAX + 1, usize::MAX / 2 + 2, usize::MAX] {
+            let error = |entity: &str| {
+                let limit = "a queue keeps at most 1000000 messages or requests, so give it a smaller depth";
+                format!("`{entity}` has a depth of {depth}; {limit}")
+            };
+            let expected = ["ear", "ear", "ear", "ear", "ear", "server", "server", "server", "topic"].map(error);
+            assert_eq!(errors(depth), expected);
+        }
+    });
+}
+
+#[test]
+fn a_queue_of_the_largest_depth_works() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", 0);
+        let options = SubscriptionOptions::new("topic").keep_last(DEPTH_MAX);
+        let _subscription = group.create_subscription(options, |sum, n: Arc<u32>| *sum += *n).unwrap();
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        for n in 1..=3 {
+            publisher.publish(n);
+        }
+        spin_all(&executor);
+        assert_eq!(group.into_payload().unwrap(), 6);
+    });
+}
+
+#[test]
+fn a_refused_subscription_leaves_nothing_behind() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let options = SubscriptionOptions::new("topic").keep_last(usize::MAX);
+        let refused = group.create_subscription(options, |_, _: Arc<u32>| {});
+        assert!(matches!(refused, Err(TopicError::DepthTooLarge(error)) if error.depth == usize::MAX));
+        assert_eq!(publisher.publish(1).queued, 0);
+    });
+}
+
+/// Activations in flight, and threads: the largest numbers that their types have are cut down, or are allocated for.
+#[test]
+fn the_largest_counts_work() {
+    watchdog(|| {
+        let (_, context) = manual();
+        let executor = context.create_executor(ExecutorOptions::new("main").threads(u16::MAX));
+        let group = executor.create_reentrant_group("group");
+        let (heard, count) = (Count::default(), 3);
+        let subscriptions: Vec<_> = [1, u32::MAX]
+            .map(|in_flight| {
+                let (options, heard) = (SubscriptionOptions::new("topic").max_in_flight(in_flight), heard.clone());
+                group
+                    .create_subscription(options, move |_: Arc<u32>| {
+                        heard.up();
+                    })
+                    .unwrap()
+            })
+            .into();
+        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        for n in 0..count {
+            publisher.publish(n);
+        }
+        spin_all(&executor);
+        assert_eq!(heard.get(), subscriptions.len() * count as usize);
+    });
+}
+
+/// Timers, sleeps and deadlines of `Duration::MAX` lie beyond the end of time, and never come.
+#[test]
+fn the_longest_times_never_come() {
+    watchdog(|| {
+        let (clock, context) = manual();
+        let executor = context.create_executor(ExecutorOptions::new("main").busy_poll(Duration::MAX));
+        let group = executor.create_group("group", ());
+        let fired = Count::default();
+        let timers: Vec<_> = [ClockKind::Steady, ClockKind::System, ClockKind::Ros]
+            .into_iter()
+            .flat_map(|clock| {
+                let late = TimerOptions::periodic(ms(1)).first_due(Instant::MAX).clock(clock);
+                let shifted = TimerOptions::periodic(Duration::MAX).overrun(Overrun::CatchUp(u32::MAX)).clock(clock);
+                [late, shifted, TimerOptions::one_shot(Duration::MAX).clock(clock)]
+            })
+            .map(|options| {
+                let fired = fired.clone();
+                group
+                    .create_timer(options.deadline(Duration::MAX), move |_, _| {
+                        fired.up();
+                    })
+                    .unwrap()
+            })
+            .collect();
+        clock.advance(ms(1_000));
+        spin_all(&executor);
+        assert_eq!((fired.get(), timers.len()), (0, 9));
+    });
+}
