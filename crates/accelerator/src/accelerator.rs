@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use rospin_core::Instant;
-use rospin_engine::Mutex;
+use rospin_engine::{ForeignWaker, Mutex};
 
 use crate::backend::{Backend, Ended, Listener, SegmentFailure};
 use crate::client::Client;
@@ -98,8 +98,11 @@ impl<B: Backend> Shared<B> {
             if let Some(at) = actions.alarm.take() {
                 self.backend.set_alarm(at);
             }
-            actions.wakers.drain(..).for_each(std::task::Waker::wake);
-            actions.dropped.clear();
+            actions.wakers.drain(..).for_each(ForeignWaker::wake);
+            for segment in actions.dropped.drain(..).flatten() {
+                // A segment's work is the program's own code. One that panics must not keep the rest from being dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(segment)));
+            }
             if actions.launches.is_empty() {
                 return;
             }

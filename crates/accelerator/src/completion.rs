@@ -4,6 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rospin_engine::ForeignWaker;
+
 use crate::accelerator::Shared;
 use crate::backend::Backend;
 use crate::request::{Outcome, RequestError};
@@ -54,7 +56,7 @@ impl<B: Backend> Future for Completion<B> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let place = self.place.expect("a completion is polled after its result was taken");
         // Wakers are other code, which is called without the lock.
-        let waker = context.waker().clone();
+        let waker = ForeignWaker::from(context.waker().clone());
         let (result, unused) = self.shared.state.lock().poll(place, Some(waker));
         drop(unused);
         match result {

@@ -3,10 +3,10 @@
 mod ends;
 mod requests;
 
-use std::task::Waker;
 use std::time::Duration;
 
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler, ThreadIndex};
+use rospin_engine::ForeignWaker;
 use smallvec::SmallVec;
 
 use crate::backend::Launch;
@@ -20,7 +20,7 @@ pub(crate) use requests::Slot;
 /// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them without the lock.
 pub(crate) struct Actions<W> {
     pub(crate) launches: SmallVec<[Launch<W>; 2]>,
-    pub(crate) wakers: SmallVec<[Waker; 2]>,
+    pub(crate) wakers: SmallVec<[ForeignWaker; 2]>,
     /// Segments that will not run. Their work is the user's, and so is its drop.
     pub(crate) dropped: SmallVec<[std::vec::IntoIter<Segment<W>>; 1]>,
     pub(crate) alarm: Option<Instant>,

@@ -11,6 +11,7 @@ use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
 use crate::current::{self, Running, Seat, holds};
+use crate::incident::contain_and_log;
 use crate::shared::Shared;
 use crate::sleep::{Sleep, SleepError};
 use crate::waits::{Answered, GroupKey, Progress, Wait, Waits};
@@ -93,9 +94,28 @@ fn list(services: &[String]) -> String {
 /// Sender of the response to a request. If it is dropped unused, the call ends [unanswered](CallError::Unanswered).
 #[must_use = "the call ends unanswered if it is dropped"]
 pub struct Reply<Resp> {
-    // The first field, so that it is dropped before the sender: a caller that has its response must not count as waiting.
+    /// The parts of the reply; `None` once it was sent.
+    parts: Option<Parts<Resp>>,
+}
+
+struct Parts<Resp> {
     answered: Answered,
     sender: oneshot::Sender<Result<Resp, CallError>>,
+}
+
+impl<Resp> Parts<Resp> {
+    /// Ends the call, with that outcome or unanswered. The caller's waker is foreign code, and so is the drop of a response that nobody
+    /// awaits.
+    fn end(self, outcome: Option<Result<Resp, CallError>>) {
+        let Self { answered, sender } = self;
+        // Dropped before the caller is told: one that has its response must not count as waiting.
+        drop(answered);
+        contain_and_log("the caller of a service, when it was told,", || match outcome {
+            // Fails if the call was dropped.
+            Some(outcome) => drop(sender.send(outcome)),
+            None => drop(sender),
+        });
+    }
 }
 
 impl<Resp> Reply<Resp> {
@@ -107,14 +127,23 @@ impl<Resp> Reply<Resp> {
 
     /// Notes that the response may come from any thread, and not only from a callback of the service's executor.
     pub(crate) fn leaves(&self) {
-        self.answered.leaves();
+        if let Some(parts) = &self.parts {
+            parts.answered.leaves();
+        }
     }
 
-    pub(crate) fn finish(self, outcome: Result<Resp, CallError>) {
-        let Self { answered, sender } = self;
-        drop(answered);
-        // Fails if the call was dropped.
-        let _ = sender.send(outcome);
+    pub(crate) fn finish(mut self, outcome: Result<Resp, CallError>) {
+        if let Some(parts) = self.parts.take() {
+            parts.end(Some(outcome));
+        }
+    }
+}
+
+impl<Resp> Drop for Reply<Resp> {
+    fn drop(&mut self) {
+        if let Some(parts) = self.parts.take() {
+            parts.end(None);
+        }
     }
 }
 
@@ -208,7 +237,7 @@ impl<Resp> Sent<Resp> {
     pub(crate) fn new(clock: &Clock, waits: &Arc<Waits>) -> (Self, Reply<Resp>) {
         let (sender, receiver) = oneshot::channel();
         let progress = Arc::<Progress>::default();
-        let reply = Reply { answered: Answered::new(&progress), sender };
+        let reply = Reply { parts: Some(Parts { answered: Answered::new(&progress), sender }) };
         let (clock, waits) = (clock.clone(), Arc::clone(waits));
         let sent =
             Self { receiver, progress, needs_group: None, executor: None, clock, waits, wait: None, limit: None };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::changes::Ticket;
 use crate::group_core::GroupCore;
+use crate::incident::{IncidentKind, caught};
 use crate::loss::{LossCause, LossCounters};
 use crate::membership::{Membership, TimerShared};
 use crate::source::Closer;
@@ -36,8 +37,11 @@ impl Drop for EntityHandle {
         if self.membership.executor.is_copy() {
             return;
         }
-        if let Some(close) = &self.closer {
-            close();
+        if let Some(close) = &self.closer
+            && let Err(message) = caught(close)
+        {
+            let number = self.membership.id().map_or(u64::MAX, rospin_core::EntityId::to_bits);
+            self.group.failures(&self.name).tell(number, IncidentKind::Panicked(message));
         }
         let executor = &self.group.executor;
         self.membership.end();

@@ -128,14 +128,19 @@ impl Failures {
     }
 
     /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that
-    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given.
+    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given. A panic of that function is logged.
     pub fn report(&self, reason: impl fmt::Display) {
-        let (executor, group, entity) = (*self.of).clone();
-        let kind = IncidentKind::Failed(reason.to_string());
-        let index = kind.index();
         // `u64::MAX` stands for the callback that the calling thread runs.
-        self.scribe.note(|| Event::Incident { executor: self.executor, entity: u64::MAX, kind: index });
-        (self.report)(&Incident { executor, group, entity, kind });
+        self.tell(u64::MAX, IncidentKind::Failed(reason.to_string()));
+    }
+
+    /// Reports an incident of the entity that recordings know by that number.
+    pub(crate) fn tell(&self, entity_number: u64, kind: IncidentKind) {
+        let (executor, group, entity) = (*self.of).clone();
+        let index = kind.index();
+        self.scribe.note(|| Event::Incident { executor: self.executor, entity: entity_number, kind: index });
+        let incident = Incident { executor, group, entity, kind };
+        contain_and_log("the function for incidents", || (self.report)(&incident));
     }
 }
 
@@ -159,14 +164,35 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
 /// Runs user code other than a callback. Returns `None` if it panicked: the panic hook has reported that, and it must not take
 /// the executor down.
 pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
+    caught(user_code).ok()
+}
+
+/// Does what [`contain`] does, and logs a panic: `what` names the code.
+pub(crate) fn contain_and_log<R>(what: impl fmt::Display, user_code: impl FnOnce() -> R) -> Option<R> {
+    let message = match caught(user_code) {
+        Ok(result) => return Some(result),
+        Err(message) => message,
+    };
+    // A logger is foreign code, too.
+    contain(|| log::error!(target: "rospin", "{what} panicked: {message}"));
+    None
+}
+
+/// Runs user code. If it panics, returns the panic's message.
+pub(crate) fn caught<R>(user_code: impl FnOnce() -> R) -> Result<R, String> {
     match catch_unwind(AssertUnwindSafe(user_code)) {
-        Ok(result) => Some(result),
-        Err(panic) => {
-            // The panic's payload may panic when it is dropped, and so may that panic's payload: it is leaked then.
-            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-                std::mem::forget(another);
-            }
-            None
-        }
+        Ok(result) => Ok(result),
+        Err(panic) => Err(end_of_panic(panic)),
     }
+}
+
+/// Drops a panic, and returns its message.
+#[cold]
+fn end_of_panic(panic: Box<dyn Any + Send>) -> String {
+    let message = panic_message(&*panic);
+    // The panic's payload may panic when it is dropped, and so may that panic's payload: it is leaked then.
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
+    message
 }

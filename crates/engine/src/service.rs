@@ -10,6 +10,7 @@ use crate::call::{Call, CallError, Reply, Sent};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::error::{DepthTooLarge, GroupGone};
+use crate::incident::contain_and_log;
 use crate::lock_free::depth::Depth;
 use crate::lock_free::ring::{Consumer, Producer, ring};
 use crate::loss::{LossCause, LossCounters};
@@ -47,6 +48,16 @@ pub(crate) struct Request<Req, Resp> {
 }
 
 impl<Req, Resp> Request<Req, Resp> {
+    /// Ends the call with that outcome, or unanswered. Drops the request, which runs user code.
+    fn refuse(self, outcome: Option<CallError>) {
+        let (request, reply) = self.open();
+        contain_and_log("a request that was dropped", || drop(request));
+        match outcome {
+            Some(error) => reply.finish(Err(error)),
+            None => drop(reply),
+        }
+    }
+
     /// Returns the request and the sender of its response.
     pub(crate) fn open(self) -> (Req, Reply<Resp>) {
         (self.request, self.reply)
@@ -170,7 +181,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
             notifier.notify_at(stamp);
         }
         if let Some(displaced) = displaced {
-            displaced.message.reply.finish(Err(self.endpoint.displaced()));
+            displaced.message.refuse(Some(self.endpoint.displaced()));
         }
         sent.to(service, needs_group, executor)
     }
@@ -290,8 +301,11 @@ impl<Req: Send + 'static, Resp: Send + 'static> Source for ServiceSource<Req, Re
 impl<Req: Send + 'static, Resp: Send + 'static> Drop for ServiceSource<Req, Resp> {
     fn drop(&mut self) {
         self.endpoint.close(self.id);
-        // Dropping a reply tells its caller.
-        let unanswered = std::iter::from_fn(|| self.consumer.pop()).count();
-        self.losses.add(LossCause::EntityDropped, unanswered as u64);
+        let mut unanswered = 0;
+        while let Some(request) = self.consumer.pop() {
+            request.refuse(None);
+            unanswered += 1;
+        }
+        self.losses.add(LossCause::EntityDropped, unanswered);
     }
 }

@@ -244,7 +244,7 @@ pub trait Source: Send + 'static {
     /// [`attach`](Self::attach).
     ///
     /// The source itself is dropped later, by the executor, since its callback may be running. The function is called on the
-    /// thread that drops the handle, and must neither block nor wait for the source.
+    /// thread that drops the handle, and must neither block nor wait for the source. A panic is an incident.
     fn closer(&self) -> Option<Closer> {
         None
     }

@@ -5,6 +5,8 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 
+use crate::incident::contain_and_log;
+
 /// A list of tasks that wait until some data changes. It is kept beside the data, behind the same lock.
 ///
 /// A task that waits checks the data first, and again after every wake-up. A thread that changes the data takes all waiters out
@@ -72,17 +74,25 @@ impl Waiters {
     }
 
     /// Wakes all waiters.
+    ///
+    /// Wakers are foreign code: a panic of one is logged, and the others are called nevertheless.
     pub fn wake(self) {
-        for waiting in self.0 {
-            // Fails if the waiter's future was dropped.
-            let _ = waiting.send(());
-        }
+        drop(self);
     }
 
     /// Returns true if there are no waiters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        for waiting in self.0.drain(..) {
+            // The drop of the sender wakes the waiter.
+            contain_and_log("a waker", || drop(waiting));
+        }
     }
 }
 

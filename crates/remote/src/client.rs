@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rospin_engine::Mutex;
 use rospin_engine::os::ThreadOptions;
+use rospin_engine::{ForeignWaker, Mutex};
 
 use crate::completion::{RemoteCompletion, Slot, Waiting};
 use crate::memory::{MemoryError, SharedMemory};
@@ -265,5 +265,5 @@ fn listen(socket: &Socket, waiting: &Mutex<Waiting>) {
         waiting.is_gone = true;
         waiting.requests.values_mut().filter_map(|slot| slot.waker.take()).collect()
     };
-    wakers.into_iter().for_each(std::task::Waker::wake);
+    wakers.into_iter().for_each(ForeignWaker::wake);
 }

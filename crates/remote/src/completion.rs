@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rospin_engine::Mutex;
+use rospin_engine::{ForeignWaker, Mutex};
 
 use crate::socket::Socket;
 use crate::wire::{Answer, ToServer};
@@ -56,7 +56,7 @@ pub(crate) struct Waiting {
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) answer: Option<Answer>,
-    pub(crate) waker: Option<Waker>,
+    pub(crate) waker: Option<ForeignWaker>,
 }
 
 /// The future of a request. Dropping it cancels the segments that have not started.
@@ -78,6 +78,9 @@ impl Future for RemoteCompletion {
     type Output = Result<RemoteOutcome, RemoteError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Cloned and dropped outside the lock, because wakers are foreign code.
+        let waker = ForeignWaker::from(context.waker().clone());
+        let former;
         let result = {
             let mut waiting = self.waiting.lock();
             let is_gone = waiting.is_gone;
@@ -92,7 +95,9 @@ impl Future for RemoteCompletion {
                 Some(Answer::Failed(reason)) => Err(RemoteError::Failed { reason }),
                 None if is_gone => Err(RemoteError::ServerGone),
                 None => {
-                    slot.waker = Some(context.waker().clone());
+                    former = slot.waker.replace(waker);
+                    drop(waiting);
+                    drop(former);
                     return Poll::Pending;
                 }
             }

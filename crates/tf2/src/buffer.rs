@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use glam::{DQuat, DVec3};
-use rospin_engine::{Mutex, MutexGuard};
+use rospin_engine::{ForeignWaker, Mutex, MutexGuard};
 use rospin_msgs::builtin_interfaces::msg::Time;
 use rospin_msgs::geometry_msgs::msg::{Transform, TransformStamped};
 use rospin_msgs::std_msgs::msg::Header;
@@ -260,7 +259,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-fn wake(woken: Vec<(u64, Waker)>) {
+fn wake(woken: Vec<(u64, ForeignWaker)>) {
     woken.into_iter().for_each(|(_, waker)| waker.wake());
 }
 

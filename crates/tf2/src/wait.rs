@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rospin_engine::{GroupGone, Sleep};
+use rospin_engine::{ForeignWaker, GroupGone, Sleep};
 use rospin_msgs::geometry_msgs::msg::TransformStamped;
 
 use crate::buffer::{Buffer, Obstacle, stamped};
@@ -77,7 +77,7 @@ impl WaitForTransform {
     /// be.
     fn look(&mut self, cx: &Context<'_>) -> Result<TransformStamped, (TransformError, bool)> {
         // Wakers are cloned and dropped outside the lock, because both run user code.
-        let (mut left, mut wakers) = ([None, None], [Some(cx.waker().clone()), Some(cx.waker().clone())]);
+        let (mut left, mut wakers) = ([None, None], [0, 1].map(|_| Some(ForeignWaker::from(cx.waker().clone()))));
         let mut state = self.buffer.lock();
         for (waits, left) in self.waits.iter_mut().zip(&mut left) {
             *left = waits.take().and_then(|waits| state.waiters.remove(waits));

@@ -1,7 +1,8 @@
 //! Futures that wait for transforms, by what may help them.
 
 use std::collections::HashMap;
-use std::task::Waker;
+
+use rospin_engine::ForeignWaker;
 
 use crate::tree::FrameId;
 
@@ -19,20 +20,20 @@ pub(crate) enum Change {
 /// The futures that wait. They leave when they are woken, and come back if that was in vain.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
-    waiting: HashMap<Change, Vec<(u64, Waker)>>,
+    waiting: HashMap<Change, Vec<(u64, ForeignWaker)>>,
     tickets: u64,
 }
 
 impl Waiters {
     /// Adds a future, until the change or its [removal](Self::remove). Returns its place, by which it is removed.
-    pub(crate) fn add(&mut self, change: Change, waker: Waker) -> (Change, u64) {
+    pub(crate) fn add(&mut self, change: Change, waker: ForeignWaker) -> (Change, u64) {
         self.tickets += 1;
         self.waiting.entry(change).or_default().push((self.tickets, waker));
         (change, self.tickets)
     }
 
     /// Removes a future. Returns its waker, to be dropped without a lock.
-    pub(crate) fn remove(&mut self, (change, ticket): (Change, u64)) -> Option<Waker> {
+    pub(crate) fn remove(&mut self, (change, ticket): (Change, u64)) -> Option<ForeignWaker> {
         let waiting = self.waiting.get_mut(&change)?;
         let at = waiting.iter().position(|(other, _)| *other == ticket)?;
         let (_, waker) = waiting.swap_remove(at);
@@ -44,7 +45,7 @@ impl Waiters {
 
     /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. The caller wakes them
     /// without a lock.
-    pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, Waker)> {
+    pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, ForeignWaker)> {
         if self.waiting.is_empty() {
             return Vec::new();
         }
@@ -57,7 +58,7 @@ impl Waiters {
     }
 
     /// Removes all futures. The caller wakes them without a lock.
-    pub(crate) fn take_all(&mut self) -> Vec<(u64, Waker)> {
+    pub(crate) fn take_all(&mut self) -> Vec<(u64, ForeignWaker)> {
         self.waiting.drain().flat_map(|(_, waiting)| waiting).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! Requests: from their acceptance to the moment at which nobody needs them any more.
 
-use std::task::Waker;
 use std::time::Duration;
 use std::vec::IntoIter;
 
 use rospin_core::{EntityId, Instant};
+use rospin_engine::ForeignWaker;
 
 use super::{Actions, State};
 use crate::request::{Outcome, Request, RequestError, Segment, SubmitError};
@@ -22,7 +22,7 @@ pub(crate) struct Slot<W> {
     /// True once there was a result, whether or not it was read.
     pub(super) is_over: bool,
     /// Waker of the task that awaits the result.
-    pub(super) waker: Option<Waker>,
+    pub(super) waker: Option<ForeignWaker>,
     /// True as long as the future of the request exists.
     pub(super) has_future: bool,
     /// True as long as its client's queue has it, or a lane runs it.
@@ -109,8 +109,8 @@ impl<W> State<W> {
     pub(crate) fn poll(
         &mut self,
         place: u32,
-        waker: Option<Waker>,
-    ) -> (Option<Result<Outcome, RequestError>>, Option<Waker>) {
+        waker: Option<ForeignWaker>,
+    ) -> (Option<Result<Outcome, RequestError>>, Option<ForeignWaker>) {
         let slot = &mut self.requests[place as usize];
         match slot.result.take() {
             Some(result) => (Some(result), waker),
@@ -120,7 +120,7 @@ impl<W> State<W> {
 
     /// Gives up the future of a request. If the request has not ended, it is cancelled: a segment that runs goes on to its end, and
     /// no further one starts. Returns the request's waker, which the caller drops without the lock.
-    pub(crate) fn abandon(&mut self, place: u32, actions: &mut Actions<W>) -> Option<Waker> {
+    pub(crate) fn abandon(&mut self, place: u32, actions: &mut Actions<W>) -> Option<ForeignWaker> {
         let slot = &mut self.requests[place as usize];
         slot.has_future = false;
         slot.result = None;

@@ -9,6 +9,7 @@ use rospin_core::Instant;
 use smallvec::SmallVec;
 
 use super::jump::{ClockChange, JumpThreshold, TimeJump, Told};
+use crate::foreign_waker::ForeignWaker;
 use crate::lock_free::dial::Dial;
 use crate::time_source::{TimeListener, TimeSource};
 
@@ -39,7 +40,7 @@ struct Books {
     tickets: u64,
     /// The last ticket whose request is over: time has moved.
     over: u64,
-    waiters: Vec<(u64, Waker)>,
+    waiters: Vec<(u64, ForeignWaker)>,
     hooks: Vec<Hook>,
     hook_numbers: u64,
     executors: Vec<Weak<dyn TimeListener>>,
@@ -66,7 +67,7 @@ struct Listener {
 /// The wake-ups that are made after the books were unlocked. They run foreign code, and code that locks the books again.
 #[derive(Default)]
 struct Afterwards {
-    wakers: Vec<Waker>,
+    wakers: Vec<ForeignWaker>,
     executors: SmallVec<[Arc<dyn TimeListener>; 8]>,
 }
 
@@ -185,7 +186,7 @@ impl Driver {
 
     pub(super) fn poll_over(&self, ticket: u64, waker: &Waker) -> Poll<()> {
         // The waker is cloned and dropped outside the lock, because wakers are foreign code.
-        let waker = waker.clone();
+        let waker = ForeignWaker::from(waker.clone());
         let mut books = self.open();
         if ticket <= books.over {
             return Poll::Ready(());

@@ -146,7 +146,7 @@ impl Future for Sleep {
         let clock = self.wish.clock;
         let stays = |bed: &&Bed| here.as_ref().is_none_or(|here| Arc::ptr_eq(here, &bed.executor));
         if let Some(Bed { executor, ticket }) = self.bed.as_ref().filter(stays) {
-            match executor.sleeps.ask(clock, *ticket, cx.waker().clone()) {
+            match executor.sleeps.ask(clock, *ticket, cx.waker().clone().into()) {
                 Asked::Asleep => return Poll::Pending,
                 Asked::Closed => {
                     return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
@@ -161,7 +161,8 @@ impl Future for Sleep {
             return Poll::Ready(Ok(()));
         }
         let executor = here.unwrap_or_else(|| Arc::clone(&self.asked_of));
-        let Some((ticket, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone()) else {
+        let Some((ticket, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone().into())
+        else {
             return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
         };
         if is_first {

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use rospin_core::{Instant, TimerSpec};
 
+use crate::foreign_waker::ForeignWaker;
+
 /// A task that sleeps: its due time and its waker.
 pub(super) struct Sleeper {
     pub(super) due: Instant,
     /// The longest time that it still sleeps after its clock jumped. `None` means until `due`, however long that takes.
     pub(super) longest: Option<Duration>,
-    pub(super) waker: Waker,
+    pub(super) waker: ForeignWaker,
 }
 
 impl Sleeper {
@@ -103,9 +105,9 @@ impl Queue {
     }
 
     /// Takes out all wakers. The sleepers stay in their places.
-    pub(super) fn take_wakers(&mut self) -> impl Iterator<Item = Waker> + '_ {
+    pub(super) fn take_wakers(&mut self) -> impl Iterator<Item = ForeignWaker> + '_ {
         let sleepers = self.slots.iter_mut().filter_map(|slot| slot.sleeper.as_mut());
-        sleepers.map(|sleeper| std::mem::replace(&mut sleeper.waker, Waker::noop().clone()))
+        sleepers.map(|sleeper| std::mem::replace(&mut sleeper.waker, Waker::noop().clone().into()))
     }
 
     fn take_out(&mut self, slot: usize) -> Option<Sleeper> {
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     fn sleeper(due: u64) -> Sleeper {
-        Sleeper { due: Instant::from_nanos(due), longest: None, waker: Waker::noop().clone() }
+        Sleeper { due: Instant::from_nanos(due), longest: None, waker: Waker::noop().clone().into() }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Waker;
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
@@ -10,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::queue::{Queue, Sleeper, Ticket};
 use crate::clock::{Clock, SystemDue};
-use crate::incident::contain;
+use crate::foreign_waker::ForeignWaker;
 use crate::lock_free::dial::Reading;
 use crate::ros_time::{Follower, Leap};
 use crate::times::Times;
@@ -132,7 +131,7 @@ impl Sleeps {
     /// Wakers are foreign code, so call this while nothing is locked or borrowed. It ends, since a task that falls asleep
     /// meanwhile is not woken.
     pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
-        let mut wakers = SmallVec::<[Waker; 8]>::new();
+        let mut wakers = SmallVec::<[ForeignWaker; 8]>::new();
         let mut book = self.book.lock();
         book.pop_due(STEADY, now, &mut wakers);
         if self.load(SYSTEM) != NOBODY {
@@ -147,7 +146,7 @@ impl Sleeps {
         self.note(&book);
         drop(book);
         for waker in wakers {
-            contain(|| waker.wake());
+            waker.wake();
         }
     }
 
@@ -195,10 +194,10 @@ impl Sleeps {
     pub(crate) fn close(&self) {
         let mut book = self.book.lock();
         book.is_closed = true;
-        let wakers: Vec<Waker> = book.queues.iter_mut().flat_map(Queue::take_wakers).collect();
+        let wakers: Vec<ForeignWaker> = book.queues.iter_mut().flat_map(Queue::take_wakers).collect();
         drop(book);
         for waker in wakers {
-            contain(|| waker.wake());
+            waker.wake();
         }
     }
 
@@ -206,7 +205,7 @@ impl Sleeps {
 
     /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's ticket, with true if a thread of
     /// the executor must look at the clock again. Takes O(log n), may allocate.
-    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: Waker) -> Option<(Ticket, bool)> {
+    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: ForeignWaker) -> Option<(Ticket, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };
         let mut book = self.book.lock();
@@ -231,7 +230,7 @@ impl Sleeps {
     }
 
     /// Returns the state of the sleeper. If it still sleeps, `waker` replaces its waker.
-    pub(super) fn ask(&self, clock: ClockKind, ticket: Ticket, waker: Waker) -> Asked {
+    pub(super) fn ask(&self, clock: ClockKind, ticket: Ticket, waker: ForeignWaker) -> Asked {
         let mut book = self.book.lock();
         let is_closed = book.is_closed;
         let Some(sleeper) = book.queues[index(clock)].get_mut(ticket) else {
@@ -291,7 +290,7 @@ impl Sleeps {
 }
 
 impl Book {
-    fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[Waker; 8]>) {
+    fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[ForeignWaker; 8]>) {
         let queue = &mut self.queues[clock];
         wakers.extend(std::iter::from_fn(|| queue.pop_due(now)).map(|sleeper| sleeper.waker));
     }

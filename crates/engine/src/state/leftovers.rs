@@ -8,7 +8,7 @@ use rospin_core::policy::Fifo;
 
 use super::State;
 use crate::changes::CHANGES_A_STEP;
-use crate::incident::{Incident, MissedDeadline, contain};
+use crate::incident::{Incident, MissedDeadline, contain_and_log};
 use crate::shared::Shared;
 use crate::work::{Callback, Label};
 
@@ -47,13 +47,13 @@ impl Leftovers {
     /// Reports the incidents, and drops the garbage. Panics of that user code end here.
     pub(crate) fn deal_with(self, executor: &Shared) {
         for incident in &self.incidents {
-            contain(|| (executor.report)(incident));
+            contain_and_log("the function for incidents", || (executor.report)(incident));
         }
         for (missed, report) in self.misses.iter().zip(executor.report_miss.iter().cycle()) {
-            contain(|| report(missed));
+            contain_and_log("the function for missed deadlines", || report(missed));
         }
         for garbage in self.garbage {
-            contain(|| drop(garbage));
+            contain_and_log("a callback or payload that was dropped", || drop(garbage));
         }
     }
 }

@@ -4,11 +4,11 @@
 //! after the unlock: the former is a system call, and the latter is user code.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use rospin_core::Instant;
 
 use super::{AnyMessage, Queue, QueueView, TopicState};
+use crate::foreign_waker::ForeignWaker;
 use crate::lock_free::mute::published;
 use crate::lock_free::prefetch::prefetch_to_write_at;
 use crate::lock_free::ring::Displaced;
@@ -27,7 +27,13 @@ pub(super) enum Alarm {
         is_asked: bool,
     },
     /// Calls a waker. It is shared, since cloning a waker is user code.
-    Waker(Arc<Waker>),
+    Waker(Arc<QueueWaker>),
+}
+
+/// The waker of a queue, with the name of its topic for the log.
+pub(super) struct QueueWaker {
+    pub(super) waker: ForeignWaker,
+    pub(super) topic: String,
 }
 
 /// The alarms of a topic's subscriptions. The last places may be empty.
@@ -146,8 +152,8 @@ fn raise_all(alarms: &[Option<Alarm>], stamp: Instant) -> bool {
     executor.bell.parker.needs_unpark() || has_waker || are_several && others_sleep()
 }
 
-/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes executors, and calls wakers
-/// last, which are user code and may panic.
+/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes executors, and calls wakers,
+/// which are user code.
 #[inline]
 pub(super) fn call(alarms: Option<&Alarms>) {
     if let Some(alarms) = alarms {
@@ -162,7 +168,7 @@ fn call_all(alarms: &Alarms) {
     alarms().filter_map(Alarm::executor).for_each(|executor| executor.bell.parker.unpark_one());
     for alarm in alarms() {
         if let Alarm::Waker(waker) = alarm {
-            waker.wake_by_ref();
+            waker.waker.wake_for(format_args!("the waker of a queue of topic `{}`", waker.topic));
         }
     }
 }

@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::incident::contain_and_log;
 use crate::lock_free::owning::OwningPointer;
 
 /// The type of a topic's messages.
@@ -104,8 +105,11 @@ impl Clone for AnyMessage {
 
 impl Drop for AnyMessage {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `Arc::into_raw` of this type, and its owner is `self`, which ends.
-        unsafe { (self.message_type.0.release)(self.raw.as_ptr()) };
+        // Whoever displaces a message, or drops a queue, is not its owner, and other messages are dropped after it.
+        contain_and_log("a message that was dropped", || {
+            // SAFETY: the pointer came from `Arc::into_raw` of this type, and its owner is `self`, which ends.
+            unsafe { (self.message_type.0.release)(self.raw.as_ptr()) };
+        });
     }
 }
 

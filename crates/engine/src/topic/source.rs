@@ -7,6 +7,7 @@ use std::task::Waker;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
+use super::alarm::QueueWaker;
 use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, Topic, TopicEnds, TopicError};
 use crate::context::Context;
 use crate::lock_free::depth::Depth;
@@ -145,7 +146,8 @@ impl AnySource {
 
     /// Sets the waker that publishers call from now on whenever a message has arrived. No executor is notified any more.
     pub(crate) fn set_waker(&self, waker: Waker) {
-        self.set_alarm(Alarm::Waker(Arc::new(waker)));
+        let (waker, topic) = (waker.into(), self.topic.name.to_owned());
+        self.set_alarm(Alarm::Waker(Arc::new(QueueWaker { waker, topic })));
     }
 
     /// Sets the counters that count losses from now on.

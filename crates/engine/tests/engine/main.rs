@@ -12,6 +12,7 @@ mod churn;
 mod companions;
 mod destructors;
 mod examples;
+mod foreign_code;
 mod goes_on;
 mod groups;
 mod inheritance;

@@ -3,7 +3,9 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
+
+use rospin_engine::ForeignWaker;
 
 /// Signal that stays given once it was given.
 #[derive(Default)]
@@ -15,7 +17,7 @@ pub(crate) struct Signal {
 /// Wakers of the futures that wait. Each has a number, so that a future that is dropped removes its own.
 #[derive(Default)]
 struct Waiting {
-    wakers: Vec<(u64, Waker)>,
+    wakers: Vec<(u64, ForeignWaker)>,
     next: u64,
 }
 
@@ -54,7 +56,7 @@ impl Future for Given {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let waker = cx.waker().clone();
+        let waker = ForeignWaker::from(cx.waker().clone());
         let mut waiting = self.signal.lock();
         // The flag is checked under the lock, so that a signal given later finds the waker.
         if self.signal.is_given() {
@@ -91,6 +93,8 @@ impl Drop for Given {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     #[test]
@@ -110,5 +114,23 @@ mod tests {
         assert!(Pin::new(&mut one).poll(&mut cx).is_ready());
         assert!(Pin::new(&mut signal.wait()).poll(&mut cx).is_ready());
         assert!(signal.lock().wakers.is_empty());
+    }
+
+    struct Bad;
+
+    impl std::task::Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker panics");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_harms_neither_the_others_nor_whoever_gives_the_signal() {
+        let (signal, woken) = (Arc::new(Signal::default()), Waker::noop().clone());
+        let (mut one, mut other) = (signal.wait(), signal.wait());
+        assert!(Pin::new(&mut one).poll(&mut Context::from_waker(&Waker::from(Arc::new(Bad)))).is_pending());
+        assert!(Pin::new(&mut other).poll(&mut Context::from_waker(&woken)).is_pending());
+        signal.give();
+        assert!(Pin::new(&mut other).poll(&mut Context::from_waker(&woken)).is_ready());
     }
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use rospin_engine::LossCause;
+use rospin_engine::{ForeignWaker, LossCause};
 
 use super::Action;
 use super::feedback::{Lost, News};
@@ -24,7 +24,7 @@ pub(crate) struct Tracked<F> {
 
 struct Progress<F> {
     feedback: VecDeque<F>,
-    waker: Option<Waker>,
+    waker: Option<ForeignWaker>,
     state: GoalState,
     /// True if the goal was in a status of the server.
     is_known: bool,
@@ -158,7 +158,7 @@ impl<F> Tracked<F> {
     }
 }
 
-fn wake(waker: Option<Waker>) {
+fn wake(waker: Option<ForeignWaker>) {
     if let Some(waker) = waker {
         waker.wake();
     }
@@ -365,7 +365,7 @@ impl<A: Action> Stream for FeedbackStream<A> {
     type Item = A::Feedback;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<A::Feedback>> {
-        let waker = cx.waker().clone();
+        let waker = ForeignWaker::from(cx.waker().clone());
         let mut progress = self.tracked.lock();
         let next = progress.feedback.pop_front();
         if next.is_some() || progress.has_ended {
