@@ -17,7 +17,10 @@ pub(crate) struct Sample {
 #[derive(Debug)]
 pub(crate) enum History {
     Static(Sample),
-    /// Sorted by their stamps. Of samples with equal stamps, the one that was added last comes last.
+    /// Sorted by their stamps. Of samples with equal stamps, the first one that was added and the last one are kept, in that order.
+    ///
+    /// tf2 keeps all of them. No look-up tells the difference: a frame's pose at a stamp is that of the last one, or of the first one if
+    /// the stamp is the oldest; from there on it is interpolated from the last one, and up to there towards the first one.
     Dynamic(VecDeque<Sample>),
 }
 
@@ -50,7 +53,8 @@ impl History {
     }
 
     /// Forgets the samples that are older than the newest one so far by more than `keep_ns`. Then adds a sample of the same kind,
-    /// unless it is as old itself, or an exact copy of another one. A static sample replaces the one before.
+    /// unless it is as old itself, or an exact copy of another one. Of the samples with its stamp, it replaces all but the first. A
+    /// static sample replaces the one before. Takes logarithmic time, apart from the samples that are forgotten or moved to make room.
     pub(crate) fn insert(&mut self, sample: Sample, keep_ns: i64) -> Inserted {
         let samples = match self {
             Self::Static(before) => {
@@ -75,12 +79,21 @@ impl History {
         } else {
             samples.partition_point(|other| other.stamp <= sample.stamp)
         };
-        let equals = samples.iter().take(place).rev().take_while(|other| other.stamp == sample.stamp);
-        if equals.into_iter().any(|other| *other == sample) {
+        let with_its_stamp = |at: Option<usize>| {
+            let other = at.and_then(|at| samples.get(at));
+            other.filter(|other| other.stamp == sample.stamp)
+        };
+        let (last, first) = (with_its_stamp(place.checked_sub(1)), with_its_stamp(place.checked_sub(2)));
+        if [last, first].contains(&Some(&sample)) {
             return Inserted::Data;
         }
+        let is_third = first.is_some();
         let has_new_parent = place.checked_sub(1).is_none_or(|before| samples[before].parent != sample.parent);
-        samples.insert(place, sample);
+        if is_third {
+            samples[place - 1] = sample;
+        } else {
+            samples.insert(place, sample);
+        }
         if has_new_parent { Inserted::Structure } else { Inserted::Data }
     }
 
@@ -147,6 +160,64 @@ impl History {
     pub(crate) fn clear(&mut self) {
         if let Self::Dynamic(samples) = self {
             samples.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEEP: i64 = 1_000;
+
+    fn sample(stamp: i64, parent: u32, x: f64) -> Sample {
+        let pose = Pose { translation: glam::DVec3::new(x, 0.0, 0.0), ..Pose::IDENTITY };
+        Sample { stamp, parent: FrameId(parent), pose }
+    }
+
+    #[test]
+    fn of_many_samples_with_one_stamp_two_are_kept() {
+        let mut history = History::new(sample(5, 0, 0.0), false);
+        for n in 1..40_000 {
+            assert_eq!(history.insert(sample(5, 0, f64::from(n)), KEEP), Inserted::Data);
+        }
+        assert_eq!((history.len(), history.at(5)), (2, Ok(sample(5, 0, 39_999.0))));
+        // A copy adds nothing, and a further stamp has samples of its own.
+        assert_eq!(history.insert(sample(5, 0, 39_999.0), KEEP), Inserted::Data);
+        history.insert(sample(6, 0, 1.0), KEEP);
+        assert_eq!(
+            (history.len(), history.at(5)),
+            (3, Ok(sample(5, 0, 0.0))),
+            "that of the oldest stamp that came first"
+        );
+    }
+
+    /// What tf2 does: it keeps all samples with equal stamps, the last one that came as the newest.
+    #[test]
+    fn look_ups_are_those_of_a_buffer_that_keeps_all() {
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % below) as i64
+        };
+        for _ in 0..200 {
+            let mut all: Vec<Sample> = Vec::new();
+            let mut history = None;
+            for n in 0..60 {
+                let new = sample(2 * (1 + draw(8)), draw(2) as u32, f64::from(n));
+                let place = all.partition_point(|other| other.stamp <= new.stamp);
+                all.insert(place, new);
+                match &mut history {
+                    None => history = Some(History::new(new, false)),
+                    Some(history) => drop(history.insert(new, KEEP)),
+                }
+                let kept_all = History::Dynamic(all.iter().copied().collect());
+                let history = history.as_ref().unwrap();
+                for time in 0..20 {
+                    assert_eq!(history.at(time), kept_all.at(time), "at {time} of {all:?}");
+                }
+                assert_eq!((history.latest(), history.oldest()), (kept_all.latest(), kept_all.oldest()));
+            }
         }
     }
 }
