@@ -101,17 +101,38 @@ pub(crate) fn write(thread: Option<Pid>, attributes: Attributes) -> io::Result<(
     set(thread, &attr)
 }
 
-/// Returns the calling thread's time slice; `None` if it is not an ordinary thread, or if the kernel does not tell.
-pub(crate) fn slice() -> Option<Duration> {
-    let attr = get(None).ok()?;
-    let is_ordinary = attr.sched_policy == libc::SCHED_OTHER as u32 && attr.sched_runtime > 0;
-    is_ordinary.then(|| Duration::from_nanos(attr.sched_runtime))
+/// The time slice of an ordinary thread, and what the threads that it starts inherit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slicing {
+    pub(crate) slice: Duration,
+    pub(crate) nice: i32,
+    /// True if threads that it starts have the kernel's slice, and no niceness below zero.
+    pub(crate) resets_on_fork: bool,
 }
 
-/// Sets the calling thread's time slice, and leaves its niceness as it is. It must be an ordinary thread.
-pub(crate) fn set_slice(slice: Duration) -> io::Result<()> {
+/// Returns the calling thread's time slice and the like; `None` if it is not an ordinary thread, or if the kernel does not tell.
+pub(crate) fn slicing() -> Option<Slicing> {
+    let attr = get(None).ok()?;
+    let is_ordinary = attr.sched_policy == libc::SCHED_OTHER as u32 && attr.sched_runtime > 0;
+    is_ordinary.then(|| Slicing {
+        slice: Duration::from_nanos(attr.sched_runtime),
+        nice: attr.sched_nice,
+        resets_on_fork: attr.sched_flags & RESET_ON_FORK != 0,
+    })
+}
+
+/// Returns the calling thread's time slice; `None` if it is not an ordinary thread, or if the kernel does not tell.
+pub(crate) fn slice() -> Option<Duration> {
+    slicing().map(|slicing| slicing.slice)
+}
+
+/// Sets the calling thread's time slice, and if the threads that it starts have the kernel's instead. Leaves its niceness as it is. It must
+/// be an ordinary thread.
+pub(crate) fn set_slice(slice: Duration, resets_on_fork: bool) -> io::Result<()> {
     let attr = get(None)?;
-    set(None, &libc::sched_attr { sched_runtime: nanos(slice), ..attr })
+    let flag = if resets_on_fork { RESET_ON_FORK } else { 0 };
+    let sched_flags = attr.sched_flags & !RESET_ON_FORK | flag;
+    set(None, &libc::sched_attr { sched_runtime: nanos(slice), sched_flags, ..attr })
 }
 
 fn get(thread: Option<Pid>) -> io::Result<libc::sched_attr> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::kernel;
+use super::kernel::{self, Slicing};
 
 /// The shortest slice that the kernel gives.
 const SHORT: Duration = Duration::from_micros(100);
@@ -15,20 +15,25 @@ pub fn time_slice() -> Option<Duration> {
 
 /// Guard that gives the calling thread short time slices until it is dropped, if it is an ordinary one.
 ///
+/// Threads and processes that the thread starts meanwhile have slices as usual: the kernel resets what they would inherit. So do Tokio's
+/// blocking threads, which callbacks start.
+///
 /// Linux 6.12 and later run a thread that wakes up before one with longer slices that works, whatever the two have had. Others wait until
 /// the one that works has had its slice, which is some milliseconds. Older kernels have one length for all threads.
 #[derive(Debug)]
 pub(crate) struct ShortSlices {
     /// The thread's slice before; `None` if it stays as it was.
-    before: Option<Duration>,
+    before: Option<Slicing>,
     /// Marker that keeps the guard on its thread, whose slice it restores.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
 impl ShortSlices {
     pub(crate) fn new() -> Self {
-        let before = kernel::slice().filter(|before| *before > SHORT);
-        let is_set = before.is_some() && kernel::set_slice(SHORT).is_ok();
+        let before = kernel::slicing().filter(|before| before.slice > SHORT);
+        // The kernel resets the niceness together with the slice, if it is below zero. Threads that are to inherit it cannot have both.
+        let before = before.filter(|before| before.resets_on_fork || before.nice >= 0);
+        let is_set = before.is_some() && kernel::set_slice(SHORT, true).is_ok();
         Self { before: before.filter(|_| is_set), _not_send: std::marker::PhantomData }
     }
 }
@@ -36,8 +41,13 @@ impl ShortSlices {
 impl Drop for ShortSlices {
     fn drop(&mut self) {
         // A callback may have changed the thread's scheduling, which stays as it is then.
-        if let Some(before) = self.before.filter(|_| kernel::slice() == Some(SHORT)) {
-            let _ = kernel::set_slice(before);
+        let Some(before) = self.before.filter(|_| kernel::slice() == Some(SHORT)) else {
+            return;
+        };
+        if kernel::set_slice(before.slice, before.resets_on_fork).is_err() {
+            // A thread without rights cannot stop resetting. That changes nothing: the threads that it starts are ordinary anyway, with the
+            // niceness that it has.
+            let _ = kernel::set_slice(before.slice, true);
         }
     }
 }
@@ -61,6 +71,23 @@ mod tests {
             assert_eq!(kernel::slice(), before.map(|_| SHORT));
             drop(short);
             assert_eq!(kernel::slice(), before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// Threads and processes that a callback starts do not wake up before others. Tokio's blocking threads are started by callbacks, too.
+    #[test]
+    fn threads_and_processes_that_the_thread_starts_have_slices_as_usual() {
+        std::thread::spawn(|| {
+            let before = kernel::slice();
+            let _short = ShortSlices::new();
+            assert_eq!(std::thread::spawn(kernel::slice).join().unwrap(), before);
+            let child = std::process::Command::new("grep").args(["slice", "/proc/self/sched"]).output().unwrap();
+            let text = String::from_utf8(child.stdout).unwrap();
+            // Not every kernel tells it. It tells nanoseconds.
+            let slice = text.rsplit(' ').next().and_then(|nanos| nanos.trim().parse().ok()).map(Duration::from_nanos);
+            assert!(slice.is_none() || slice == before, "{slice:?}, {before:?} before");
         })
         .join()
         .unwrap();
