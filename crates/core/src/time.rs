@@ -13,8 +13,11 @@ pub struct Instant(u64);
 impl Instant {
     /// The epoch of the clock.
     pub const ZERO: Self = Self(0);
-    /// The latest instant of all, which stands for "no deadline".
+    /// The latest instant of all, which stands for "no deadline" and "never".
     pub const MAX: Self = Self(u64::MAX);
+    /// The latest reading of a clock that is moved by hand, or by messages: 292 years, which signed nanoseconds can still tell. What is due
+    /// later than that is never due, and times that are calculated from a reading do not end at [`MAX`](Self::MAX) by mistake.
+    pub const LAST_READING: Self = Self(i64::MAX as u64);
 
     /// Creates the instant `nanos` nanoseconds after the epoch.
     #[must_use]

@@ -190,10 +190,11 @@ impl TimerHeap {
         self.heap.remove(entity.index() as u32, &mut self.armed);
     }
 
-    /// Takes out the first timer that is due by `now`, with its due time; `None` if none is.
+    /// Takes out the first timer that is due by `now`, with its due time; `None` if none is. A timer that is due at [`Instant::MAX`]
+    /// never fires: that is where due times end that no clock can show.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, EntityId)> {
         let Armed { due, entity, .. } = self.armed[self.heap.peek()? as usize].rank;
-        if due > now {
+        if due > now || due == Instant::MAX {
             return None;
         }
         self.heap.pop(&mut self.armed);

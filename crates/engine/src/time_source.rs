@@ -95,18 +95,19 @@ impl ManualClock {
         Self::default()
     }
 
-    /// Moves steady time and system time forward and wakes the executors that follow the clock.
+    /// Moves steady time and system time forward, at most to [`Instant::LAST_READING`], and wakes the executors that follow the clock.
     pub fn advance(&self, by: Duration) {
         self.change(|hands| {
             for clock in [&hands.steady_ns, &hands.system_ns] {
                 let now = Instant::from_nanos(clock.load(Ordering::Relaxed));
-                clock.store((now + by).as_nanos(), Ordering::Release);
+                clock.store((now + by).min(Instant::LAST_READING).as_nanos(), Ordering::Release);
             }
         });
     }
 
-    /// Sets the system time, forward or back, and wakes the executors that follow the clock.
+    /// Sets the system time, forward or back, at most to [`Instant::LAST_READING`], and wakes the executors that follow the clock.
     pub fn set_system(&self, reading: Instant) {
+        let reading = reading.min(Instant::LAST_READING);
         self.change(|hands| hands.system_ns.store(reading.as_nanos(), Ordering::Release));
     }
 

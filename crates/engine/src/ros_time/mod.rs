@@ -101,9 +101,10 @@ impl RosTime {
     ///
     /// Of several requests that come while time waits for jump callbacks, only the last is dealt with, afterwards.
     ///
-    /// Locks for a moment and wakes executors whose timers are due. May allocate. Runs no callbacks.
+    /// The latest time is [`Instant::LAST_READING`]. Locks for a moment and wakes executors whose timers are due. May allocate. Runs no
+    /// callbacks.
     pub fn set(&self, now: Instant) -> Barrier {
-        self.ask(|target| target.time = now)
+        self.ask(|target| target.time = now.min(Instant::LAST_READING))
     }
 
     /// Activates ROS time, or lets it follow the system clock (`use_sim_time`). Jump callbacks run first, as for

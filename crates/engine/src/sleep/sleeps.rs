@@ -17,6 +17,11 @@ use crate::times::Times;
 /// Value in place of a due time if nobody sleeps on the clock.
 const NOBODY: u64 = u64::MAX;
 
+/// The most sleepers of a clock that one round wakes, which takes some 10 us. Then the executor looks at its other work, and begins the next
+/// round. So an urgent message does not wait for all sleepers, if very many are due at once. On the other hand, one callback may run
+/// before a more urgent sleeper that a later round wakes.
+const ROUND: usize = 256;
+
 const STEADY: usize = 0;
 const SYSTEM: usize = 1;
 const ROS: usize = 2;
@@ -126,10 +131,10 @@ impl Sleeps {
             })
     }
 
-    /// Wakes all sleepers that are due, in the order of their due times; `now` is the time on the steady clock.
+    /// Wakes the sleepers that are due, in the order of their due times, at most [`ROUND`] of each clock; `now` is the time on the steady
+    /// clock.
     ///
-    /// Wakers are foreign code, so call this while nothing is locked or borrowed. It ends, since a task that falls asleep
-    /// meanwhile is not woken.
+    /// Wakers are foreign code, so call this while nothing is locked or borrowed.
     pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
         let mut wakers = SmallVec::<[ForeignWaker; 8]>::new();
         let mut book = self.book.lock();
@@ -292,6 +297,7 @@ impl Sleeps {
 impl Book {
     fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[ForeignWaker; 8]>) {
         let queue = &mut self.queues[clock];
-        wakers.extend(std::iter::from_fn(|| queue.pop_due(now)).map(|sleeper| sleeper.waker));
+        let due = std::iter::from_fn(|| queue.pop_due(now)).take(ROUND);
+        wakers.extend(due.map(|sleeper| sleeper.waker));
     }
 }

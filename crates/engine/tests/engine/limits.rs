@@ -1,6 +1,7 @@
 //! Sizes, counts and times at and beyond their limits.
 
 use std::sync::Arc;
+use std::task::{Context as TaskContext, Wake, Waker};
 use std::time::Duration;
 
 use rospin_engine::{
@@ -130,5 +131,105 @@ fn the_longest_times_never_come() {
         clock.advance(ms(1_000));
         spin_all(&executor);
         assert_eq!((fired.get(), timers.len()), (0, 9));
+    });
+}
+
+/// A clock that is moved by all the time there is shows its last reading: a periodic timer has missed due times, and fires once.
+#[test]
+fn a_clock_that_is_moved_by_all_time_releases_a_timer_once() {
+    watchdog(|| {
+        for period in [ms(1), Duration::from_secs(1 << 40)] {
+            for (overrun, fires) in [(Overrun::Skip, 1), (Overrun::CatchUp(3), 4), (Overrun::ShiftPhase, 1)] {
+                let (clock, context, executor) = manual_executor();
+                let group = executor.create_group("group", 0);
+                context.ros_time().set_active(true);
+                let timers = [ClockKind::Steady, ClockKind::System, ClockKind::Ros].map(|clock| {
+                    let options = TimerOptions::periodic(period).overrun(overrun).clock(clock);
+                    group.create_timer(options, |fired, _| *fired += 1).unwrap()
+                });
+                spin_all(&executor);
+                for _ in 0..2 {
+                    clock.advance(Duration::MAX);
+                    clock.set_system(Instant::MAX);
+                    context.ros_time().set(Instant::MAX);
+                    spin_all(&executor);
+                }
+                let is_beyond = period > ms(1);
+                let expected = if is_beyond { 0 } else { timers.len() * fires };
+                assert_eq!(group.into_payload().unwrap(), expected, "{period:?} {overrun:?}");
+            }
+        }
+    });
+}
+
+/// Sleeps that end beyond the last reading do not end, and those until it do, once.
+#[test]
+fn a_clock_that_is_moved_by_all_time_wakes_sleepers_once() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_reentrant_group("group");
+        let woken = Count::default();
+        let handle = executor.handle();
+        let ends = [ms(1), Duration::from_nanos(i64::MAX as u64), Duration::from_nanos(u64::MAX), Duration::MAX];
+        let _sleepers: Vec<_> = ends
+            .into_iter()
+            .flat_map(|end| [ClockKind::Steady, ClockKind::System, ClockKind::Ros].map(|clock| (clock, end)))
+            .map(|(clock, end)| {
+                let (handle, woken) = (handle.clone(), woken.clone());
+                let entity = group.create_timer_async(TimerOptions::one_shot(Duration::ZERO), move |_| {
+                    let (sleep, woken) = (handle.sleep(clock, end), woken.clone());
+                    async move {
+                        sleep.await.unwrap();
+                        woken.up();
+                    }
+                });
+                entity.unwrap()
+            })
+            .collect();
+        context.ros_time().set_active(true);
+        spin_all(&executor);
+        for _ in 0..2 {
+            clock.advance(Duration::MAX);
+            context.ros_time().set(Instant::MAX);
+            spin_all(&executor);
+        }
+        assert_eq!(woken.get(), 6);
+    });
+}
+
+/// A waker that publishes the urgent message when it is called for the tenth time.
+struct Tenth {
+    woken: Count,
+    urgent: rospin_engine::Publisher<u32>,
+}
+
+impl Wake for Tenth {
+    fn wake(self: Arc<Self>) {
+        if self.woken.up() == 10 {
+            self.urgent.publish(1);
+        }
+    }
+}
+
+#[test]
+fn a_message_waits_for_one_round_of_sleepers_and_not_for_all() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", None);
+        let woken = Count::default();
+        let counted = woken.clone();
+        let _subscription = group
+            .create_subscription("urgent", move |seen: &mut Option<usize>, _: Arc<u32>| *seen = Some(counted.get()))
+            .unwrap();
+        let urgent = context.create_publisher::<u32>("urgent").unwrap();
+        let waker = Waker::from(Arc::new(Tenth { woken: woken.clone(), urgent }));
+        let handle = executor.handle();
+        let mut sleeps: Vec<_> = (0..10_000).map(|_| Box::pin(handle.sleep(ClockKind::Steady, ms(1)))).collect();
+        for sleep in &mut sleeps {
+            assert!(sleep.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+        }
+        clock.advance(ms(1));
+        spin_all(&executor);
+        assert_eq!((group.into_payload().unwrap(), woken.get()), (Some(256), 10_000));
     });
 }
