@@ -19,7 +19,8 @@ pub struct Activation {
     pub kind: EntityKind,
     /// The entity's priority.
     pub priority: Priority,
-    /// The time at which this segment became eligible: a timer's due time, a message's arrival, or a wake-up.
+    /// The time at which this segment became eligible: a timer's due time, a message's arrival (that of the first one that was displaced
+    /// since the last activation, if there was one), or a wake-up.
     pub release: Instant,
     /// Absolute deadline of the activation, [`Instant::MAX`] if it has none.
     pub deadline: Instant,

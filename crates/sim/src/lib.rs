@@ -51,7 +51,8 @@
 //! This repeats until nothing is left to do at the instant, because a run may take no time.
 //!
 //! # Actions of a thread
-//! As in the engine, a message's release is its arrival, and a timer's is its due time. A thread keeps its core
+//! As in the engine, a message's release is its arrival, and a timer's is its due time. A message that is displaced leaves its
+//! release, and so its deadline, to the callback's next run. A thread keeps its core
 //! between two callbacks. A notification wakes the thread that has been parked longest. A thread that gets work wakes
 //! one more if there may be more work, or if no parked thread watches the next timer. Only one parked thread watches
 //! timers; the others stay asleep.

@@ -21,7 +21,7 @@ impl Driver<'_> {
         for &(chain, position) in &self.callbacks[work.callback].chains {
             let came_by = |origin: &&Origin| origin.chain == chain && origin.position + 1 == position;
             let release = match position {
-                0 => Some(work.item.release),
+                0 => Some(work.item.arrival),
                 _ => work.item.origins.iter().find(came_by).map(|origin| origin.release),
             };
             let Some(release) = release else {
@@ -94,6 +94,9 @@ impl Driver<'_> {
         let oldest = if callback.queue.len() == callback.depth { callback.queue.pop_front() } else { None };
         callback.queue.push_back(Message { arrival: self.now, origins });
         let lost = callback.loss.as_mut().is_some_and(|(probability, stream)| stream.chance(*probability));
+        if let Some(oldest) = &oldest {
+            callback.displaced.get_or_insert(oldest.arrival);
+        }
         if let Some(oldest) = oldest {
             self.tallies[to].dropped += 1;
             self.emit(executor, What::Dropped(to, oldest.arrival));

@@ -18,7 +18,8 @@ pub struct Run {
     pub executor: usize,
     /// Thread of the executor that the activation started on.
     pub thread: ThreadIndex,
-    /// Time of the release: arrival of the message, or due time of the timer.
+    /// Time of the release: arrival of the message, or due time of the timer. If messages were displaced from the queue since the last
+    /// run, it is the arrival of the first of them: the callback has been ready since then.
     pub release: Instant,
     /// Time of the start.
     pub start: Instant,

@@ -131,8 +131,10 @@ pub(crate) struct Lock {
 /// The item of an activation, from its first segment to its last.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// The release: arrival of the message, or due time of the timer.
+    /// The release: arrival of the message, or of an older one that was displaced since the last take, or due time of the timer.
     pub(crate) release: Instant,
+    /// Arrival of the message, or due time of the timer: the age of the data.
+    pub(crate) arrival: Instant,
     pub(crate) start: Instant,
     pub(crate) thread: ThreadIndex,
     pub(crate) origins: Vec<Origin>,
@@ -198,6 +200,8 @@ pub(crate) struct Callback {
     /// True if several activations run at a time, so that a take reports at once that there is more.
     pub(crate) tells_of_more: bool,
     pub(crate) queue: VecDeque<Message>,
+    /// Arrival of the oldest message that was displaced since the last take: the callback has been ready since then.
+    pub(crate) displaced: Option<Instant>,
     pub(crate) depth: usize,
     /// True if the callback's notification is in the executor's inbox.
     pub(crate) notified: bool,
@@ -336,6 +340,7 @@ pub(crate) fn callbacks(
             is_timer,
             tells_of_more: !is_timer && in_flight > 1,
             queue: VecDeque::new(),
+            displaced: None,
             depth: plan.depth as usize,
             notified: false,
             execution: draws(&plan.execution, ""),

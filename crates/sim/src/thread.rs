@@ -133,7 +133,7 @@ impl Driver<'_> {
     /// Returns the item of an activation that starts now. It has no message yet.
     fn new_item(&self, thread: usize, release: Instant) -> Item {
         let thread = self.threads[thread].index;
-        Item { release, start: self.now, thread, origins: Vec::new(), taken: true, number: 0 }
+        Item { release, arrival: release, start: self.now, thread, origins: Vec::new(), taken: true, number: 0 }
     }
 
     /// Takes the item of a new activation. A timer has nothing to take; for others, the item says if there was a message.
@@ -147,11 +147,13 @@ impl Driver<'_> {
         }
         let message = callback.queue.pop_front();
         callback.starts += usize::from(message.is_some());
+        let displaced = if message.is_some() { callback.displaced.take() } else { None };
         let executor = callback.executor;
         self.emit(executor, What::Took(number, message.as_ref().map(|message| message.arrival)));
         match message {
             Some(message) => {
-                item.release = message.arrival;
+                item.arrival = message.arrival;
+                item.release = displaced.unwrap_or(message.arrival);
                 item.origins = message.origins;
             }
             None => item.taken = false,

@@ -19,13 +19,22 @@ impl Driver<'_> {
         self.scenario.executors[executor].stop.map_or(end, |stop| end.min(Instant::ZERO + stop))
     }
 
+    /// Returns the ages of the messages in the callback's queue, the oldest first.
+    fn ages(&self, callback: usize, stopped: Instant) -> Vec<std::time::Duration> {
+        let messages = self.callbacks[callback].queue.iter().filter(|message| message.arrival < stopped);
+        messages.map(|message| stopped.saturating_since(message.arrival)).collect()
+    }
+
     /// Returns the unfinished work of a callback after the simulation. `end` is the end of the scenario's time.
     pub(crate) fn unfinished(&self, callback: usize, end: Instant) -> Unfinished {
         let own = &self.callbacks[callback];
         let stopped = self.stopped(own.executor, end);
         if !own.is_timer {
-            let waited = own.queue.iter().filter(|message| message.arrival < stopped);
-            let waited = waited.map(|message| stopped.saturating_since(message.arrival)).collect();
+            let mut waited = self.ages(callback, stopped);
+            // The callback has been ready for longer than its oldest message is old.
+            if let (Some(first), Some(since)) = (waited.first_mut(), own.displaced) {
+                *first = stopped.saturating_since(since);
+            }
             return Unfinished { waited, lost: 0 };
         }
         let scheduler = &self.executors[own.executor].scheduler;
@@ -60,7 +69,11 @@ impl Driver<'_> {
         let names = &self.scenario.chains[chain].callbacks;
         let place = |name: &String| self.scenario.callbacks.iter().position(|callback| callback.name == *name);
         let first = names.first().and_then(place);
-        let mut waited = first.map(|first| self.unfinished(first, end).waited).unwrap_or_default();
+        let of_first = |first: usize| match &self.callbacks[first] {
+            callback if callback.is_timer => self.unfinished(first, end).waited,
+            callback => self.ages(first, self.stopped(callback.executor, end)),
+        };
+        let mut waited = first.map(of_first).unwrap_or_default();
         for (number, callback) in self.callbacks.iter().enumerate() {
             if Some(number) == first {
                 continue;

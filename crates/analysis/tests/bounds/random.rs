@@ -144,3 +144,27 @@ validates! {
     /// Groups that a wait set passes over, as long as there is a bound.
     polling: Kind::Polling, 0.2, 0.2;
 }
+
+/// Queues of one to three messages: a run has the release, and the deadline, of the first message that was displaced since the one before.
+/// No other message has that release, so the runs come no more often than the messages.
+#[test]
+fn short_queues() {
+    let kinds = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"].map(Kind::Alone);
+    let others = [Kind::Asynchronous("edf"), Kind::Holding("edf", 1), Kind::Holding("edf", 2), Kind::Threads];
+    for kind in kinds.into_iter().chain(others) {
+        let (mut tally, mut displaced) = (Tally::default(), 0);
+        for seed in seeds::chosen(SYSTEMS / 3) {
+            let mut system = random(kind, seed);
+            for (number, callback) in system.scenario.callbacks.iter_mut().enumerate() {
+                callback.depth = 1 + (seed as u32 + number as u32) % 3;
+            }
+            // A queue that is too short keeps messages from being handled, and none from being bounded.
+            let Ok(report) = system.analyse() else { continue };
+            let outcome = Simulation::new(&system.scenario).unwrap().run().unwrap();
+            check(&mut tally, &system, &report, &outcome, &replay("short_queues", seed));
+            displaced += outcome.callbacks.iter().map(|callback| callback.dropped).sum::<u64>();
+        }
+        let single = seeds::chosen(SYSTEMS).count() < SYSTEMS as usize;
+        assert!(single || displaced > 100, "only {displaced} messages were displaced under {kind:?}");
+    }
+}

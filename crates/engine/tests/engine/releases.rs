@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Log, manual, ms, spin_all, spin_in_background, threads, watchdog};
-use rospin_engine::policy::Fifo;
+use rospin_engine::policy::{Edf, Fifo};
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue, Source,
-    SubscriptionOptions, TakeError,
+    CallbackGroup, Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue,
+    ServiceOptions, Source, SubscriptionOptions, TakeError,
 };
 
 /// A source of the messages of a queue, which a test decides about.
@@ -166,6 +166,72 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() 
             publish_on(&context, "displaced");
             spin_in_background(&executor).join().unwrap().unwrap();
             assert_eq!(log.take(), [1, 1, 1], "on {count} threads, the other one is next");
+        }
+    });
+}
+
+/// Reports a run: the callback's name and its message. Takes the time of the run.
+type Report = Box<dyn FnMut(u32) + Send>;
+
+/// The schedule of [`a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one`]: `create` creates A, which is due 100 ms after it
+/// is ready and keeps one message, and returns a function that sends it one. Returns the runs and the deadlines that A and B missed.
+fn displaced_under_edf<H>(
+    count: u16,
+    create: impl FnOnce(&Context, &CallbackGroup<()>, Report) -> (H, Box<dyn FnMut(u32) + Send>),
+) -> (Vec<(&'static str, u32)>, [u64; 2]) {
+    let (clock, context) = manual();
+    let options = ExecutorOptions::new("main").policy(Edf::new()).threads(threads(count));
+    let executor = context.create_executor(options);
+    let (log, group) = (Log::new(), executor.create_group("group", ()));
+    let report = |name: &'static str, run_ms: u64| {
+        let (log, clock) = (log.clone(), clock.clone());
+        move |message: u32| {
+            log.push((name, message));
+            clock.advance(ms(run_ms));
+        }
+    };
+    let (a, mut send) = create(&context, &group, Box::new(report("A", 58)));
+    let run_b = report("B", 10);
+    let options = SubscriptionOptions::new("b").name("B").deadline(ms(60));
+    let b = group.create_subscription(options, move |(), n: Arc<u32>| run_b(*n)).unwrap();
+    send(0);
+    let (inner, time) = (context.clone(), clock.clone());
+    let options = SubscriptionOptions::new("blocker").deadline(ms(1));
+    let blocker = group.create_subscription(options, move |(), _: Arc<u32>| {
+        time.advance(ms(90));
+        send(90);
+        time.advance(ms(1));
+        publish_on(&inner, "b");
+        time.advance(ms(4));
+    });
+    publish_on(&context, "blocker");
+    spin_all(&executor);
+    drop((a, blocker));
+    let missed = |name: &str| context.missed_deadlines().iter().filter(|of| of.entity == name).map(|of| of.count).sum();
+    let missed = [missed("A"), missed("B")];
+    drop(b);
+    (log.take(), missed)
+}
+
+/// A was ready at 0 ms, so it is due at 100 ms, before B, which is due at 151 ms, although the message that it takes is of 90 ms.
+#[test]
+fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
+    watchdog(|| {
+        for count in [1, 2] {
+            let subscription = displaced_under_edf(count, |context, group, mut report| {
+                let options = SubscriptionOptions::new("a").name("A").keep_last(1).deadline(ms(100));
+                let publisher = context.create_publisher::<u32>("a").unwrap();
+                let a = group.create_subscription(options, move |(), n: Arc<u32>| report(*n)).unwrap();
+                (a, Box::new(move |n| _ = publisher.publish(n)))
+            });
+            let service = displaced_under_edf(count, |context, group, mut report| {
+                let options = ServiceOptions::new("a").name("A").keep_last(1).deadline(ms(100));
+                let client = context.create_client::<u32, ()>("a").unwrap();
+                let a = group.create_service(options, move |(), n: u32| report(n)).unwrap();
+                (a, Box::new(move |n| drop(client.call(n))))
+            });
+            let expected = (vec![("A", 90), ("B", 0)], [1, 1]);
+            assert_eq!((&subscription, &service), (&expected, &expected), "{count} threads");
         }
     });
 }

@@ -63,14 +63,50 @@ fn queued_messages_keep_their_arrivals() {
     assert_eq!(times(&scenario, &outcome, "A"), [[0, 0, 10], [1, 10, 20], [2, 20, 30], [40, 40, 50]]);
 }
 
+/// The message of 1 ms was displaced, so the callback has been ready since then.
 #[test]
 fn the_oldest_message_makes_room() {
     let (scenario, outcome) = run(&format!(
         "{ONE}[[callback]]\nname = \"A\"\nkind = \"subscription\"\nexecution = \"10 ms\"\ndepth = 2\n\
          [[release]]\nto = [\"A\"]\nat = [\"0 ms\", \"1 ms\", \"2 ms\", \"3 ms\", \"4 ms\"]\n"
     ));
-    assert_eq!(times(&scenario, &outcome, "A"), [[0, 0, 10], [3, 10, 20], [4, 20, 30]]);
+    assert_eq!(times(&scenario, &outcome, "A"), [[0, 0, 10], [1, 10, 20], [4, 20, 30]]);
     assert_eq!(outcome.callbacks[0].dropped, 2);
+}
+
+/// A callback is due one deadline after it became ready, whichever message it takes then. A was ready at 0 ms and is due at 100 ms, before
+/// B. A's message of 90 ms alone would be due at 190 ms.
+#[test]
+fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
+    let (scenario, outcome) = run(&format!(
+        "{}[[callback]]\nname = \"blocker\"\nkind = \"service\"\ndeadline = \"1 ms\"\nexecution = \"95 ms\"\n\
+         [[callback]]\nname = \"A\"\nkind = \"service\"\ndepth = 1\ndeadline = \"100 ms\"\nexecution = \"58 ms\"\n\
+         [[callback]]\nname = \"B\"\nkind = \"service\"\ndeadline = \"60 ms\"\nexecution = \"10 ms\"\n\
+         [[release]]\nto = [\"blocker\"]\nat = [\"0 ms\"]\n[[release]]\nto = [\"A\"]\nat = [\"0 ms\", \"90 ms\"]\n\
+         [[release]]\nto = [\"B\"]\nat = [\"91 ms\"]\n",
+        ONE.replace("name = \"main\"\n", "name = \"main\"\npolicy = \"edf\"\n")
+    ));
+    assert_eq!(times(&scenario, &outcome, "A"), [[0, 95, 153]]);
+    assert_eq!(times(&scenario, &outcome, "B"), [[91, 153, 163]]);
+    let misses = |name: &str| outcome.callbacks.iter().find(|callback| callback.name == name).map(|of| of.misses);
+    assert_eq!((misses("A"), misses("B")), (Some(1), Some(1)));
+}
+
+/// The sensor is faster than its callback's deadline, and the load leaves no time for it before that. If each message had a deadline of its
+/// own, the callback would always be due later than the load, and never run.
+#[test]
+fn a_sensor_that_is_faster_than_its_deadline_is_served_in_an_overload() {
+    let (scenario, outcome) = run(&format!(
+        "{}[[callback]]\nname = \"load\"\nkind = \"timer\"\nperiod = \"50 ms\"\noffset = \"0 ms\"\nexecution = \"50 ms\"\n\
+         [[callback]]\nname = \"sensor\"\nkind = \"subscription\"\ndepth = 1\ndeadline = \"100 ms\"\nexecution = \"5 ms\"\n\
+         [[release]]\nto = [\"sensor\"]\nperiod = \"10 ms\"\noffset = \"1 ms\"\n",
+        ONE.replace("name = \"main\"\n", "name = \"main\"\npolicy = \"edf\"\n")
+    ));
+    let sensor = &outcome.callbacks[1];
+    assert!(sensor.response.count >= 6, "{} runs", sensor.response.count);
+    assert!(sensor.response.max.as_millis() <= 160, "{:?}", sensor.response.max);
+    let ends = times(&scenario, &outcome, "sensor").into_iter().map(|[release, start, _]| start - release);
+    assert!(ends.max().is_some_and(|waited| waited >= 50), "it waits, and is measured from when it was ready");
 }
 
 #[test]
