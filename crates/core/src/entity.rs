@@ -49,6 +49,12 @@ impl fmt::Display for EntityKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Priority(pub u32);
 
+impl Priority {
+    /// Priority of what turns the load of a robot down: the services of parameters and of managed nodes, unless a deployment file says
+    /// otherwise. It is above all others, so that they are answered while everything else waits for its turn.
+    pub const WAY_IN: Self = Self(u32::MAX);
+}
+
 impl fmt::Display for Priority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions};
+use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, Priority};
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
@@ -94,7 +94,7 @@ impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
 /// Creates the entity that runs requested transitions.
 fn listen<P: Lifecycle>(handle: &LifecycleHandle<P>) -> Result<Entity, LifecycleError> {
     let group = handle.group();
-    let options = EntityOptions::new(group.entity_name("transitions"));
+    let options = EntityOptions::new(group.entity_name("transitions")).priority(Priority::WAY_IN);
     let (node, source) = (handle.clone(), handle.requests().source());
     let entity = group.create_source(EntityKind::Waitable, options, source, move |payload, request| {
         let Request { ask, answer } = request;

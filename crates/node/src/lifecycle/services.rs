@@ -1,6 +1,6 @@
 //! Services through which ROS 2's tools query a managed node and request transitions.
 
-use rospin_engine::ReentrantGroup;
+use rospin_engine::{Priority, ReentrantGroup};
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
@@ -8,6 +8,7 @@ use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, EDGES, Edge, State};
 use super::run;
 use crate::interfaces::lifecycle_msgs as msgs;
+use crate::options::ServiceOptions;
 use crate::service::Server;
 
 /// The servers of one node.
@@ -34,13 +35,20 @@ pub(super) fn create<P: Lifecycle>(
     let transitions = move |_| described(machine::ways_from(here.state()));
     let graph = |_| described(EDGES.iter());
     Ok([
-        node.on(handle.group()).create_service::<msgs::ChangeState, _, _>("~/change_state", change)?,
-        node.on(queries).create_service::<msgs::GetState, _, _>("~/get_state", state)?,
-        node.on(queries).create_service::<msgs::GetAvailableStates, _, _>("~/get_available_states", states)?,
+        node.on(handle.group()).create_service::<msgs::ChangeState, _, _>(service("change_state"), change)?,
+        node.on(queries).create_service::<msgs::GetState, _, _>(service("get_state"), state)?,
+        node.on(queries).create_service::<msgs::GetAvailableStates, _, _>(service("get_available_states"), states)?,
         node.on(queries)
-            .create_service::<msgs::GetAvailableTransitions, _, _>("~/get_available_transitions", transitions)?,
-        node.on(queries).create_service::<msgs::GetAvailableTransitions, _, _>("~/get_transition_graph", graph)?,
+            .create_service::<msgs::GetAvailableTransitions, _, _>(service("get_available_transitions"), transitions)?,
+        node.on(queries)
+            .create_service::<msgs::GetAvailableTransitions, _, _>(service("get_transition_graph"), graph)?,
     ])
+}
+
+/// Returns the options of a service of the node. It is answered also while the executor is overloaded: a node that is deactivated, or
+/// shut down, may end the overload.
+fn service(name: &str) -> ServiceOptions {
+    ServiceOptions::new(format!("~/{name}")).priority(Priority::WAY_IN)
 }
 
 /// Returns the requested transition. A label takes precedence over a number, because a request with a label has the

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rospin_engine::{
-    CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, SourceError,
+    CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, Priority, SourceError,
 };
 
 use super::error::{DeclareError, SetParameterError};
@@ -94,7 +94,8 @@ impl Node {
     /// Lets other nodes, and `ros2 param`, read and set the node's parameters. By default, the executor of the node's own group
     /// does that; this method has `executor` do it instead. It answers the services `~/get_parameters`, `~/get_parameter_types`,
     /// `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and `~/list_parameters`, in a group called
-    /// `parameters`, which a deployment file can move. When others set parameters, the node's pre-set and on-set callbacks run
+    /// `parameters`, which a deployment file can move. They have the priority [`Priority::WAY_IN`], so that parameters can be set while
+    /// the executor is overloaded. When others set parameters, the node's pre-set and on-set callbacks run
     /// there.
     ///
     /// From then on changes are published on `/parameter_events`. The first event has all parameters that have a
@@ -161,6 +162,7 @@ impl Node {
         let store = Arc::clone(self.store());
         let name = group.entity_name(service);
         let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
+        let options = options.priority(Priority::WAY_IN);
         self.on(group).create_service::<S, _, _>(options, move |request: S::Request| answer(&store, request))
     }
 

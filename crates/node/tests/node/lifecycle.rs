@@ -6,7 +6,10 @@ use std::time::Duration;
 use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition, TransitionError};
-use rospin_node::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, Service};
+use rospin_node::{
+    Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, Service,
+    SubscriptionOptions,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -126,9 +129,11 @@ fn every_transition_leads_where_it_should_and_is_told() {
     let bench = Bench::new(Device::default());
     let tool = bench.ros.create_node("tool").unwrap();
     let heard = bench.executor.create_group("tool", Vec::new());
+    // Transitions precede the subscription: all events wait in its queue.
+    let events = SubscriptionOptions::new("/robot/arm/transition_event").keep_last(14);
     let _events = tool
         .on(&heard)
-        .create_subscription("/robot/arm/transition_event", |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
+        .create_subscription(events, |heard: &mut Vec<_>, event: msgs::TransitionEvent| {
             assert!(event.time().as_nanos() > 0);
             heard.push((event.transition.id, event.start_state.label, event.goal_state.label));
         })

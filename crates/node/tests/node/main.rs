@@ -16,3 +16,4 @@ mod parameters;
 mod statistics;
 mod type_descriptions;
 mod wait_for_message;
+mod way_in;

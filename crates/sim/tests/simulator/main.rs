@@ -5,3 +5,4 @@ mod mutants;
 mod published;
 mod random;
 mod semantics;
+mod way_in;
