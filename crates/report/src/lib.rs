@@ -1,10 +1,11 @@
 //! Output of rospin's commands and experiments.
 //!
 //! [`output_options`] are the options that name result files, and [`outputs`] the files themselves. [`page`], [`svg`] and
-//! [`timeline`] are the parts of an HTML report. [`text_table`] formats tables for a terminal, and [`progress`] shows progress
+//! [`timeline`] are the parts of an HTML report. [`distrust`] names the rows that something else has disturbed. [`text_table`] formats tables for a terminal, and [`progress`] shows progress
 //! there. [`number`] and [`choice`] read a user's input, and [`Failure`] is the error of a command without a result.
 
 pub mod choice;
+pub mod distrust;
 mod failure;
 pub mod number;
 pub mod output_options;

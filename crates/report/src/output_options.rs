@@ -1,10 +1,13 @@
 //! Command line options that all commands with result files have in common.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Command};
 
+use crate::distrust::Distrust;
 use crate::outputs::{Files, OutputError};
+use crate::progress::Progress;
 
 // No doc comment here: clap would show it as the description of every command that includes these options.
 #[derive(Args, Clone, Debug)]
@@ -21,6 +24,9 @@ pub struct OutputOptions {
     /// Shows no progress
     #[arg(long, short)]
     pub quiet: bool,
+
+    #[arg(skip)]
+    pub distrust: Distrust,
 }
 
 impl OutputOptions {
@@ -30,7 +36,15 @@ impl OutputOptions {
     /// # Errors
     /// If a named file cannot be written, or two of them have the same path.
     pub fn files(&self, default_report: Option<&str>) -> Result<Files, OutputError> {
-        Files::check(self.json.as_deref(), self.report.as_deref(), default_report)
+        let files = Files::check(self.json.as_deref(), self.report.as_deref(), default_report)?;
+        Ok(files.with_distrust(&self.distrust))
+    }
+
+    /// Returns the progress of `runs` runs that take `duration` each, see [`Progress::new`]. Runs during which other programs kept the
+    /// machine busy are named when the [files](Self::files) are written.
+    #[must_use]
+    pub fn progress(&self, runs: usize, duration: Duration) -> Progress {
+        Progress::new(runs, duration, self.quiet).with_distrust(&self.distrust)
     }
 }
 

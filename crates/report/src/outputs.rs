@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::distrust::Distrust;
 
 /// Reasons for which a result file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,7 @@ pub struct Files {
     json: Option<PathBuf>,
     /// The report's path, or the reason for which there will be no report; `None` if no report was asked for.
     report: Option<Result<PathBuf, OutputError>>,
+    distrust: Distrust,
 }
 
 impl Files {
@@ -71,10 +73,17 @@ impl Files {
         }
         let checked = path.map(|path| check_writable("--report", path).map(|()| path.to_owned()));
         let checked = if report.is_some() { checked.transpose()?.map(Ok) } else { checked };
-        Ok(Self { json: json.map(Path::to_owned), report: checked })
+        Ok(Self { json: json.map(Path::to_owned), report: checked, distrust: Distrust::default() })
     }
 
-    /// Writes the files, and prints their paths to `out`, that of the report last. `json` and `report` return the contents. Each
+    /// Has readers told of these rows.
+    #[must_use]
+    pub(crate) fn with_distrust(mut self, distrust: &Distrust) -> Self {
+        self.distrust = distrust.clone();
+        self
+    }
+
+    /// Prints the rows that readers should not trust, and puts them into the report. Writes the files, and prints their paths to `out`, that of the report last. `json` and `report` return the contents. Each
     /// is called only if its file is wanted. If the report's default path cannot be written, the reason is printed in place of
     /// the path.
     ///
@@ -90,13 +99,17 @@ impl Files {
         J: Error + Send + Sync + 'static,
         R: Error + Send + Sync + 'static,
     {
+        if let Some(text) = self.distrust.text() {
+            write!(out, "{text}")?;
+        }
         if let Some(path) = &self.json {
             write("--json", path, &json().map_err(Failure::run)?).map_err(Failure::run)?;
             writeln!(out, "Figures: {}", path.display())?;
         }
         match &self.report {
             Some(Ok(path)) => {
-                write("--report", path, &report().map_err(Failure::run)?).map_err(Failure::run)?;
+                let page = self.distrust.on_page(report().map_err(Failure::run)?);
+                write("--report", path, &page).map_err(Failure::run)?;
                 writeln!(out, "Report:  {}", path.display())?;
             }
             Some(Err(reason)) => writeln!(out, "No report: {reason}")?,

@@ -1,10 +1,13 @@
 //! Progress on stderr: a bar on a terminal, otherwise a line for each run.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rospin_measure::others::Others;
+
+use crate::distrust::Distrust;
 
 /// Number of steps of the bar for each run.
 const STEPS: u64 = 1000;
@@ -25,6 +28,10 @@ pub struct Progress {
     runs: usize,
     /// Length of each run; zero if it is not known.
     duration: Duration,
+    /// The runs that others have disturbed.
+    distrust: Distrust,
+    /// The name of the current run, and the meter of what others do meanwhile.
+    current: RefCell<Option<(String, Others)>>,
 }
 
 impl Progress {
@@ -38,12 +45,28 @@ impl Progress {
         }
         let style = ProgressStyle::with_template("{msg:15} [{bar:32}] {percent:>3} %  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        Self { bar, lines: !terminal && !quiet, begun: Cell::new(0), runs, duration }
+        Self {
+            bar,
+            lines: !terminal && !quiet,
+            begun: Cell::new(0),
+            runs,
+            duration,
+            distrust: Distrust::default(),
+            current: RefCell::default(),
+        }
+    }
+
+    /// Notes in `distrust` the runs during which other programs keep the machine busy.
+    #[must_use]
+    pub(crate) fn with_distrust(mut self, distrust: &Distrust) -> Self {
+        self.distrust = distrust.clone();
+        self
     }
 
     /// Begins the next run, and shows its name, such as that of an executor.
     pub fn begin(&self, executor: &str) {
         self.begun.set(self.begun.get() + 1);
+        self.current.replace(Some((executor.to_owned(), Others::watch())));
         self.bar.set_message(executor.to_owned());
         if self.lines {
             let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
@@ -59,8 +82,14 @@ impl Progress {
         self.bar.set_position(done + (share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// Ends the current run: fills its part of the bar, and removes the bar after the last run.
+    /// Ends the current run: fills its part of the bar, and removes the bar after the last run. Notes if other programs kept the machine busy
+    /// meanwhile.
     pub fn end(&self) {
+        if let Some((run, others)) = self.current.take()
+            && let Some(cores) = others.busy_cores()
+        {
+            self.distrust.note(run, format!("other programs kept {cores:.1} cores busy"));
+        }
         self.at(1.0);
         if self.begun.get() == self.runs as u64 {
             self.bar.finish_and_clear();

@@ -26,7 +26,6 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_report::output_options;
-use rospin_report::progress::Progress;
 
 use crate::experiment::Experiment;
 
@@ -82,7 +81,7 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
     }
     let mut shortfalls = Vec::new();
     if !options.virtual_only {
-        let progress = Progress::new(contenders.len(), options.duration, options.outputs.quiet);
+        let progress = options.outputs.progress(contenders.len(), options.duration);
         for contender in contenders {
             progress.begin(contender.name());
             let (row, missing) = real_time::run(*contender, &pipelines, options.duration, &progress)?;

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_report::Failure;
-use rospin_report::output_options;
-use rospin_report::progress::Progress;
+use rospin_report::output_options::{self, OutputOptions};
 use rospin_report::text_table::terminal_width;
 
 use crate::experiment::Experiment;
@@ -55,7 +54,7 @@ impl Experiment for CallbackOrder {
 fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let files = options.outputs.files(Some(DEFAULT_REPORT)).map_err(Failure::input)?;
     let time = Time::of(options);
-    let comparison = Comparison::new(time, all(time, options.outputs.quiet).map_err(Failure::run)?);
+    let comparison = Comparison::new(time, all(time, &options.outputs).map_err(Failure::run)?);
 
     write!(out, "{}", tables::render(&comparison.results, &comparison.cells, terminal_width()))?;
     writeln!(out, "\nTime: {}\n", time.describe())?;
@@ -70,11 +69,11 @@ fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Runs all cases in this kind of time.
-fn all(time: Time, quiet: bool) -> Result<Vec<CaseResult>, runs::RunError> {
+fn all(time: Time, outputs: &OutputOptions) -> Result<Vec<CaseResult>, runs::RunError> {
     match time {
         Time::Virtual => runs::simulate_all(),
         Time::Real { scale } => {
-            let progress = Progress::new(1, Duration::from_secs_f64(scale * runs::seconds_in_all()), quiet);
+            let progress = outputs.progress(1, Duration::from_secs_f64(scale * runs::seconds_in_all()));
             progress.begin("callback-order");
             let results = runs::run_all(scale, &progress);
             progress.end();

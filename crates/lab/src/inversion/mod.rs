@@ -32,7 +32,6 @@ use rospin_measure::machine::Machine;
 use rospin_measure::setup::{Setup, SetupError};
 use rospin_report::Failure;
 use rospin_report::output_options;
-use rospin_report::progress::Progress;
 
 use crate::experiment::Experiment;
 
@@ -96,7 +95,7 @@ fn throttle() -> Option<f64> {
 /// Runs the cases one after the other, and returns a row for each.
 fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, TurnError> {
     let cases = options.cases();
-    let progress = Progress::new(cases.len(), options.duration, options.outputs.quiet);
+    let progress = options.outputs.progress(cases.len(), options.duration);
     let mut rows = Vec::new();
     for case in cases {
         progress.begin(case.name());

@@ -37,7 +37,6 @@ use std::{fs, thread};
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_engine::Recorder;
 use rospin_measure::machine::Machine;
-use rospin_report::progress::Progress;
 use rospin_report::{Failure, output_options};
 use rospin_trace::{Model, Recording};
 
@@ -111,7 +110,7 @@ impl Experiment for LaneKeeping {
 fn drive_all(options: &Options, drives: &[Drive]) -> Result<Vec<Row>, DriveError> {
     let own = std::env::temp_dir().join(format!("rospin-{NAME}-{}", std::process::id()));
     let folder = options.recordings.as_ref().unwrap_or(&own);
-    let progress = Progress::new(drives.len(), options.duration, options.outputs.quiet);
+    let progress = options.outputs.progress(drives.len(), options.duration);
     let mut rows = Vec::new();
     let result = drives.iter().try_for_each(|drive| {
         progress.begin(&label(drive));

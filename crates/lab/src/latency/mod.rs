@@ -38,7 +38,6 @@ use rospin_engine::os::{CoreSet, ThreadOptions};
 use rospin_measure::machine::{Machine, choose_core};
 use rospin_report::Failure;
 use rospin_report::output_options;
-use rospin_report::progress::Progress;
 
 use crate::children;
 use crate::crunch::Calibration;
@@ -113,7 +112,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
 /// variants.
 fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Result<Vec<RunResult>, RunError> {
     let variants = options.variants();
-    let progress = Progress::new(variants.len() * options.runs as usize, settings.duration, options.outputs.quiet);
+    let progress = options.outputs.progress(variants.len() * options.runs as usize, settings.duration);
     let mut results = Vec::new();
     for run in 1..=options.runs {
         for variant in &variants {

@@ -34,8 +34,7 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
 use rospin_measure::process;
 use rospin_report::Failure;
-use rospin_report::output_options;
-use rospin_report::progress::Progress;
+use rospin_report::output_options::{self, OutputOptions};
 
 use crate::children;
 use crate::crunch::Calibration;
@@ -95,8 +94,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
         processes: options.processes,
     };
     let folder = options.create_folder().map_err(Failure::input)?;
-    let (results, recorded) = run_all(&options.variants(), &settings, folder.as_deref(), options.outputs.quiet, runner)
-        .map_err(Failure::run)?;
+    let (results, recorded) =
+        run_all(&options.variants(), &settings, folder.as_deref(), &options.outputs, runner).map_err(Failure::run)?;
     let comparison = Comparison { machine: Machine::read(), settings, results, recorded, folder };
 
     write!(out, "{}", table::render(&comparison, table::Layout::of_stdout()))?;
@@ -116,11 +115,11 @@ fn run_all(
     variants: &[Variant],
     settings: &Settings,
     folder: Option<&Path>,
-    quiet: bool,
+    outputs: &OutputOptions,
     runner: &dyn Runner,
 ) -> Result<(Vec<RunResult>, Vec<RunResult>), RunError> {
     let runs = if folder.is_some() { 2 } else { 1 };
-    let progress = Progress::new(variants.len() * runs, settings.duration, quiet);
+    let progress = outputs.progress(variants.len() * runs, settings.duration);
     let run = |name: &str, variant, folder| {
         progress.begin(name);
         let result = runner.run(variant, settings, folder, &|share| progress.at(share));
@@ -204,6 +203,22 @@ mod tests {
         assert!(fs::read_to_string(&report).unwrap().contains("</html>"));
         assert!(fs::read_to_string(&json).unwrap().contains("priority-single"));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Each experiment notes disturbed rows where it creates its progress, and writes them with its files.
+    #[test]
+    fn rows_that_others_have_disturbed_are_named_above_the_files_and_in_the_report() {
+        let report = std::env::temp_dir().join(format!("rospin-lab-{}-disturbed.html", std::process::id()));
+        let arguments = ["--quiet", "--executors=priority-single", "--report", report.to_str().unwrap()];
+        let matches = ReferenceSystem.command().no_binary_name(true).try_get_matches_from(arguments).unwrap();
+        let options = Options::from_arg_matches(&matches).unwrap();
+        options.outputs.distrust.note("priority-multi", "other programs kept 1.5 cores busy");
+        let (fake, mut out) = (Fake { asked: RefCell::default(), fail: false }, Vec::new());
+        compare(&options, &fake, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("Do not trust:\n- priority-multi: other programs kept 1.5 cores busy\n"), "{text}");
+        assert!(fs::read_to_string(&report).unwrap().contains("- priority-multi: other programs kept"));
+        fs::remove_file(&report).unwrap();
     }
 
     #[test]

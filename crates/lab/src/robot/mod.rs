@@ -14,7 +14,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
 use rospin_measure::stats::percentile;
 use rospin_report::output_options::{self, OutputOptions};
-use rospin_report::progress::Progress;
 use rospin_report::{Failure, choice, number};
 use serde::Serialize;
 
@@ -148,7 +147,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// Measures each middleware with raised threads, and then with ordinary ones.
 fn run_all(options: &Options, middlewares: &[Middleware]) -> Result<Vec<Row>, ChildError> {
     let (duration, calibration) = (options.seconds, Calibration::measure());
-    let progress = Progress::new(middlewares.len() * 2, duration, options.outputs.quiet);
+    let progress = options.outputs.progress(middlewares.len() * 2, duration);
     let mut rows = Vec::new();
     for middleware in middlewares {
         for raised in [true, false] {

@@ -5,8 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rospin_report::progress::Progress;
-
 use crate::children::{self, ChildError};
 use crate::crunch::Calibration;
 
@@ -90,7 +88,7 @@ pub(crate) fn run(options: &Options, runner: &dyn Runner) -> Result<Figures, Mea
     let calibration = Calibration::measure();
     let cells: Vec<Cell> = options.workloads().into_iter().flat_map(Workload::cells).collect();
     let contenders = options.contenders();
-    let progress = Progress::new(options.workloads().len(), Duration::ZERO, options.outputs.quiet);
+    let progress = options.outputs.progress(options.workloads().len(), Duration::ZERO);
     let mut rows = Vec::new();
     let mut begun = None;
     for cell in &cells {

@@ -26,7 +26,6 @@ use rospin_measure::setup::{Setup, SetupError};
 use rospin_measure::timer::{LoopError, Turn};
 use rospin_report::Failure;
 use rospin_report::output_options;
-use rospin_report::progress::Progress;
 
 use crate::experiment::Experiment;
 
@@ -82,7 +81,7 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
         })
     };
     let length = options.duration * (contenders.len() * Load::ALL.len()) as u32;
-    let progress = Progress::new(rates.len(), length, options.outputs.quiet);
+    let progress = options.outputs.progress(rates.len(), length);
     let mut all = Vec::new();
     for rate in rates {
         progress.begin(&format!("{rate} Hz"));

@@ -1,6 +1,7 @@
 //! Table VI of the paper, once for each policy, for the terminal and the report.
 
 use rospin_measure::stats::percentile;
+use rospin_report::distrust::Distrust;
 
 use super::comparison::Tracker;
 use super::measure::{Mode, Row};
@@ -110,14 +111,17 @@ pub(crate) fn sentence(tracker: &Tracker) -> String {
             starved.into_iter().fold(0.0, f64::max) * 100.0,
         ));
     }
-    let preempted = |row: &&Row| row.mode == Mode::Real && row.times.list > tracker.list(row.cell.robots).mul_f64(1.1);
-    let preempted = tracker.rows.iter().filter(preempted).count();
-    if preempted > 0 {
-        said.push(format!(
-            "The machine was busy with something else, too: in {preempted} cells the list took over 10 % longer than its work."
-        ));
-    }
     said.join(" ")
+}
+
+/// Notes the cells in which something else took the processor from the list's callback.
+pub(crate) fn distrust(tracker: &Tracker, distrust: &Distrust) {
+    let preempted = |row: &&Row| row.mode == Mode::Real && row.times.list > tracker.list(row.cell.robots).mul_f64(1.1);
+    for row in tracker.rows.iter().filter(preempted) {
+        let cell =
+            format!("{}, {} robots, {} a topic", row.contender.policy, row.cell.robots, row.cell.per_topic.label());
+        distrust.note(cell, "the list took over 10 % longer than its work");
+    }
 }
 
 /// Returns a sentence about the cells in which each policy holds the period, in this kind of time.
@@ -177,5 +181,23 @@ mod tests {
         assert!(said.contains("of 5 cells"), "{said}");
         assert!(said.contains("in 5 under rospin's fixed priority, in 0 under fifo and in 0 under E2"), "{said}");
         assert!(said.contains("0.5 % of their messages"), "{said}");
+    }
+
+    #[test]
+    fn cells_in_which_the_list_was_preempted_are_named() {
+        let (mut tracker, noted) = (testing::tracker(), Distrust::default());
+        distrust(&tracker, &noted);
+        assert_eq!(noted.text(), None);
+        let robots = tracker.rows.iter().find(|row| row.mode == Mode::Real).unwrap().cell.robots;
+        let asked = tracker.list(robots);
+        let row = tracker.rows.iter_mut().find(|row| row.mode == Mode::Real).unwrap();
+        row.times.list = 2 * asked;
+        let name = format!(
+            "- {}, {robots} robots, {} a topic: the list took",
+            row.contender.policy,
+            row.cell.per_topic.label()
+        );
+        distrust(&tracker, &noted);
+        assert!(noted.text().is_some_and(|text| text.contains(&name)), "{name}: {noted:?}");
     }
 }

@@ -19,7 +19,6 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_report::output_options;
-use rospin_report::progress::Progress;
 
 use crate::experiment::Experiment;
 
@@ -56,6 +55,7 @@ impl Experiment for TrackerExperiment {
             list_pair_ns: options.list_pair_ns,
             iterations: options.duration_iterations,
         };
+        grid::distrust(&tracker, &options.outputs.distrust);
         writeln!(out, "{}\n{}\n", grid::render(&tracker), grid::sentence(&tracker))?;
         for (term, text) in report::settings(&tracker).iter().take(2) {
             writeln!(out, "{term}: {text}.")?;
@@ -81,7 +81,7 @@ fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
     let length = |contender| orders(options, contender).iter().map(Order::duration).sum::<Duration>();
     let longest = CONTENDERS.into_iter().map(length).max().unwrap_or_default();
     let shown = if options.virtual_only { Duration::ZERO } else { Duration::from_secs(longest.as_secs().max(1)) };
-    let progress = Progress::new(CONTENDERS.len(), shown, options.outputs.quiet);
+    let progress = options.outputs.progress(CONTENDERS.len(), shown);
     let mut rows = Vec::new();
     for contender in CONTENDERS {
         progress.begin(contender.policy);

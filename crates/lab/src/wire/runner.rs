@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rospin_report::progress::Progress;
-
 use crate::children::{self, ChildError};
 use crate::middleware::Process;
 
@@ -53,7 +51,7 @@ pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildEr
     let has_hosts = bench.hosts.is_some();
     let cells: Vec<Cell> = cells.iter().copied().filter(|cell| cell.place != Place::Hosts || has_hosts).collect();
     let length = (options.seconds * 2 + OVERHEAD) * cells.len() as u32;
-    let progress = Progress::new(options.rounds as usize, length, options.outputs.quiet);
+    let progress = options.outputs.progress(options.rounds as usize, length);
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cells.len()];
     let mut counted = vec![None; cells.len()];
     let mut failed = vec![false; cells.len()];

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
-use rospin_report::progress::Progress;
 use rospin_wgpu::{OpenError, WgpuDevice, WgpuOptions, WgpuWork};
 
 use self::kernels::{Kernels, Part};
@@ -29,7 +28,7 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let lengths = sizes.map(|size| size.lengths);
     let pipelines = workload::pipelines(options.load, lengths);
     let contenders = Contender::on(Device::Wgpu);
-    let progress = Progress::new(contenders.len(), options.duration, options.outputs.quiet);
+    let progress = options.outputs.progress(contenders.len(), options.duration);
     let (mut rows, mut shortfalls) = (Vec::new(), Vec::new());
     for contender in contenders {
         progress.begin(contender.name());
