@@ -8,6 +8,7 @@ use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Scenario,
 use rospin_trace::Model;
 use rospin_trace::chains::chains as runs_of_chains;
 use rospin_trace::figures::Figures;
+use rospin_trace::names::is_internal;
 
 use crate::callers::Callers;
 use crate::execution::{Times, plural, readable};
@@ -47,16 +48,6 @@ pub(crate) struct Learner<'a> {
     internals: (usize, usize),
     idle: Vec<usize>,
     names: Names,
-}
-
-/// Services that rclcpp may give every node, beside those of its parameters.
-const OF_NODES: [&str; 3] = ["/get_type_description", "/get_logger_levels", "/set_logger_levels"];
-
-/// Returns true if every node has the callback with this name: those of its parameters, its types and its log.
-fn is_internal(name: &str) -> bool {
-    name.contains("/parameters/")
-        || name.ends_with("/rosout/records")
-        || OF_NODES.iter().any(|service| name.ends_with(service))
 }
 
 impl<'a> Learner<'a> {

@@ -24,6 +24,10 @@ pub struct Blame<'a> {
     segments: Vec<Vec<(u64, u64, usize)>>,
     /// By executor: the length of the longest segment, in nanoseconds. It limits the search for overlaps.
     longest: Vec<u64>,
+    /// By executor: the times for which a suspended activation held its group, with the activation.
+    held: Vec<Vec<(u64, u64, usize)>>,
+    /// By executor: the length of the longest one of these.
+    longest_held: Vec<u64>,
 }
 
 impl<'a> Blame<'a> {
@@ -31,53 +35,77 @@ impl<'a> Blame<'a> {
     #[must_use]
     pub fn new(model: &'a Model) -> Self {
         let mut segments = vec![Vec::new(); model.executors.len()];
+        let mut held = segments.clone();
         for (place, activation) in model.activations.iter().enumerate() {
-            let executor = model.callbacks[activation.callback].executor;
+            let callback = &model.callbacks[activation.callback];
+            let executor = callback.executor;
             segments[executor].extend(activation.segments.iter().map(|of| (of.start_ns, of.end_ns, place)));
+            if callback.excludes && !callback.frees_group {
+                let ends = activation.segments.iter().map(|of| of.end_ns);
+                let starts = activation.segments.iter().skip(1).map(|of| of.start_ns);
+                // What is still suspended when the recording ends holds it until then.
+                let last = activation.end_ns.is_none().then_some(model.span.1);
+                let times = ends.zip(starts.chain(last)).filter(|(from, to)| from < to);
+                held[executor].extend(times.map(|(from, to)| (from, to, place)));
+            }
         }
-        let mut longest = Vec::new();
-        for segments in &mut segments {
-            segments.sort_unstable();
-            longest.push(segments.iter().map(|(start, end, _)| end.saturating_sub(*start)).max().unwrap_or(0));
-        }
-        Self { model, segments, longest }
+        let longest = segments.iter_mut().map(|times| sort(times)).collect();
+        let longest_held = held.iter_mut().map(|times| sort(times)).collect();
+        Self { model, segments, longest, held, longest_held }
     }
 
     /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end, and place of the activation.
     pub fn overlapping(&self, executor: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
-        let segments = &self.segments[executor];
-        let earliest = from.saturating_sub(self.longest[executor]);
-        let begin = segments.partition_point(|(start, ..)| *start < earliest);
-        let in_time = segments[begin..].iter().take_while(move |(start, ..)| *start < to);
-        in_time.copied().filter(move |(_, end, _)| *end > from)
+        overlapping(&self.segments[executor], self.longest[executor], (from, to))
     }
 
     /// Returns the reasons for which the activation at this place waited, the largest share first. The time of a callback of its
     /// group counts in full. That of other callbacks is divided by the number of the executor's threads, on which they run at once.
     #[must_use]
     pub fn of(&self, activation: usize) -> Vec<Share> {
+        let waiting = &self.model.activations[activation];
+        let waits = waiting.segments.iter().enumerate().map(|(number, segment)| {
+            let from = if number == 0 { waiting.eligible_ns() } else { segment.release_ns };
+            (from, segment.start_ns)
+        });
+        self.of_waits(waiting.callback, Some(activation), waits)
+    }
+
+    /// Returns the reasons for which a callback waited from `from` to `to` and did not run, as [`of`](Self::of) does.
+    #[must_use]
+    pub fn of_wait(&self, callback: usize, from: u64, to: u64) -> Vec<Share> {
+        self.of_waits(callback, None, std::iter::once((from, to)))
+    }
+
+    fn of_waits(
+        &self,
+        waiting: usize,
+        activation: Option<usize>,
+        waits: impl Iterator<Item = (u64, u64)>,
+    ) -> Vec<Share> {
         let model = self.model;
-        let waiting = &model.activations[activation];
-        let callback = &model.callbacks[waiting.callback];
+        let callback = &model.callbacks[waiting];
         let executor = &model.executors[callback.executor];
         let threads = u64::from(executor.threads.max(1));
         let mut shares: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
-        for segment in &waiting.segments {
-            let (from, to) = (segment.release_ns, segment.start_ns);
-            let wait = to.saturating_sub(from);
-            let beside = self.overlapping(callback.executor, from, to).filter(|(.., other)| *other != activation);
-            let beside = beside.map(|(start, end, other)| {
+        for (from, to) in waits {
+            let (held, longest) = (&self.held[callback.executor], self.longest_held[callback.executor]);
+            let held = overlapping(held, longest, (from, to)).map(|part| (part, true));
+            let ran = self.overlapping(callback.executor, from, to).map(|part| (part, false));
+            let mut beside = Vec::new();
+            for ((start, end, other), is_held) in ran.chain(held) {
                 let by = model.activations[other].callback;
-                Beside {
-                    callback: by,
-                    // A damaged recording may have a release after its start.
-                    ns: end.min(to).saturating_sub(start.max(from)),
-                    excludes: excludes(callback, &model.callbacks[by]),
-                    reason: reason(&executor.policy, model.callbacks[by].priority > callback.priority, start >= from),
+                let excludes = excludes(callback, &model.callbacks[by]);
+                if activation == Some(other) || is_held && !excludes {
+                    continue;
                 }
-            });
-            let beside: Vec<_> = beside.collect();
-            explain(wait, threads, beside.iter().copied(), |why, by, ns| {
+                // A damaged recording may have a release after its start.
+                let ns = end.min(to).saturating_sub(start.max(from));
+                let is_higher = model.callbacks[by].priority > callback.priority;
+                let reason = reason(&executor.policy, is_higher, start >= from);
+                beside.push(Beside { callback: by, ns, excludes, reason });
+            }
+            explain(to.saturating_sub(from), threads, beside.iter().copied(), |why, by, ns| {
                 *shares.entry((why, by)).or_default() += ns;
             });
         }
@@ -86,6 +114,23 @@ impl<'a> Blame<'a> {
         shares.sort_by_key(|share| std::cmp::Reverse(share.ns));
         shares
     }
+}
+
+/// Sorts times by their starts. Returns the length of the longest one.
+fn sort(times: &mut [(u64, u64, usize)]) -> u64 {
+    times.sort_unstable();
+    times.iter().map(|(start, end, _)| end.saturating_sub(*start)).max().unwrap_or(0)
+}
+
+/// Returns those of the sorted times, of which none is longer than `longest`, that overlap the time from `from` to `to`.
+fn overlapping(
+    times: &[(u64, u64, usize)],
+    longest: u64,
+    (from, to): (u64, u64),
+) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
+    let begin = times.partition_point(|(start, ..)| *start < from.saturating_sub(longest));
+    let in_time = times[begin..].iter().take_while(move |(start, ..)| *start < to);
+    in_time.copied().filter(move |(_, end, _)| *end > from)
 }
 
 /// Returns true if both callbacks are in the same mutually exclusive group.

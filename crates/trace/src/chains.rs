@@ -17,10 +17,13 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Returns for each run the time from the release of its first activation to the end of its last one, in nanoseconds.
+    /// Returns for each run the time from the release of its first activation to the end of its last one, in nanoseconds. The time
+    /// before the executors of all its callbacks spun is not counted.
     pub fn latencies_ns<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = u64> + 'a {
-        let of = |&(first, last): &(usize, usize)| {
-            Some(model.activations[last].end_ns?.saturating_sub(model.activations[first].release_ns))
+        let executors = self.callbacks.iter().map(|callback| model.callbacks[*callback].executor);
+        let since = executors.filter_map(|executor| model.executors[executor].since_ns).max().unwrap_or(0);
+        let of = move |&(first, last): &(usize, usize)| {
+            Some(model.activations[last].end_ns?.saturating_sub(model.activations[first].release_ns.max(since)))
         };
         self.runs.iter().filter_map(of)
     }

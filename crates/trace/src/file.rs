@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rospin_core::recording::{Definition, Event, KINDS, LOSS_CAUSES, Sink, Words};
+use rospin_core::recording::{Definition, KINDS, Sink, Words};
 
 use crate::container::{Container, Store};
+use crate::incidents::Incidents;
 use crate::names::{self, Name};
 
 /// Version of the file format. A change of the numbers or fields of events makes a new one.
@@ -253,7 +254,8 @@ impl Sink for FileSink {
 }
 
 /// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
-/// a timer skips a due time, a callback panics or fails, or the program asks for it.
+/// a timer skips a due time, a callback that should run does not, one panics or fails, or the program asks for it. What is late because
+/// its executor did not spin yet is no reason.
 pub struct FlightSink {
     path: PathBuf,
     process: ProcessName,
@@ -266,6 +268,7 @@ pub struct FlightSink {
     quiet_until: Option<Instant>,
     files_left: u32,
     files: u32,
+    incidents: Incidents,
 }
 
 impl FlightSink {
@@ -283,22 +286,16 @@ impl FlightSink {
             quiet_until: None,
             files_left: files,
             files: 0,
+            incidents: Incidents::default(),
         }
     }
 
-    fn watch(&mut self, events: &[Words]) {
-        if self.due.is_some() || self.quiet_until.is_some_and(|until| Instant::now() < until) {
+    /// Looks for incidents among the events that came. `is_last` tells that none come after them.
+    fn watch(&mut self, is_last: bool) {
+        let reason = self.incidents.find(is_last);
+        if self.quiet_until.is_some_and(|until| Instant::now() < until) {
             return;
         }
-        let reason = events.iter().filter_map(Event::decode).find_map(|(at, event)| match event {
-            Event::Completed { deadline, .. } if at > deadline => Some("a deadline was missed".to_owned()),
-            Event::Lost { cause, .. } => {
-                Some(format!("an item was lost: {}", LOSS_CAUSES.get(usize::from(cause)).unwrap_or(&"unknown")))
-            }
-            Event::Overrun { .. } => Some("a timer skipped a due time".to_owned()),
-            Event::Incident { .. } => Some("a callback panicked or failed".to_owned()),
-            _ => None,
-        });
         if let Some(reason) = reason {
             self.trigger(&reason);
         }
@@ -332,6 +329,7 @@ fn tell(path: &Path, reason: &str) {
 
 impl Sink for FlightSink {
     fn define(&mut self, definition: &Definition) {
+        self.incidents.define(definition);
         // Names of entities that came and went would grow without a limit.
         const DEFINITIONS: usize = 100_000;
         if self.definitions.len() < DEFINITIONS {
@@ -341,10 +339,11 @@ impl Sink for FlightSink {
 
     fn record(&mut self, thread: u32, events: &[Words]) {
         self.batches.push_back((Instant::now(), thread, events.to_vec()));
-        self.watch(events);
+        self.incidents.add(thread, events);
     }
 
     fn flush(&mut self) {
+        self.watch(true);
         if let Some((_, reason)) = self.due.take() {
             self.write_out(&reason);
         }
@@ -357,6 +356,7 @@ impl Sink for FlightSink {
     }
 
     fn end_round(&mut self) {
+        self.watch(false);
         let now = Instant::now();
         if self.due.as_ref().is_some_and(|(due, _)| *due <= now) {
             self.flush();

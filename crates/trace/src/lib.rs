@@ -24,6 +24,7 @@ pub mod convert;
 pub mod figures;
 mod file;
 mod handover;
+mod incidents;
 #[cfg(any(feature = "read", feature = "bag"))]
 mod lengths;
 #[cfg(feature = "read")]
@@ -32,6 +33,7 @@ pub mod live;
 pub mod model;
 pub mod monitor;
 pub mod names;
+mod overdue;
 pub mod places;
 #[cfg(feature = "read")]
 mod read;

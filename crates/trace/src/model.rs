@@ -6,7 +6,9 @@ use rospin_core::EntityKind;
 use serde::{Serialize, Serializer};
 
 use crate::monitor::{Cause, ViolationKind, told};
+use crate::overdue::Told;
 use crate::recording::Recording;
+use crate::waits::Reason;
 use build::Build;
 
 /// Model of the events of one or more processes. All times are nanoseconds on the steady clock of the machine.
@@ -36,6 +38,10 @@ pub struct Model {
     pub violations: Vec<Violation>,
     /// Incidents: panics and errors.
     pub incidents: Vec<Incident>,
+    /// Activations that still wait for their first run when the recording of their process ends.
+    pub waiting: Vec<Waiting>,
+    /// Callbacks that should have run by the end of the recording of their process, and have not for long.
+    pub overdue: Vec<Overdue>,
     /// The number of events that threads could not record because their buffers were full.
     pub dropped: u64,
     /// The number of events that were read.
@@ -44,8 +50,43 @@ pub struct Model {
     pub span: (u64, u64),
 }
 
+fn reason_as_text<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.as_str())
+}
+
 fn as_text<S: Serializer>(kind: &EntityKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str())
+}
+
+/// An activation that was released, and had not begun when the recording ended.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Waiting {
+    /// The place of the callback.
+    pub callback: usize,
+    /// The time from which it waits: its release, or the beginning of the executor's work if that came later.
+    pub from_ns: u64,
+    /// The end of the recording of its process.
+    pub until_ns: u64,
+    /// True if its deadline has passed.
+    pub is_late: bool,
+}
+
+/// A callback that should have run by the end of the recording of its process, and has not.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Overdue {
+    /// The place of the callback.
+    pub callback: usize,
+    /// The nanoseconds for which it has not run.
+    pub for_ns: u64,
+    /// True if it may not have run for longer: it has not since the recording began.
+    pub is_at_least: bool,
+    /// The period of a timer, or else the deadline.
+    pub limit_ns: Option<u64>,
+    /// What kept it from running for most of the time.
+    #[serde(serialize_with = "reason_as_text")]
+    pub reason: Reason,
+    /// The place of the callback that did.
+    pub culprit: Option<usize>,
 }
 
 /// A queue in which a subscription keeps messages until its callback takes them.
@@ -87,6 +128,8 @@ pub struct Executor {
     pub policy: String,
     /// The number of its threads.
     pub threads: u16,
+    /// The time of its first callback, or polling point; `None` if the recording has none.
+    pub since_ns: Option<u64>,
 }
 
 /// A thread.
@@ -119,6 +162,8 @@ pub struct Callback {
     pub group: String,
     /// True if its group is mutually exclusive: callbacks of the group run one at a time.
     pub excludes: bool,
+    /// True if a suspended activation frees its group. Otherwise it holds the group until it ends.
+    pub frees_group: bool,
     /// Its kind.
     #[serde(serialize_with = "as_text")]
     pub kind: EntityKind,
@@ -145,6 +190,9 @@ pub struct Activation {
     pub sequence: u64,
     /// The time of its release.
     pub release_ns: u64,
+    /// The nanoseconds for which it waited for its executor to spin: until the first callback of the executor in the recording. They
+    /// count neither as waiting nor as response, and the deadline is later by as much.
+    pub before_spin_ns: u64,
     /// Its absolute deadline.
     pub deadline_ns: Option<u64>,
     /// Its segments: one, unless its callback is asynchronous and awaited something.
@@ -188,13 +236,27 @@ impl Activation {
     /// Returns the time for which it was eligible and no thread ran it: before its start, and after each await.
     #[must_use]
     pub fn waiting_ns(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.start_ns.saturating_sub(segment.release_ns)).sum()
+        let waited = self.segments.iter().map(|segment| segment.start_ns.saturating_sub(segment.release_ns));
+        waited.sum::<u64>().saturating_sub(self.before_spin_ns)
+    }
+
+    /// Returns the time from which it is judged: its release, or the beginning of its executor's work if that came later.
+    #[must_use]
+    pub const fn eligible_ns(&self) -> u64 {
+        self.release_ns.saturating_add(self.before_spin_ns)
+    }
+
+    /// Returns the time by which it ended after its deadline; `None` if it did not, or if one of the two is not known.
+    #[must_use]
+    pub fn late_ns(&self) -> Option<u64> {
+        let deadline = self.deadline_ns?.saturating_add(self.before_spin_ns);
+        self.end_ns.filter(|end| *end > deadline).map(|end| end - deadline)
     }
 
     /// Returns the time from its release to its end; `None` if the recording does not have the end.
     #[must_use]
     pub fn response_ns(&self) -> Option<u64> {
-        self.end_ns.map(|end| end.saturating_sub(self.release_ns))
+        self.end_ns.map(|end| end.saturating_sub(self.eligible_ns()))
     }
 
     /// Returns the time within its segments for which its thread had no processor; `None` unless processor times were recorded.
@@ -210,7 +272,7 @@ impl Activation {
     /// Returns true if it ended after its deadline. Returns false if one of the two is not known.
     #[must_use]
     pub fn is_late(&self) -> bool {
-        self.end_ns.zip(self.deadline_ns).is_some_and(|(end, deadline)| end > deadline)
+        self.late_ns().is_some()
     }
 }
 
@@ -300,6 +362,16 @@ impl Model {
         let culprit = violation.culprit.map(|culprit| self.label(culprit));
         let cause = Cause::at(violation.cause).describe(kind, culprit.as_deref());
         format!("{subject} {}, {cause}", told(kind, violation.measured, violation.limit))
+    }
+
+    /// Returns a sentence about a callback that does not run, without its full stop.
+    #[must_use]
+    pub fn tell_overdue(&self, one: &Overdue) -> String {
+        let &Overdue { callback, for_ns, is_at_least, limit_ns, reason, culprit } = one;
+        let culprit = culprit.map(|culprit| self.label(culprit));
+        let kind = self.callbacks[callback].kind;
+        let told = Told { kind, for_ns, is_at_least, limit_ns, reason, culprit: culprit.as_deref() };
+        format!("{} {}", self.label(callback), told.text())
     }
 
     /// Returns a name of the callback that no other one has: with its executor or process where the name alone is not enough.

@@ -174,6 +174,17 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Services that rclcpp may give every node, beside those of its parameters.
+const OF_NODES: [&str; 3] = ["/get_type_description", "/get_logger_levels", "/set_logger_levels"];
+
+/// Returns true if every node has the callback with this name: those of its parameters and its log.
+#[must_use]
+pub fn is_internal(name: &str) -> bool {
+    name.contains("/parameters/")
+        || name.ends_with("/rosout/records")
+        || OF_NODES.iter().any(|service| name.ends_with(service))
+}
+
 /// Returns the kind of entity with that name; a waitable if the name is unknown.
 #[must_use]
 pub fn kind_named(name: &str) -> EntityKind {

@@ -64,7 +64,10 @@ impl Robot {
         live.name(entity(5, "camera"));
         live.name(Name::Queue { queue: 3, account: 7, topic: "/frames".into(), depth: 4 });
         live.view(0);
-        Self { live, sequence: 0 }
+        let mut robot = Self { live, sequence: 0 };
+        // It spins from the beginning on.
+        robot.event(1, 0, Event::PollingPoint { executor: 0, thread: 0 });
+        robot
     }
 
     fn step(&self, segment: u32) -> Step {

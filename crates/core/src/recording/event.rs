@@ -16,7 +16,7 @@ pub const LOSS_CAUSES: [&str; 7] =
 pub const INCIDENTS: [&str; 3] = ["panicked", "take failed", "failed"];
 
 /// The names of the kinds of violations, by the number in [`Event::Violation`].
-pub const VIOLATIONS: [&str; 7] = [
+pub const VIOLATIONS: [&str; 9] = [
     "arrived too often",
     "ran too long",
     "missed its deadline",
@@ -24,6 +24,8 @@ pub const VIOLATIONS: [&str; 7] = [
     "missed its chain's deadline",
     "exceeded its chain's bound",
     "lost messages",
+    "did not run",
+    "did not serve what waits",
 ];
 
 /// The names of the causes of violations, by the number in [`Event::Violation`].

@@ -13,10 +13,11 @@ use rospin_core::recording::{Event, LOSS_CAUSES, Step};
 
 use crate::model::Process;
 use crate::names::Name;
+use crate::overdue::Watch;
 use crate::recording::Recorded;
 pub use feed::{Feed, FeedError, Item};
 pub use histogram::{Histogram, Summary};
-pub use view::{CallbackView, Detail, ExecutorView, LossView, QueueView, ThreadView, View};
+pub use view::{CallbackView, Detail, ExecutorView, LossView, OverdueView, QueueView, ThreadView, View};
 
 /// The largest number of things of a kind. A program that has more is shown in part.
 const THINGS: usize = 1 << 16;
@@ -40,6 +41,8 @@ pub struct Live {
     losses: BTreeMap<(u64, u8), Count>,
     /// Activations that have begun and not ended: executor, entity, sequence.
     open: HashMap<(u16, u64, u64), Open>,
+    /// What waits, and what runs meanwhile.
+    watch: Watch,
     events: Count,
     /// The number of threads that were named.
     named: u64,
@@ -90,7 +93,10 @@ struct Running {
 
 #[derive(Clone, Copy)]
 struct Open {
+    /// The time from which it is judged: its release, or the first callback of its executor if that came later.
     release_ns: u64,
+    /// The nanoseconds by which its release was earlier.
+    before_spin_ns: u64,
     execution_ns: u64,
 }
 
@@ -104,10 +110,6 @@ struct Callback {
     deadline_ns: Option<u64>,
     period_ns: Option<u64>,
     account: u64,
-    /// The sequence number and the release, in nanoseconds, of an activation that no thread runs yet.
-    pending: Option<(u64, u64)>,
-    /// The largest sequence number of an activation that was begun. Its release may come later, from another thread.
-    begun: Option<u64>,
     busy_ns: u64,
     runs: Count,
     missed: Count,
@@ -192,6 +194,7 @@ impl Live {
 
     /// Takes the definition of a number in events.
     pub fn name(&mut self, name: Name) {
+        name.definition().iter().for_each(|definition| self.watch.define(definition));
         let has_room = self.callbacks.len() < THINGS && self.accounts.len() < 4 * THINGS;
         match name {
             Name::Process { name, process, host, system_offset_ns } => {
@@ -235,26 +238,17 @@ impl Live {
         let Recorded { thread, at, event } = recorded;
         let at = at.as_nanos();
         self.events.add(1);
+        if let Event::Overrun { executor, entity, count } = event {
+            let skipped = count - self.watch.skipped_before_spin(executor, entity, at, count);
+            if let Some(callback) = self.callbacks.get_mut(&place(executor, entity)) {
+                callback.overruns.add(skipped);
+            }
+        }
+        self.watch.event(thread, at, &event);
         match event {
-            Event::Released { step, release, .. } if step.segment == 0 => {
-                let callback = self.callback(&step);
-                if let Some(callback) = callback.filter(|of| of.begun.is_none_or(|begun| begun < step.sequence)) {
-                    callback.pending = Some((step.sequence, release.as_nanos()));
-                }
-            }
-            Event::Withdrawn { step } => {
-                if let Some(callback) = self.callback(&step) {
-                    callback.pending.take_if(|(sequence, _)| *sequence == step.sequence);
-                }
-            }
             Event::Dispatched { step, release, .. } => self.dispatched(thread, step, at, release.as_nanos()),
             Event::Suspended { step, .. } => self.end_segment(thread, &step, at),
             Event::Completed { step, deadline, .. } => self.completed(thread, &step, at, deadline.as_nanos()),
-            Event::Overrun { executor, entity, count } => {
-                if let Some(callback) = self.callbacks.get_mut(&place(executor, entity)) {
-                    callback.overruns.add(count);
-                }
-            }
             Event::Queued { queue, ticket, displaced } => {
                 self.queues.get_mut(&queue).into_iter().for_each(|queue| queue.queued(ticket, displaced));
             }
@@ -283,7 +277,8 @@ impl Live {
         self.callbacks.get_mut(&place(step.executor, step.entity))
     }
 
-    fn dispatched(&mut self, thread: u32, step: Step, at: u64, release: u64) {
+    fn dispatched(&mut self, thread: u32, step: Step, at: u64, released: u64) {
+        let release = released.max(self.watch.since(step.executor).unwrap_or(at).min(at));
         let of = self.thread(thread);
         of.executor = Some(step.executor);
         of.running = Some(Running { step, start_ns: at, counted_ns: at });
@@ -294,11 +289,8 @@ impl Live {
             // Callbacks that were removed while they awaited something never end.
             self.open.clear();
         }
-        self.open.insert((step.executor, step.entity, step.sequence), Open { release_ns: release, execution_ns: 0 });
-        if let Some(callback) = self.callback(&step) {
-            callback.pending.take_if(|(sequence, _)| *sequence <= step.sequence);
-            callback.begun = callback.begun.max(Some(step.sequence));
-        }
+        let opened = Open { release_ns: release, before_spin_ns: release - released, execution_ns: 0 };
+        self.open.insert((step.executor, step.entity, step.sequence), opened);
     }
 
     /// Returns the thread, and notes that it was seen. If there are too many, the half of them goes that was not seen for longest.
@@ -338,6 +330,7 @@ impl Live {
     fn completed(&mut self, thread: u32, step: &Step, at: u64, deadline: u64) {
         self.end_segment(thread, step, at);
         let open = self.open.remove(&(step.executor, step.entity, step.sequence));
+        let deadline = deadline.saturating_add(open.map_or(0, |open| open.before_spin_ns));
         let Some(callback) = self.callback(step) else { return };
         callback.runs.add(1);
         callback.missed.add(u64::from(at > deadline));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::histogram::{Histogram, Summary};
 use super::{Count, Live, Place, Worst, cause};
 use crate::model::Process;
+use crate::overdue::{Overdue, Told};
 
 /// Activity of a program in an interval.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -31,6 +32,27 @@ pub struct View {
     pub queues: Vec<QueueView>,
     /// Its losses since it is watched.
     pub losses: Vec<LossView>,
+    /// Callbacks that should have run by now and have not.
+    pub overdue: Vec<OverdueView>,
+}
+
+/// A callback that should have run by now and has not.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverdueView {
+    /// Its place.
+    pub place: Place,
+    /// Its name.
+    pub callback: String,
+    /// The nanoseconds for which it has not run.
+    pub for_ns: u64,
+    /// True if it may not have run for longer: it has not since the program is watched.
+    pub is_at_least: bool,
+    /// The period of a timer, or else the deadline.
+    pub limit_ns: Option<u64>,
+    /// The callback that kept it from running for most of the time.
+    pub culprit: Option<String>,
+    /// All of it as a sentence without its full stop.
+    pub text: String,
 }
 
 /// An executor.
@@ -191,6 +213,7 @@ impl Live {
             });
         }
         view.losses = self.losses(None);
+        view.overdue = self.watch.overdue(end_ns).iter().filter_map(|one| self.overdue_view(one)).collect();
         view.callbacks = self.callback_views(interval_ns, end_ns);
         for queue in self.queues.values_mut() {
             let callback = self.accounts.get(&queue.account).and_then(|place| self.callbacks.get(place));
@@ -217,6 +240,18 @@ impl Live {
             worst: callback.worst.clone(),
             losses: self.losses(Some(callback.account)),
         })
+    }
+
+    /// Returns the view of a callback that does not run; `None` if it has no name.
+    fn overdue_view(&self, one: &Overdue) -> Option<OverdueView> {
+        let place = super::place(one.of.0, one.of.1);
+        let callback = self.callbacks.get(&place)?.name.clone();
+        let by = one.culprit.and_then(|(executor, entity)| self.callbacks.get(&super::place(executor, entity)));
+        let culprit = by.map(|by| by.name.clone());
+        let &Overdue { kind, for_ns, is_at_least, limit_ns, reason, .. } = one;
+        let told = Told { kind, for_ns, is_at_least, limit_ns, reason, culprit: culprit.as_deref() };
+        let text = format!("{callback} {}", told.text());
+        Some(OverdueView { place, callback, for_ns, is_at_least, limit_ns, culprit, text })
     }
 
     /// Adds the time of segments that threads still run.
@@ -264,6 +299,11 @@ impl Live {
         let queues: HashMap<_, _> = queues.collect();
         let seconds = interval_ns.max(1) as f64 / 1e9;
         let executors = &self.executors;
+        let mut waiting: HashMap<Place, (u64, bool)> = HashMap::new();
+        for ((executor, entity), release, deadline) in self.watch.pending() {
+            let is_late = deadline.is_some_and(|deadline| end_ns > deadline);
+            waiting.insert(super::place(executor, entity), (end_ns.saturating_sub(release), is_late));
+        }
         let view = |(place, of): (&Place, &mut super::Callback)| {
             let runs = std::mem::take(&mut of.runs.now);
             let lost = lost.get(&of.account).copied().unwrap_or_default();
@@ -284,9 +324,10 @@ impl Live {
                 execution: of.execution.now.summary(),
                 response: of.response.now.summary(),
                 response_max_total_ns: of.response.total.summary().map(|summary| summary.max_ns),
-                waiting_ns: of.pending.map(|(_, release)| end_ns.saturating_sub(release)),
+                waiting_ns: waiting.get(place).map(|(ns, _)| *ns),
                 missed: std::mem::take(&mut of.missed.now),
-                missed_total: of.missed.total,
+                // What waits beyond its deadline has missed it already.
+                missed_total: of.missed.total + u64::from(waiting.get(place).is_some_and(|(_, is_late)| *is_late)),
                 lost: lost.now,
                 lost_total: lost.total,
                 overruns_total: of.overruns.total,

@@ -6,9 +6,11 @@ use rospin_core::EntityKind;
 use rospin_core::recording::{Event, LOSS_CAUSES, Step};
 
 use super::{
-    Activation, Callback, Executor, Incident, Loss, Message, Model, Process, Queue, Segment, Thread, Violation,
+    Activation, Callback, Executor, Incident, Loss, Message, Model, Overdue, Process, Queue, Segment, Thread,
+    Violation, Waiting,
 };
 use crate::names::{Name, hexadecimal, kind_named};
+use crate::overdue::Watch;
 use crate::recording::{Recorded, Recording};
 
 /// Numbers by which the events of one process name items, each with the item's place in the model.
@@ -30,6 +32,8 @@ struct Numbers {
     current: HashMap<u32, usize>,
     queued: HashMap<(u64, u64), usize>,
     chains: HashMap<u32, String>,
+    /// What waits, and what runs meanwhile.
+    watch: Watch,
     /// Takes of messages whose publication comes later in the order of events.
     taken: Vec<((u64, u64), usize, u64)>,
 }
@@ -55,9 +59,12 @@ impl Build {
         self.model.processes.push(Process::default());
         // All names first: events may come before the names that they use.
         recording.names.iter().for_each(|name| self.name(&mut numbers, name));
+        let mut end = 0;
         for recorded in &recording.events {
+            end = recorded.at.as_nanos().max(end);
             self.event(&mut numbers, recorded);
         }
+        self.judge_waiting(&numbers, end);
         for (key, activation, at) in std::mem::take(&mut numbers.taken) {
             if let Some(message) = numbers.queued.get(&key) {
                 self.link(*message, activation, at);
@@ -68,7 +75,27 @@ impl Build {
         }
     }
 
+    /// Adds what still waits at the end of the events of a process.
+    fn judge_waiting(&mut self, numbers: &Numbers, end: u64) {
+        for (number, place) in &numbers.executors {
+            self.model.executors[*place].since_ns = numbers.watch.since(*number);
+        }
+        for (number, from_ns, deadline) in numbers.watch.pending() {
+            let Some(callback) = numbers.entities.get(&number).copied() else { continue };
+            let is_late = deadline.is_some_and(|deadline| end > deadline);
+            self.model.waiting.push(Waiting { callback, from_ns, until_ns: end.max(from_ns), is_late });
+        }
+        self.model.waiting.sort_by_key(|of| of.callback);
+        for one in numbers.watch.overdue(end) {
+            let Some(callback) = numbers.entities.get(&one.of).copied() else { continue };
+            let culprit = one.culprit.and_then(|culprit| numbers.entities.get(&culprit).copied());
+            let (for_ns, is_at_least, limit_ns, reason) = (one.for_ns, one.is_at_least, one.limit_ns, one.reason);
+            self.model.overdue.push(Overdue { callback, for_ns, is_at_least, limit_ns, reason, culprit });
+        }
+    }
+
     fn name(&mut self, numbers: &mut Numbers, name: &Name) {
+        name.definition().iter().for_each(|definition| numbers.watch.define(definition));
         let process = numbers.process;
         match name.clone() {
             Name::Process { name, process: number, host, system_offset_ns } => {
@@ -76,7 +103,7 @@ impl Build {
             }
             Name::Executor { executor: number, name, policy, threads } => {
                 let executor = self.executor(numbers, number);
-                self.model.executors[executor] = Executor { process, number, name, policy, threads };
+                self.model.executors[executor] = Executor { process, number, name, policy, threads, since_ns: None };
             }
             Name::Thread { thread: number, kernel_id, name } => {
                 let thread = self.thread(numbers, number);
@@ -93,13 +120,13 @@ impl Build {
                 priority,
                 deadline_ns,
                 period_ns,
-                rules: _,
+                rules,
             } => {
                 let callback = self.callback(numbers, executor, entity);
                 numbers.accounts.insert(account, callback);
                 let of = &mut self.model.callbacks[callback];
                 (of.account, of.name, of.group, of.kind) = (account, name, group, kind_named(&kind));
-                of.excludes = excludes;
+                (of.excludes, of.frees_group) = (excludes, rules.is_some_and(|rules| rules.frees_group));
                 (of.priority, of.deadline_ns, of.period_ns) = (priority, deadline_ns, period_ns);
             }
             Name::Queue { queue, account, topic, depth } => {
@@ -121,7 +148,7 @@ impl Build {
         let executors = &mut self.model.executors;
         *numbers.executors.entry(number).or_insert_with(|| {
             let (name, process) = (format!("executor {number}"), numbers.process);
-            executors.push(Executor { process, number, name, policy: String::new(), threads: 1 });
+            executors.push(Executor { process, number, name, policy: String::new(), threads: 1, since_ns: None });
             executors.len() - 1
         })
     }
@@ -149,6 +176,7 @@ impl Build {
             name: format!("entity {}", entity as u32),
             group: String::new(),
             excludes: true,
+            frees_group: false,
             kind: EntityKind::Waitable,
             priority: 0,
             deadline_ns: None,
@@ -168,6 +196,12 @@ impl Build {
         self.model.events += 1;
         self.span = Some(self.span.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
         let running = numbers.current.get(&thread).copied();
+        if let Event::Overrun { executor, entity, count } = event {
+            let callback = self.callback(numbers, executor, entity);
+            self.model.callbacks[callback].overruns +=
+                count - numbers.watch.skipped_before_spin(executor, entity, at, count);
+        }
+        numbers.watch.event(thread, at, &event);
         match event {
             Event::Released { step, release, deadline } | Event::Antedated { step, release, deadline } => {
                 numbers.released.insert(step, (release.as_nanos(), deadline.as_nanos()));
@@ -179,10 +213,6 @@ impl Build {
             Event::Suspended { step, cpu_ns } => self.end_segment(numbers, (&step, thread), (at, cpu_ns), None),
             Event::Completed { step, deadline, cpu_ns } => {
                 self.end_segment(numbers, (&step, thread), (at, cpu_ns), Some(deadline.as_nanos()));
-            }
-            Event::Overrun { executor, entity, count } => {
-                let callback = self.callback(numbers, executor, entity);
-                self.model.callbacks[callback].overruns += count;
             }
             Event::Queued { queue, ticket, displaced } => {
                 let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
@@ -259,10 +289,12 @@ impl Build {
         }
         let place = self.model.activations.len();
         numbers.open.insert(key, (place, cpu));
+        let since = numbers.watch.since(step.executor).unwrap_or(at).min(at);
         self.model.activations.push(Activation {
             callback,
             sequence: step.sequence,
             release_ns,
+            before_spin_ns: since.saturating_sub(release_ns),
             deadline_ns: Some(deadline).filter(|deadline| *deadline != u64::MAX),
             segments: vec![segment],
             end_ns: None,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::judge::{Judge, Open};
-use super::known::Segment;
+use super::known::{Callback, Segment};
 use super::violation::Cause;
-use crate::waits::{Beside, Reason, explain, reason};
+use crate::waits::Reason;
 
 /// The longest pause between two segments of a busy period, in nanoseconds: the executor picks the next callback meanwhile.
 const PAUSE: u64 = 20_000;
@@ -23,7 +23,7 @@ impl Judge {
         let mut weights = self.broken(executor, from, at);
         let mut shares = Weights::new();
         for &(from, to) in &open.waits {
-            for (reason, culprit, ns) in self.shares(open.callback, from, to) {
+            for (reason, culprit, ns) in self.shares(open, from, to) {
                 let found = match reason {
                     Reason::Group => (Cause::Group, culprit),
                     Reason::Priority => (Cause::Priority, culprit),
@@ -168,27 +168,11 @@ impl Judge {
         ended.chain(running).filter(move |segment| segment.start < to && segment.end > from)
     }
 
-    /// Returns the parts of a wait of the callback from `from` to `to`, as [`explain`] tells them.
-    fn shares(&self, place: usize, from: u64, to: u64) -> Vec<(Reason, Option<usize>, u64)> {
-        let waiting = &self.callbacks[place];
-        let executor = self.executors.get(&waiting.executor);
-        let policy = executor.map_or("", |of| &*of.policy);
-        let beside = self.segments(waiting.executor, from, to).map(|segment| {
-            let other = &self.callbacks[segment.callback];
-            Beside {
-                callback: segment.callback,
-                ns: segment.end.min(to).saturating_sub(segment.start.max(from)),
-                excludes: waiting.excludes && other.group == waiting.group,
-                reason: reason(policy, other.priority > waiting.priority, segment.start >= from),
-            }
-        });
-        let beside: Vec<Beside> = beside.collect();
-        let threads = executor.map_or(1, |of| of.threads);
-        let mut parts = Vec::new();
-        explain(to.saturating_sub(from), threads, beside.iter().copied(), |why, culprit, ns| {
-            parts.push((why, culprit, ns));
-        });
-        parts
+    /// Returns the parts of a wait of the activation from `from` to `to`.
+    fn shares(&self, open: &Open, from: u64, to: u64) -> Vec<(Reason, Option<usize>, u64)> {
+        let Callback { executor, entity, .. } = self.callbacks[open.callback];
+        let shares = self.watch.shares((executor, entity), Some(open.sequence), (from, to)).into_iter();
+        shares.map(|(why, by, ns)| (why, by.and_then(|by| self.entities.get(&by).copied()), ns)).collect()
     }
 }
 

@@ -9,6 +9,8 @@ use super::known::{Callback, Executor, Segment};
 use super::limits::Limits;
 use super::messages::{Queue, Tag};
 use super::violation::{Cause, Violation, ViolationKind};
+use crate::overdue::Watch;
+use crate::waits::Reason;
 
 /// The largest number of callbacks, queues, messages under way, and activations that are remembered.
 pub(super) const REMEMBERED: usize = 1 << 16;
@@ -33,7 +35,11 @@ type Letter = ([u8; 16], u64);
 /// An activation that has not ended.
 pub(super) struct Open {
     pub(super) callback: usize,
+    pub(super) sequence: u64,
+    /// The time from which it is judged: its release, or the first callback of its executor if that came later.
     pub(super) release: u64,
+    /// The nanoseconds by which its release was earlier.
+    before_spin: u64,
     /// The times for which it was eligible and did not run.
     pub(super) waits: Vec<(u64, u64)>,
     pub(super) execution: u64,
@@ -53,6 +59,8 @@ pub(super) struct Open {
 /// The judge of one process.
 pub(super) struct Judge {
     pub(super) limits: Limits,
+    /// What waits, and what ran meanwhile.
+    pub(super) watch: Watch,
     pub(super) executors: HashMap<u16, Executor>,
     pub(super) callbacks: Vec<Callback>,
     pub(super) entities: HashMap<(u16, u64), usize>,
@@ -85,6 +93,7 @@ impl Judge {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
+            watch: Watch::default(),
             executors: HashMap::new(),
             callbacks: Vec::new(),
             entities: HashMap::new(),
@@ -113,8 +122,9 @@ impl Judge {
         self.events += 1;
         self.begin.get_or_insert(at);
         if at >= self.next_look {
-            self.look_at_running(at);
+            self.look(at);
         }
+        self.watch.event(thread, at, event);
         match *event {
             Event::Dispatched { step, release, cpu_ns, .. } => {
                 let key = (step.executor, step.entity, step.sequence);
@@ -196,8 +206,10 @@ impl Judge {
         }
     }
 
-    fn dispatch(&mut self, thread: u32, key: Key, segment: u32, (at, release, cpu): (u64, u64, u64)) {
+    fn dispatch(&mut self, thread: u32, key: Key, segment: u32, (at, arrival, cpu): (u64, u64, u64)) {
         let place = self.callback(key.0, key.1);
+        // Timers count from their creation, so the first spin finds them late. Nobody promised that it comes in time.
+        let release = arrival.max(self.watch.since(key.0).unwrap_or(at).min(at));
         if self.running.len() >= REMEMBERED {
             // Threads that ended amid a callback, which only a damaged recording has.
             self.running.clear();
@@ -224,7 +236,9 @@ impl Judge {
         let tags = first.map(|(chain, _)| Tag { chain: *chain, place: 0, origin: release, worst: (0, place) });
         let open = Open {
             callback: place,
+            sequence: key.2,
             release,
+            before_spin: release - arrival,
             waits: vec![(release, at)],
             execution: 0,
             cpu: (cpu > 0).then_some(0),
@@ -237,8 +251,9 @@ impl Judge {
         };
         let (is_subscription, is_timer) = (of.kind == EntityKind::Subscription, of.kind == EntityKind::Timer);
         self.open.insert(key, open);
+        self.callbacks[place].told_ns = 0;
         if !is_subscription && segment == 0 {
-            self.arrive(place, release, if is_timer { Cause::Itself } else { Cause::Published }, None);
+            self.arrive(place, arrival, if is_timer { Cause::Itself } else { Cause::Published }, None);
         }
     }
 
@@ -274,6 +289,7 @@ impl Judge {
             }
         }
         let response = at.saturating_sub(open.release);
+        let deadline = deadline.saturating_add(open.before_spin);
         let of_program = (deadline < u64::MAX).then(|| deadline.saturating_sub(open.release));
         let due = [limit.and_then(|limit| limit.deadline_ns), of_program].into_iter().flatten().min();
         let is_late = due.is_some_and(|due| response > due);
@@ -291,9 +307,37 @@ impl Judge {
         self.callbacks[place].last_end = at;
     }
 
+    /// Tells of what should have happened by now and has not.
+    pub(super) fn look(&mut self, at: u64) {
+        self.next_look = at.saturating_add(LOOK);
+        self.look_at_running(at);
+        self.look_at_waiting(at, 2);
+    }
+
+    /// Tells of callbacks that should have run and have not: again once they have waited `times` as long as was told last.
+    pub(super) fn look_at_waiting(&mut self, at: u64, times: u64) {
+        for one in self.watch.overdue(at) {
+            let place = self.callback(one.of.0, one.of.1);
+            let of = &self.callbacks[place];
+            let is_stated = of.limit.as_ref().is_some_and(|limit| limit.arrivals.is_some());
+            let stated = of.limit.as_ref().and_then(|limit| limit.deadline_ns);
+            let limit = one.limit_ns.or(stated);
+            let is_due = one.for_ns > of.told_ns.saturating_mul(times);
+            // Without a limit nobody promised anything. What waits while no callback runs belongs to an executor that does not spin, or
+            // else is judged when it ends.
+            let Some(limit) = limit.filter(|_| is_due && one.reason != Reason::Idle && (!one.is_inferred || is_stated))
+            else {
+                continue;
+            };
+            self.callbacks[place].told_ns = one.for_ns;
+            let kind = if one.kind == EntityKind::Timer { ViolationKind::NotRun } else { ViolationKind::NotServed };
+            let culprit = one.culprit.map(|(executor, entity)| self.callback(executor, entity));
+            self.violate(place, at, kind, (one.for_ns, limit), (cause_of(one.reason), culprit), 0);
+        }
+    }
+
     /// Tells of callbacks that have run too long, or beyond their deadlines, by a second and still run: perhaps for ever.
     pub(super) fn look_at_running(&mut self, at: u64) {
-        self.next_look = at.saturating_add(LOOK);
         let mut found = Vec::new();
         for key in self.running.values() {
             let Some(open) = self.open.get(key) else { continue };
@@ -323,18 +367,28 @@ impl Judge {
         }
     }
 
+    /// Tells of what still waits at the end of the events.
+    #[cfg(feature = "read")]
+    pub(super) fn finish(&mut self, at: u64) {
+        self.look_at_waiting(at, 1);
+    }
+
     fn judge_chain(&mut self, open: &Open, tag: Tag, at: u64) {
         let Some(chain) = self.limits.chains.get(tag.chain as usize - 1) else { return };
         if tag.place + 1 != chain.callbacks.len() {
             return;
         }
-        let latency = at.saturating_sub(tag.origin);
+        // A message may have waited until the executors of further callbacks spun.
+        let executors = chain.callbacks.iter().filter_map(|name| self.names.get(name));
+        let since = executors.filter_map(|place| self.watch.since(self.callbacks[*place].executor)).max();
+        let origin = tag.origin.max(since.unwrap_or(0).min(at));
+        let latency = at.saturating_sub(origin);
         let limits = [(ViolationKind::ChainDeadline, chain.deadline_ns), (ViolationKind::ChainBound, chain.bound_ns)];
         for (kind, most) in limits {
             let Some(most) = most.filter(|most| latency > *most) else { continue };
             let own = (at.saturating_sub(open.release), open.callback);
             let worst = if tag.worst.0 > own.0 { tag.worst.1 } else { own.1 };
-            let broken = self.broken_assumption_of_chain(tag.chain, tag.origin, at, latency - most);
+            let broken = self.broken_assumption_of_chain(tag.chain, origin, at, latency - most);
             let cause = broken.unwrap_or((Cause::Itself, Some(worst)));
             self.violate(open.callback, at, kind, (latency, most), cause, tag.chain);
         }
@@ -379,5 +433,15 @@ impl Judge {
             culprit: culprit.map(|culprit| culprit.name.clone()),
             numbers: (of.executor, of.entity, chain, culprit.map_or(0, |culprit| culprit.account)),
         });
+    }
+}
+
+/// Returns the cause for which something waited for this reason.
+const fn cause_of(reason: Reason) -> Cause {
+    match reason {
+        Reason::Group => Cause::Group,
+        Reason::Priority => Cause::Priority,
+        Reason::Running | Reason::Order => Cause::Running,
+        Reason::Idle => Cause::NotScheduled,
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Callback {
     /// The numbers of the last activations that missed their deadlines.
     pub(super) misses: VecDeque<u64>,
     pub(super) last_end: u64,
+    /// The nanoseconds for which it had not run when that was told last; 0 since it runs again.
+    pub(super) told_ns: u64,
 }
 
 /// An arrival that was too early.
@@ -70,6 +72,7 @@ pub(super) struct Early {
 impl Judge {
     /// Takes note of a definition. Returns true if it defines an executor, or a callback that was not known.
     pub(super) fn define(&mut self, definition: &Definition) -> bool {
+        self.watch.define(definition);
         match definition {
             Definition::Executor { executor, name, policy, threads } => {
                 let of = self.executor(*executor);
@@ -169,6 +172,7 @@ impl Judge {
             activations: 0,
             misses: VecDeque::new(),
             last_end: 0,
+            told_ns: 0,
         };
         let oldest = |of: &&(usize, &Callback)| of.1.last_end;
         let place = if self.callbacks.len() < REMEMBERED {

@@ -42,7 +42,7 @@ use rospin_scenario::{Bounds, FileError, Scenario};
 
 use judge::Judge;
 use limits::Limits;
-use order::Order;
+pub(crate) use order::Order;
 use tell::Teller;
 pub use violation::{Cause, Violation, ViolationKind, told};
 
@@ -277,7 +277,7 @@ impl Sink for MonitorSink {
         if let Some(silence) = self.last_event.map(|last| last.elapsed()).filter(|silence| *silence >= SILENCE) {
             self.monitor.judge(|inner| {
                 if let Some(newest) = inner.order.all_until() {
-                    inner.judge.look_at_running(newest.saturating_add(arrivals::ns(silence)));
+                    inner.judge.look(newest.saturating_add(arrivals::ns(silence)));
                 }
                 Vec::new()
             });

@@ -5,11 +5,11 @@ use rospin_core::recording::{Event, Words};
 use std::collections::HashMap;
 
 /// An event with its thread.
-pub(super) type Ordered = (u32, Instant, Event);
+pub(crate) type Ordered = (u32, Instant, Event);
 
 /// Events that wait until no earlier one of another thread can come.
 #[derive(Default)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// Events with their places in time.
     waiting: Vec<(u64, Ordered)>,
     /// The latest time of each thread: a release is noted later than it happened, and stays behind what came before it.
@@ -20,7 +20,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn add(&mut self, thread: u32, events: &[Words]) {
+    pub(crate) fn add(&mut self, thread: u32, events: &[Words]) {
         let latest = self.latest.entry(thread).or_default();
         for (at, event) in events.iter().filter_map(Event::decode) {
             *latest = at.as_nanos().max(*latest);
@@ -36,7 +36,7 @@ impl Order {
 
     /// Ends a round, and returns the events that are in their order: all that happened until the end of the round before. What
     /// another thread did until then has been read in this round.
-    pub(super) fn end_round(&mut self) -> Vec<Ordered> {
+    pub(crate) fn end_round(&mut self) -> Vec<Ordered> {
         let until = std::mem::replace(&mut self.former, self.newest);
         self.take(until)
     }
@@ -47,7 +47,7 @@ impl Order {
     }
 
     /// Returns all events.
-    pub(super) fn flush(&mut self) -> Vec<Ordered> {
+    pub(crate) fn flush(&mut self) -> Vec<Ordered> {
         self.take(u64::MAX)
     }
 

@@ -30,7 +30,15 @@ impl Monitor {
                 numbers.process += 1;
             }
             let events = order.finish().into_iter().map(|of| (of.thread, of.at, of.event));
-            self.judge(|_| events.collect::<Vec<order::Ordered>>());
+            let events: Vec<order::Ordered> = events.collect();
+            let end = events.iter().map(|(_, at, _)| at.as_nanos()).max();
+            self.judge(|_| events);
+            self.judge(|inner| {
+                if let Some(end) = end {
+                    inner.judge.finish(end);
+                }
+                Vec::new()
+            });
         }
     }
 }
@@ -195,6 +203,7 @@ mod tests {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let step = Step { executor: 0, entity: 1, sequence: 1, segment: 0 };
         let events: Vec<(u32, Words)> = vec![
+            (0, Event::PollingPoint { executor: 0, thread: 0 }.encode(at(0))),
             (0, Event::Dispatched { step, thread: 0, release: at(start), cpu_ns: 0 }.encode(at(start))),
             (0, inside.encode(at(start + 1))),
             (0, Event::Completed { step, deadline: Instant::MAX, cpu_ns: 0 }.encode(at(end))),

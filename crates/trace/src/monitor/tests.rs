@@ -74,7 +74,10 @@ impl Run {
         entity(1, "lidar", EntityKind::Timer, Some(Duration::from_millis(10)));
         entity(2, "plan", EntityKind::Subscription, None);
         sink.define(&Definition::Queue { queue: 7, account: 102, topic: "scan".into(), depth: 2 });
-        Self { monitor, sink }
+        let mut run = Self { monitor, sink };
+        // The executors spin from the beginning on.
+        run.record(90, &[0, 9].map(|executor| (0.0, Event::PollingPoint { executor, thread: 0 })));
+        run
     }
 
     fn record(&mut self, thread: u32, events: &[(f64, Event)]) {
@@ -238,11 +241,45 @@ fn a_callback_that_hangs_is_told_while_it_runs_and_once() {
     let monitor = run.monitor.clone();
     run.sink.flush();
     let told = |monitor: &Monitor| monitor.counts().iter().map(|of| (of.kind, of.count)).collect::<Vec<_>>();
-    let once = [(ViolationKind::Execution, 1), (ViolationKind::Deadline, 1)];
+    // The lidar, which it keeps from running, is told of again whenever it has waited twice as long.
+    let once = [(ViolationKind::NotRun, 2), (ViolationKind::Execution, 1), (ViolationKind::Deadline, 1)];
     assert_eq!(told(&monitor), once);
+    let waits = monitor.counts()[0].worst.to_string();
+    assert_eq!(waits, "callback `lidar` has not run for 5.0 s (period 10 ms): `plan` held its thread");
     run.record(1, &[(5_001.0, Event::Completed { step, deadline: Instant::MAX, cpu_ns: 0 })]);
     run.sink.flush();
     assert_eq!(told(&monitor), once);
+}
+
+/// A timer is created, and the program is 300 ms slower to spin. All that it finds then is late by itself alone.
+#[test]
+fn nothing_is_late_because_the_program_did_not_spin_yet() {
+    let mut run = Run::new(SYSTEM, None);
+    let lidar = Step { executor: 3, entity: 1, sequence: 1, segment: 0 };
+    run.sink.define(&Definition::Entity {
+        executor: 3,
+        entity: 1,
+        account: 201,
+        name: "lidar".into(),
+        group: "lidar".into(),
+        excludes: true,
+        kind: EntityKind::Timer,
+        priority: 0,
+        deadline: None,
+        period: Some(Duration::from_millis(10)),
+        rules: None,
+    });
+    let at = |ms: u64| Instant::from_nanos(ms * MS);
+    run.record(
+        3,
+        &[
+            (10.0, Event::Released { step: lidar, release: at(10), deadline: at(20) }),
+            (300.0, Event::Overrun { executor: 3, entity: 1, count: 28 }),
+            (300.0, Event::Dispatched { step: lidar, thread: 0, release: at(10), cpu_ns: 0 }),
+            (302.0, Event::Completed { step: lidar, deadline: at(20), cpu_ns: 0 }),
+        ],
+    );
+    assert_eq!(run.told(), [""; 0]);
 }
 
 /// The lidar ran too long right before, but nobody had to wait for it.

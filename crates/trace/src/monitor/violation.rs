@@ -6,6 +6,8 @@ use std::time::Duration;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
+use crate::overdue::{during, length};
+
 /// Kinds of violations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -24,11 +26,17 @@ pub enum ViolationKind {
     ChainBound,
     /// A message was lost because the queue was full.
     Overflow,
+    /// A timer has not run for twice its period, and for its period and 100 ms at least: it is told while the timer waits, and again
+    /// whenever it has waited twice as long.
+    NotRun,
+    /// A message, a request or a response has waited for twice the deadline, and for the deadline and 100 ms at least. It is told as
+    /// [`NotRun`](Self::NotRun) is.
+    NotServed,
 }
 
 impl ViolationKind {
     /// All kinds, in the order of [`VIOLATIONS`](rospin_core::recording::VIOLATIONS).
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Arrival,
         Self::Execution,
         Self::Deadline,
@@ -36,6 +44,8 @@ impl ViolationKind {
         Self::ChainDeadline,
         Self::ChainBound,
         Self::Overflow,
+        Self::NotRun,
+        Self::NotServed,
     ];
 
     /// Returns the place of the kind in [`VIOLATIONS`](rospin_core::recording::VIOLATIONS).
@@ -48,6 +58,11 @@ impl ViolationKind {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         rospin_core::recording::VIOLATIONS[usize::from(self.index())]
+    }
+
+    /// Returns true if it is told of something that waits, whose end nobody knows.
+    const fn is_waiting(self) -> bool {
+        matches!(self, Self::NotRun | Self::NotServed)
     }
 
     /// Returns the kind at that place in [`VIOLATIONS`](rospin_core::recording::VIOLATIONS).
@@ -114,6 +129,14 @@ impl Cause {
     /// Returns the cause of a violation of that kind in words, with the name of the culprit: ``because `detect` ran too long``.
     #[must_use]
     pub fn describe(self, kind: ViolationKind, culprit: Option<&str>) -> String {
+        if kind.is_waiting() {
+            let who = culprit.map_or_else(|| "another callback".to_owned(), |name| format!("`{name}`"));
+            return match self {
+                Self::Group => format!("{who} held its group"),
+                Self::NotScheduled => "its executor does not spin, or the kernel does not run its thread".to_owned(),
+                _ => format!("{who} held its thread"),
+            };
+        }
         let who = culprit.map_or_else(|| "a thread outside of callbacks".to_owned(), |name| format!("`{name}`"));
         match self {
             Self::Unknown => "for a reason that the events do not show".to_owned(),
@@ -123,7 +146,7 @@ impl Cause {
             Self::Published => format!("because {who} published it"),
             Self::RanTooLong => format!("because {who} ran too long"),
             Self::ArrivedTooOften => format!("because {who} came too often"),
-            Self::Group => format!("because {who} of its group ran"),
+            Self::Group => format!("because {who} held its group"),
             Self::Priority => format!("because {who} with a higher priority ran"),
             Self::Running => format!("because {who} was running"),
             Self::NotScheduled if culprit.is_some() => {
@@ -181,7 +204,8 @@ impl Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.chain.is_some() { "chain" } else { "callback" };
-        write!(f, "{what} `{}` {}, ", self.subject(), told(self.kind, self.measured, self.limit))?;
+        let then = if self.kind.is_waiting() { ":" } else { "," };
+        write!(f, "{what} `{}` {}{then} ", self.subject(), told(self.kind, self.measured, self.limit))?;
         f.write_str(&self.cause.describe(self.kind, self.culprit.as_deref()))
     }
 }
@@ -201,6 +225,10 @@ pub fn told(kind: ViolationKind, measured: u64, limit: u64) -> String {
         }
         ViolationKind::Bound | ViolationKind::ChainBound => {
             format!("exceeded its proven bound: {:?} instead of at most {:?}", time(measured), time(limit))
+        }
+        ViolationKind::NotRun => format!("has not run for {} (period {})", during(measured), length(limit)),
+        ViolationKind::NotServed => {
+            format!("has not run for {} although something waits (deadline {})", during(measured), length(limit))
         }
         ViolationKind::Overflow if measured == 1 => format!("lost a message from its queue of {limit}"),
         ViolationKind::Overflow => format!("lost {measured} messages from its queue of {limit}"),
