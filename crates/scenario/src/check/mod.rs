@@ -180,7 +180,7 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
         table.require("name", !name.contains(is_control), || {
             format!("`{name}` has control characters in it; leave them out")
         })?;
-        let article = if section == "accelerator" { "an" } else { "a" };
+        let article = if section.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         table.require("name", seen.insert(name), || {
             format!("there is {article} {section} `{name}` already; rename one of them")
         })?;

@@ -54,6 +54,17 @@ fn the_steady_clock_is_never_set() {
 }
 
 #[test]
+fn articles_fit_their_words() {
+    for (table, said) in [
+        ("[[executor]]\nname = \"main\"\n", "there is an executor `main` already; rename one of them"),
+        ("[[group]]\nname = \"node\"\n", "there is a group `node` already; rename one of them"),
+    ] {
+        let error = Scenario::parse(&format!("{RIGHT}{table}")).unwrap_err().to_string();
+        assert!(error.ends_with(said), "{error}");
+    }
+}
+
+#[test]
 fn the_right_one_is_right() {
     Scenario::parse(RIGHT).unwrap();
 }
