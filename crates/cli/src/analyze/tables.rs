@@ -7,6 +7,9 @@ use rospin_report::text_table::{self, Side};
 use super::analyzed::Analyzed;
 use super::rows::{self, Row};
 
+/// The cell of a chain whose samples may be lost.
+const LOST: &str = "lost";
+
 /// A table for a terminal or a page.
 pub(super) struct Figures {
     pub(super) header: Vec<(&'static str, Side)>,
@@ -20,24 +23,35 @@ impl Figures {
     }
 }
 
-/// Returns the meaning of the columns of [`callbacks`] and [`chains`].
+/// Returns the meaning of the columns of [`callbacks`] and [`chains`], and of the words in them. Words that are not there are not
+/// explained.
 pub(super) fn legend(analyzed: &Analyzed) -> String {
-    let mut text = "\
-Times in ms. bound: from release to end at most, whatever the phases. slack: from the bound to the deadline."
-        .to_owned();
-    if !analyzed.report.chains.is_empty() {
-        text += "\nreaction: from an event to the end of the chain. age: of the data behind the newest output. lost: samples may be.";
+    let mut text = "Times in ms. bound: from release to end at most, whatever the phases.".to_owned();
+    let rows: Vec<Row> = rows::callbacks(analyzed).into_iter().chain(rows::chains(analyzed)).collect();
+    if rows.iter().any(|row| row.deadline.is_some()) {
+        text += " slack: from the bound to the deadline.";
     }
-    if !analyzed.report.holds() {
+    if !analyzed.report.chains.is_empty() {
+        text += "\nreaction: from an event to the end of the chain. age: of the data behind the newest output.";
+        let cells = chains(analyzed).rows;
+        if cells.iter().flatten().any(|cell| cell == LOST) {
+            text += " lost: samples may be.";
+        }
+    }
+    let has_verdict = |word: &str| rows.iter().any(|row| row.verdict().starts_with(word));
+    if has_verdict("NOT PROVEN") {
         text += "\nNOT PROVEN: the bound is beyond the deadline; that need not happen.";
+    }
+    if has_verdict("NO BOUND") {
+        text += "\nNO BOUND: the analysis found none.";
     }
     if let Some(seen) = &analyzed.seen {
         let overheads =
             if super::overheads::describe(&analyzed.overheads).is_some() { ", without overheads" } else { "" };
-        text += &format!(
-            "\nsimulated: the longest time in simulations with {} seeds{overheads}. MISSES: one of them did.",
-            seen.seeds
-        );
+        text += &format!("\nsimulated: the longest time in simulations with {} seeds{overheads}.", seen.seeds);
+        if has_verdict("MISSES") {
+            text += " MISSES: one of them did.";
+        }
     }
     text
 }
@@ -78,8 +92,11 @@ pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
 pub(super) fn margins_legend(analyzed: &Analyzed) -> String {
     let mut text = "\
 may take: the longest execution time with which all deadlines hold, this one changed alone; up to 64 times as long.
-may come every: the shortest period of that kind. -: none does."
+may come every: the shortest period of that kind."
         .to_owned();
+    if margins(analyzed).iter().flat_map(|table| &table.rows).flatten().any(|cell| cell == "-") {
+        text += " -: none does.";
+    }
     if let Some(unknown) = analyzed.sensitivity.as_ref().map(|known| known.unknown).filter(|unknown| *unknown > 0) {
         text += &format!("\n?: not known of {unknown} callbacks: the search ran out of work, or was stopped.");
     }
@@ -91,7 +108,7 @@ pub(super) fn chains(analyzed: &Analyzed) -> Figures {
     let row = |(row, chain): (Row, &rospin_analysis::ChainBound)| {
         let mut cells = vec![row.name.clone()];
         cells.extend(times(analyzed, &row));
-        let lost = if chain.lossy.is_empty() { "-" } else { "lost" };
+        let lost = if chain.lossy.is_empty() { "-" } else { LOST };
         let or_lost = |time: Option<Duration>| if time.is_some() { ms(time) } else { lost.to_owned() };
         cells.extend([or_lost(chain.reaction_time), or_lost(chain.data_age), row.verdict()]);
         cells

@@ -43,6 +43,29 @@ fn the_bounds_of_the_paper_are_reached_by_the_simulator() {
     assert!(figures["assumptions"].as_array().unwrap().len() >= 3);
 }
 
+/// Each `word: explanation` below a table is a title or a cell of a table above it.
+#[test]
+fn the_legend_explains_no_word_that_no_table_uses() {
+    for (file, arguments) in [
+        ("latency.toml", &["--simulate", "--seeds", "1"][..]),
+        ("latency.toml", &[]),
+        ("picas_case_study.toml", &[]),
+        ("exp1.toml", &[]),
+        ("reference_system.toml", &[]),
+    ] {
+        let output = rospin(&[&["analyze", &shipped(file)][..], arguments].concat());
+        let said = text(&output.stdout);
+        let (tables, rest) = said.split_once("Times in ms. ").unwrap_or_else(|| panic!("{file}: {said}"));
+        let (legend, _) = rest.split_once("\n\n").unwrap();
+        let words: Vec<&str> =
+            legend.split(['.', '\n']).filter_map(|part| part.split_once(':')).map(|(word, _)| word.trim()).collect();
+        assert!(words.contains(&"bound"), "{words:?}");
+        for word in words {
+            assert!(tables.contains(word), "{file}: `{word}` is explained\n{tables}\n{legend}");
+        }
+    }
+}
+
 #[test]
 fn tables_assumptions_and_report_are_there() {
     let scratch = Scratch::new("report");
