@@ -142,6 +142,7 @@ fn print(simulated: &Simulated<'_>, out: &mut dyn Write) -> io::Result<()> {
     for timeline in simulated.beginning() {
         writeln!(out, "{}", timeline::render(&timeline, terminal_width()))?;
     }
+    writeln!(out, "{}", simulated.deadline_line())?;
     writeln!(out, "{}", simulated.oracle_line())
 }
 
@@ -184,6 +185,26 @@ mod tests {
         assert_eq!(threads.rows.len(), 1);
         assert_eq!(callbacks.rows.iter().map(|row| row.bars.len()).sum::<usize>(), SHOWN);
         assert_eq!(timeline::render(&callbacks, 100), include_str!("golden/chain_timeline.txt"));
+    }
+
+    /// The file asks for more than is possible.
+    #[test]
+    fn missed_deadlines_are_the_verdict_of_a_scheduler_without_a_mistake() {
+        let text = CHAIN.replace("deadline = \"40 ms\"", "deadline = \"9 ms\"");
+        let (options, scenario) = (options("chain.toml"), Scenario::parse(&text).unwrap());
+        let simulated = simulate(&options, &scenario, Vec::new(), None).unwrap();
+        let line = simulated.deadline_line();
+        assert!(line.starts_with("Deadlines: ") && line.contains(" MISSED: "), "{line}");
+        let page = report::render(&simulated).unwrap();
+        assert!(page.contains(&format!("<p class=\"verdict\">{}</p>", line.replace('`', "`"))), "{page}");
+        assert!(
+            page.contains("<p class=\"soft\">Scheduler: kept its own rules") && !page.contains("no rule"),
+            "{page}"
+        );
+        assert!(page.contains(">deadline</th>"));
+        let calm = Scenario::parse(CHAIN).unwrap();
+        let simulated = simulate(&options, &calm, Vec::new(), None).unwrap();
+        assert_eq!(simulated.deadline_line(), "Deadlines: none was missed.");
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub(super) fn render(simulated: &Simulated<'_>) -> Result<String, ReportError> {
     let mut page = String::new();
     writeln!(page, "<h1>{}</h1>", escape(&simulated.title()))?;
     writeln!(page, "<p class=\"soft\">{}</p>", escape(&simulated.describe()))?;
-    writeln!(page, "<p class=\"verdict\">{}</p>", escape(simulated.oracle_line()))?;
+    writeln!(page, "<p class=\"verdict\">{}</p>", escape(&simulated.deadline_line()))?;
+    let class = if simulated.violations.is_some() { "verdict" } else { "soft" };
+    writeln!(page, "<p class=\"{class}\">{}</p>", escape(simulated.oracle_line()))?;
     if let Some(violations) = &simulated.violations {
         writeln!(page, "<pre class=\"scroll\">{}</pre>", escape(violations))?;
     }

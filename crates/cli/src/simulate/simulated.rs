@@ -119,13 +119,43 @@ impl Simulated<'_> {
         Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
     }
 
+    /// Returns the sentence that says how many deadlines were missed, and by whom.
+    pub(super) fn deadline_line(&self) -> String {
+        /// The largest number of names.
+        const NAMED: usize = 5;
+        let callbacks = self.outcome.callbacks.iter().zip(&self.scenario.callbacks);
+        let callbacks = callbacks.filter(|(_, plan)| plan.relative_deadline().is_some());
+        let chains = self.outcome.chains.iter().zip(&self.scenario.chains);
+        let chains = chains.filter(|(_, plan)| plan.deadline.is_some());
+        let mut all: Vec<(String, u64, usize)> = Vec::new();
+        all.extend(callbacks.map(|(of, _)| (format!("`{}`", of.name), of.misses, of.response.count)));
+        all.extend(chains.map(|(of, _)| (format!("chain `{}`", of.name), of.misses, of.latency.count)));
+        let misses: u64 = all.iter().map(|(_, misses, _)| misses).sum();
+        if all.is_empty() {
+            return "Deadlines: the file has none.".to_owned();
+        }
+        if misses == 0 {
+            return "Deadlines: none was missed.".to_owned();
+        }
+        all.retain(|(_, misses, _)| *misses > 0);
+        all.sort_by_key(|(_, misses, _)| std::cmp::Reverse(*misses));
+        let told =
+            all.iter().take(NAMED).map(|(name, misses, runs)| format!("{misses} by {name}, which ran {runs} times"));
+        let more = if all.len() > NAMED {
+            format!("; and {} more callbacks and chains", all.len() - NAMED)
+        } else {
+            String::new()
+        };
+        format!("Deadlines: {misses} MISSED: {}{more}.", told.collect::<Vec<_>>().join("; "))
+    }
+
     /// Returns the sentence that says if the oracles found a violation.
     pub(super) fn oracle_line(&self) -> &'static str {
         match self.violations {
             None => {
-                "Oracles: no rule was broken (group exclusion, work conservation, nothing lost, order, spin contract)."
+                "Scheduler: kept its own rules (group exclusion, work conservation, nothing lost, order, spin contract)."
             }
-            Some(_) => "Oracles: a rule was broken; see below.",
+            Some(_) => "Scheduler: broke a rule of its own; see below.",
         }
     }
 }

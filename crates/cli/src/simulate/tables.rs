@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rospin_report::number;
 use rospin_report::text_table::{self, Side};
 use rospin_scenario::Scenario;
 use rospin_sim::{Outcome, Statistics};
@@ -27,12 +28,13 @@ impl Figures {
 
 /// Returns a table with a row for each callback.
 pub(super) fn callbacks(scenario: &Scenario, outcome: &Outcome) -> Figures {
-    let header = ["runs", "min", "mean", "p99", "max", "misses", "overflow", "overrun", "queued", "empty"];
+    let header = ["runs", "min", "mean", "p99", "max", "deadline", "misses", "overflow", "overrun", "queued", "empty"];
     let row = |(callback, plan): (&rospin_sim::CallbackOutcome, &rospin_scenario::Callback)| {
         let mut row = vec![callback.name.clone()];
         row.extend(statistics(&callback.response));
         // A callback without a deadline cannot miss it; a timer has no queue.
         let is_timer = plan.kind == rospin_engine::EntityKind::Timer;
+        row.push(deadline(plan.relative_deadline()));
         let counts = [
             plan.relative_deadline().map(|_| callback.misses),
             (!is_timer).then_some(callback.dropped),
@@ -52,11 +54,12 @@ pub(super) fn chains(scenario: &Scenario, outcome: &Outcome) -> Figures {
     let row = |(chain, plan): (&rospin_sim::ChainOutcome, &rospin_scenario::Chain)| {
         let mut row = vec![chain.name.clone()];
         row.extend(statistics(&chain.latency));
+        row.push(deadline(plan.deadline));
         row.push(count(plan.deadline.map(|_| chain.misses)));
         row
     };
     let rows = outcome.chains.iter().zip(&scenario.chains).map(row).collect();
-    Figures { header: titles("chain", &["runs", "min", "mean", "p99", "max", "misses"]), rows }
+    Figures { header: titles("chain", &["runs", "min", "mean", "p99", "max", "deadline", "misses"]), rows }
 }
 
 /// Returns the accelerators' names, and the share of the simulated time for which their lanes are busy in the mean.
@@ -78,6 +81,11 @@ fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Si
 fn statistics(of: &Statistics) -> Vec<String> {
     let time = |time: Duration| if of.count == 0 { "-".to_owned() } else { format!("{:.3}", ms(time)) };
     vec![of.count.to_string(), time(of.min), time(of.mean), time(of.p99), time(of.max)]
+}
+
+/// Returns a deadline in milliseconds without zeros behind the point, or a dash for `None`.
+fn deadline(of: Option<Duration>) -> String {
+    of.map_or_else(|| "-".to_owned(), |of| number::plain(ms(of)))
 }
 
 /// Returns a number as text, or a dash for `None`.

@@ -20,7 +20,7 @@ fn every_shipped_scenario_is_simulated() {
         let output = rospin(&["simulate", &file]);
         let said = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{file}: {}", text(&output.stderr));
-        for expected in ["callback ", "p99", "misses", "┼─────────┼", "Oracles: no rule was broken"]
+        for expected in ["callback ", "p99", "misses", "┼─────────┼", "Scheduler: kept its own rules"]
         {
             assert!(said.contains(expected), "{file}: {expected}\n{said}");
         }
