@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rospin_trace::live::Detail;
+use rospin_trace::names::is_internal;
 
 use super::columns::{Column, Id, Row};
 use super::programs::Shown;
@@ -43,6 +44,8 @@ pub(super) struct App {
     pub(super) sort: Option<Column>,
     pub(super) is_reversed: bool,
     pub(super) filter: String,
+    /// True if the callbacks that every node has are shown, too.
+    pub(super) has_internals: bool,
     /// True while keys are letters of the filter.
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
@@ -84,9 +87,23 @@ impl App {
         filter.is_empty() || texts.into_iter().any(|text| text.to_lowercase().contains(&filter))
     }
 
+    /// Returns true if what belongs to the callback of that name is shown.
+    pub(super) fn shows(&self, callback: &str) -> bool {
+        self.has_internals || !is_internal(callback)
+    }
+
+    /// Returns true if callbacks of two programs have the same name, so that rows must say whose they are.
+    pub(super) fn has_twins(&self) -> bool {
+        let mut owners: BTreeMap<&str, u32> = BTreeMap::new();
+        self.all_rows().filter(|row| self.shows(&row.callback.name)).any(|row| {
+            let pid = row.program.pid;
+            *owners.entry(&row.callback.name).or_insert(pid) != pid
+        })
+    }
+
     /// Returns the callbacks that the filter lets through, in order.
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
-        let mut rows: Vec<Row<'_>> = self.all_rows().collect();
+        let mut rows: Vec<Row<'_>> = self.all_rows().filter(|row| self.shows(&row.callback.name)).collect();
         rows.retain(|row| {
             let of = row.callback;
             self.passes([of.name.as_str(), of.executor.as_str(), of.group.as_str(), row.program.name.as_str()])
@@ -140,6 +157,7 @@ impl App {
             KeyCode::BackTab => self.turn_page(Page::ALL.len() - 1),
             KeyCode::Char('s' | '>') | KeyCode::Right => self.sort_by_next(1),
             KeyCode::Char('<') | KeyCode::Left => self.sort_by_next(Column::ALL.len() - 1),
+            KeyCode::Char('i') => self.has_internals = !self.has_internals,
             KeyCode::Char('r') => self.is_reversed = !self.is_reversed,
             KeyCode::Down | KeyCode::Char('j') => self.step(1),
             KeyCode::Up | KeyCode::Char('k') => self.step(-1),
@@ -178,7 +196,12 @@ impl App {
     }
 
     fn sort_by_next(&mut self, by: usize) {
-        let is_there = |column: Column| self.bounds.is_some() || column != Column::Bound;
+        let has_twins = self.has_twins();
+        let is_there = |column: Column| match column {
+            Column::Bound => self.bounds.is_some(),
+            Column::Program => has_twins,
+            _ => true,
+        };
         let columns: Vec<Column> = Column::ALL.into_iter().filter(|column| is_there(*column)).collect();
         let place = columns.iter().position(|column| *column == self.sorted_by()).unwrap_or(0);
         let by = if by == 1 { 1 } else { columns.len() - 1 };

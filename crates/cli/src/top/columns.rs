@@ -21,6 +21,16 @@ impl Row<'_> {
         (self.program.pid, self.callback.place)
     }
 
+    /// Returns the process and the name of the program.
+    fn whose(&self) -> String {
+        format!("{} {}", self.program.pid, self.program.name)
+    }
+
+    /// Returns true if the callback should have run by now and has not.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.program.view.overdue.iter().any(|one| one.place == self.callback.place)
+    }
+
     fn limit_ns(&self) -> Option<u64> {
         let bound = self.bound.map(|bound| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX));
         [self.callback.deadline_ns, bound].into_iter().flatten().min()
@@ -47,6 +57,8 @@ pub(super) type Id = (u32, rospin_trace::live::Place);
 pub(super) enum Column {
     /// Name of the callback
     Name,
+    /// Process and name of the program; shown if two programs have callbacks of the same name
+    Program,
     /// Activations in a second
     Rate,
     /// Part of a thread's time
@@ -75,8 +87,9 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns, in their order.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Name,
+        Self::Program,
         Self::Rate,
         Self::Util,
         Self::Exec50,
@@ -94,6 +107,7 @@ impl Column {
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Name => "CALLBACK",
+            Self::Program => "PROGRAM",
             Self::Rate => "RATE",
             Self::Util => "UTIL",
             Self::Exec50 => "EXEC50",
@@ -110,9 +124,9 @@ impl Column {
     }
 
     /// Returns the width, without the space before it. The names have what is left.
-    const fn width(self) -> usize {
+    pub(super) const fn width(self) -> usize {
         match self {
-            Self::Name => 12,
+            Self::Name | Self::Program => 12,
             Self::Rspmax => 7,
             Self::Util | Self::Lost | Self::Miss => 5,
             _ => 6,
@@ -120,10 +134,14 @@ impl Column {
     }
 
     /// Returns the columns that fit into the width, and the width that is left for the names. Without bounds, their column is left
-    /// out.
-    pub(super) fn fitting(width: usize, has_bounds: bool) -> (Vec<Self>, usize) {
+    /// out, and that of programs unless callbacks of two programs have the same name.
+    pub(super) fn fitting(width: usize, has_bounds: bool, has_twins: bool) -> (Vec<Self>, usize) {
         let mut columns = Self::ALL.to_vec();
-        columns.retain(|column| has_bounds || *column != Self::Bound);
+        columns.retain(|column| match column {
+            Self::Bound => has_bounds,
+            Self::Program => has_twins,
+            _ => true,
+        });
         let taken = |columns: &[Self]| columns[1..].iter().map(|column| column.width() + 1).sum::<usize>();
         // The names of twenty letters are worth more than these, and the last ones are worth the least.
         for (least, column) in [
@@ -138,6 +156,7 @@ impl Column {
             (12, Self::Util),
             (12, Self::Rate),
             (12, Self::Miss),
+            (12, Self::Program),
         ] {
             if taken(&columns) + least > width {
                 columns.retain(|other| *other != column);
@@ -154,6 +173,10 @@ impl Column {
         let count = |number: u64| if number == 0 { "-".to_owned() } else { short(number as f64) };
         let text = match self {
             Self::Name => return pad_name(&of.name, name_width),
+            Self::Program => {
+                let whose: String = row.whose().chars().take(self.width()).collect();
+                return pad_name(&whose, self.width());
+            }
             Self::Rate => short(of.rate_hz),
             Self::Util => format!("{:.1}%", of.utilisation * 100.0),
             Self::Exec50 => execution(|summary| summary.p50_ns),
@@ -181,16 +204,17 @@ impl Column {
     pub(super) fn head(self, name_width: usize) -> String {
         match self {
             Self::Name => pad_name(self.title(), name_width),
+            Self::Program => pad_name(self.title(), self.width()),
             _ => format!("{:>width$}", self.title(), width = self.width()),
         }
     }
 
-    /// Returns the number by which rows are sorted, the largest first: 0 for names, -1 for what is unknown.
+    /// Returns the number by which rows are sorted, the largest first: 0 for names and programs, -1 for what is unknown.
     fn key(self, row: &Row<'_>) -> f64 {
         let of = row.callback;
         let known = |ns: Option<u64>| ns.map_or(-1.0, |ns| ns as f64);
         match self {
-            Self::Name => 0.0,
+            Self::Name | Self::Program => 0.0,
             Self::Rate => of.rate_hz,
             Self::Util => of.utilisation,
             Self::Exec50 => known(of.execution.map(|summary| summary.p50_ns)),
@@ -214,7 +238,11 @@ impl Column {
         rows.sort_by(|one, other| {
             let by_key = self.key(other).total_cmp(&self.key(one));
             let by_name = || one.callback.name.cmp(&other.callback.name).then(one.id().cmp(&other.id()));
-            let order = if self == Self::Name { by_name() } else { by_key };
+            let order = match self {
+                Self::Name => by_name(),
+                Self::Program => one.whose().cmp(&other.whose()),
+                _ => by_key,
+            };
             (if is_reversed { order.reverse() } else { order }).then_with(by_name)
         });
     }
@@ -301,11 +329,14 @@ mod tests {
     fn columns_fill_the_width_and_leave_room_for_names() {
         for width in [1, 10, 20, 40, 60, 79, 80, 100, 200] {
             for has_bounds in [false, true] {
-                let (columns, name) = Column::fitting(width, has_bounds);
+                let (columns, name) = Column::fitting(width, has_bounds, false);
                 let taken = columns[1..].iter().map(|column| column.width() + 1).sum::<usize>() + name;
                 assert!(taken == width || (width < 20 && columns.len() == 2), "{width}: {taken}");
                 assert!(width < 30 || name >= 12, "{width}: {name}");
                 assert_eq!(columns.contains(&Column::Bound), has_bounds && width >= 71);
+                let (columns, name) = Column::fitting(width, has_bounds, true);
+                assert_eq!(columns.contains(&Column::Program), width >= 33, "{width}");
+                assert!(width < 33 || name >= 12, "{width}: {name}");
             }
         }
     }

@@ -11,6 +11,8 @@ use super::programs::Shown;
 
 /// The largest number of programs that have a line each at the head.
 const PROGRAMS: usize = 4;
+/// The largest number of callbacks that do not run although they should which have a line each at the head.
+const OVERDUE: usize = 3;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -39,11 +41,12 @@ pub(super) fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     }
     let mut lines = vec![line(&first, width, BOLD)];
     for program in app.programs.iter().take(if count > PROGRAMS { PROGRAMS - 1 } else { PROGRAMS }) {
-        lines.push(program_line(program, width));
+        lines.push(program_line(app, program, width));
     }
     if count > PROGRAMS {
         lines.push(line(&format!("… and {} more", count - PROGRAMS + 1), width, DIM));
     }
+    lines.extend(overdue(app, width));
     if count == 0 {
         lines.push(line(
             "No program of rospin runs here that can be watched: one that calls rospin::init can,",
@@ -55,11 +58,23 @@ pub(super) fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// Returns a line for each callback that should run and does not, those that have not for longest first.
+fn overdue(app: &App, width: usize) -> Vec<Line<'static>> {
+    let mut all: Vec<_> = app.programs.iter().flat_map(|program| &program.view.overdue).collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.for_ns));
+    let shown = if all.len() > OVERDUE { OVERDUE - 1 } else { OVERDUE };
+    let mut lines: Vec<_> = all.iter().take(shown).map(|one| line(&one.text, width, BAD)).collect();
+    if all.len() > OVERDUE {
+        lines.push(line(&format!("… and {} more do not run", all.len() - shown), width, BAD));
+    }
+    lines
+}
+
 fn seconds(interval: Duration) -> String {
     format!("{} s", interval.as_secs_f64())
 }
 
-fn program_line(program: &Shown, width: usize) -> Line<'static> {
+fn program_line(app: &App, program: &Shown, width: usize) -> Line<'static> {
     let Shown { pid, view, trouble, .. } = program;
     let name = pad_name(&program.name, program.name.chars().count().min(24));
     if let Some(trouble) = trouble {
@@ -68,10 +83,14 @@ fn program_line(program: &Shown, width: usize) -> Line<'static> {
     let per_second = view.events as f64 * 1e9 / view.interval_ns.max(1) as f64;
     let missed: u64 = view.callbacks.iter().map(|callback| callback.missed_total).sum();
     let lost: u64 = view.losses.iter().map(|loss| loss.total).sum();
+    let shown = view.callbacks.iter().filter(|callback| app.shows(&callback.name)).count();
+    let hidden = match view.callbacks.len() - shown {
+        0 => String::new(),
+        hidden => format!(" (+{hidden} internal)"),
+    };
     let mut text = format!(
-        "{pid} {name}: {:.0}% CPU, {} callbacks, {} events/s, {missed} missed, {lost} lost",
+        "{pid} {name}: {:.0}% CPU, {shown} callbacks{hidden}, {} events/s, {missed} missed, {lost} lost",
         program.cpu() * 100.0,
-        view.callbacks.len(),
         short(per_second),
     );
     if view.dropped_total > 0 {
@@ -97,7 +116,8 @@ pub(super) fn tabs(app: &App, width: usize) -> Line<'static> {
     let mut text: String = Page::ALL.map(tab).concat();
     if app.page == Page::Callbacks {
         let order = if app.is_reversed { "smallest" } else { "largest" };
-        let order = if app.sorted_by() == Column::Name { "" } else { order };
+        let is_text = matches!(app.sorted_by(), Column::Name | Column::Program);
+        let order = if is_text { "" } else { order };
         text += &format!("   by {} {order}", app.sorted_by().title());
     }
     line(&text, width, PLAIN)
@@ -114,11 +134,11 @@ pub(super) fn page(app: &App, page: Page, width: usize) -> (Line<'static>, Vec<L
 }
 
 fn callbacks(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
-    let (columns, name) = Column::fitting(width, app.bounds.is_some());
+    let (columns, name) = Column::fitting(width, app.bounds.is_some(), app.has_twins());
     let join = |cell: &dyn Fn(&Column) -> String| columns.iter().map(cell).collect::<Vec<_>>().join(" ");
     let row = |row: &Row<'_>| {
         let style = match row.callback {
-            of if of.missed_total > 0 || row.is_beyond() => BAD,
+            of if of.missed_total > 0 || row.is_beyond() || row.is_overdue() => BAD,
             of if of.lost_total > 0 => LOSSY,
             of if of.runs == 0 => DIM,
             _ => PLAIN,
@@ -159,16 +179,28 @@ fn threads(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
     (line(&head, width, BOLD), rows)
 }
 
+/// Returns a column with the program, and the space behind it; nothing unless callbacks of two programs have the same name.
+fn whose(app: &App, program: Option<&Shown>) -> String {
+    if !app.has_twins() {
+        return String::new();
+    }
+    let width = Column::Program.width();
+    let text = program.map_or_else(|| Column::Program.title().to_owned(), |of| format!("{} {}", of.pid, of.name));
+    let text: String = text.chars().take(width).collect();
+    format!("{} ", pad_name(&text, width))
+}
+
 fn queues(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
-    let name = width.saturating_sub(24).max(16) / 2;
-    let head = format!("{:<name$} {:<name$} {:>6} {:>6} {:>6}", "TOPIC", "TAKEN BY", "FILL", "MAX", "DEPTH");
+    let title = whose(app, None);
+    let name = width.saturating_sub(24 + title.chars().count()).max(16) / 2;
+    let head = format!("{title}{:<name$} {:<name$} {:>6} {:>6} {:>6}", "TOPIC", "TAKEN BY", "FILL", "MAX", "DEPTH");
     let mut rows = Vec::new();
-    for queue in app.programs.iter().flat_map(|program| &program.view.queues) {
+    for (program, queue) in app.programs.iter().flat_map(|of| of.view.queues.iter().map(move |queue| (of, queue))) {
         let taker = queue.callback.as_deref().unwrap_or("-");
-        if app.passes([queue.topic.as_str(), taker]) {
+        if app.shows(taker) && app.passes([queue.topic.as_str(), taker]) {
             let [fill, max, depth] = [queue.fill, queue.fill_max, queue.depth].map(|number| short(number as f64));
-            let text =
-                format!("{} {} {fill:>6} {max:>6} {depth:>6}", pad_name(&queue.topic, name), pad_name(taker, name));
+            let (topic, taker) = (pad_name(&queue.topic, name), pad_name(taker, name));
+            let text = format!("{}{topic} {taker} {fill:>6} {max:>6} {depth:>6}", whose(app, Some(program)));
             rows.push(line(&text, width, if queue.fill_max >= queue.depth { LOSSY } else { PLAIN }));
         }
     }
@@ -176,13 +208,18 @@ fn queues(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
 }
 
 fn losses(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
-    let name = width.saturating_sub(34).max(12);
-    let head = format!("{:<name$} {:<16} {:>8} {:>7}", "LOST BY", "CAUSE", "NOW", "TOTAL");
+    let title = whose(app, None);
+    let name = width.saturating_sub(34 + title.chars().count()).max(12);
+    let head = format!("{title}{:<name$} {:<16} {:>8} {:>7}", "LOST BY", "CAUSE", "NOW", "TOTAL");
     let mut rows = Vec::new();
     for program in &app.programs {
-        for loss in program.view.losses.iter().filter(|loss| app.passes([loss.of.as_str(), loss.cause])) {
+        let whose = whose(app, Some(program));
+        for loss in &program.view.losses {
+            if !app.shows(&loss.of) || !app.passes([loss.of.as_str(), loss.cause]) {
+                continue;
+            }
             let text = format!(
-                "{} {:<16} {:>8} {:>7}",
+                "{whose}{} {:<16} {:>8} {:>7}",
                 pad_name(&loss.of, name),
                 loss.cause,
                 short(loss.count as f64),
@@ -193,7 +230,8 @@ fn losses(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
         let skipping = program.view.callbacks.iter().filter(|callback| callback.overruns_total > 0);
         for callback in skipping.filter(|callback| app.passes([callback.name.as_str(), "due time skipped"])) {
             let total = short(callback.overruns_total as f64);
-            let text = format!("{} {:<16} {:>8} {total:>7}", pad_name(&callback.name, name), "due time skipped", "");
+            let name = pad_name(&callback.name, name);
+            let text = format!("{whose}{name} {:<16} {:>8} {total:>7}", "due time skipped", "");
             rows.push(line(&text, width, PLAIN));
         }
     }
@@ -223,6 +261,9 @@ pub(super) fn detail(app: &App, width: usize, height: usize) -> Vec<Line<'static
     totals.extend(known);
     let mut lines =
         vec![line(&of.name, width, BOLD), line(&settings, width, PLAIN), line(&totals.join(", "), width, PLAIN)];
+    if let Some(one) = row.program.view.overdue.iter().find(|one| one.place == of.place) {
+        lines.push(line(&one.text, width, BAD));
+    }
     let Some(detail) = &app.detail else {
         lines.push(line("Its times come with the next interval.", width, DIM));
         return lines;
@@ -276,6 +317,7 @@ pub(super) fn help(width: usize) -> Vec<Line<'static>> {
         "Tab        callbacks, threads, queues, losses",
         "s, < >     sort by another column; r the other way round",
         "/          show only what has a text in its name, executor, group or program",
+        "i          show the callbacks of parameters and logs, which every node has, or hide them",
         "p, space   pause",
         "q          end",
         "",
@@ -286,7 +328,8 @@ pub(super) fn help(width: usize) -> Vec<Line<'static>> {
         "        > it waits so long by now, and no thread runs it",
         "DEADLN  deadline       BOUND  of the analysis of the system file",
         "QUEUE   messages in its queue / the number that the queue holds",
-        "LOST MISS   items lost and deadlines missed since it is watched",
+        "LOST MISS   items lost and deadlines missed since it is watched; what waits beyond",
+        "        its deadline has missed it",
     ];
     text.iter().map(|text| line(text, width, PLAIN)).collect()
 }

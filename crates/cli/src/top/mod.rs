@@ -69,6 +69,10 @@ struct Options {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
 
+    /// Shows the callbacks that every node has, too: those of its parameters and its log
+    #[arg(long)]
+    internals: bool,
+
     /// Prints one interval as text, and ends
     #[arg(long)]
     once: bool,
@@ -110,6 +114,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         interval: options.interval,
         sort: Some(options.sort),
         filter: options.filter.clone(),
+        has_internals: options.internals,
         ..App::default()
     };
     let mut programs = Programs::new(Wanted { pids: options.pid.clone(), name: options.name.clone() });
@@ -155,6 +160,15 @@ fn print(options: &Options, app: &mut App, programs: &mut Programs, out: &mut dy
         }
         programs.look();
     }
+}
+
+/// Returns what is shown of one program, as text. For tests.
+#[cfg(test)]
+pub(crate) fn text_of(view: rospin_trace::live::View, trouble: Option<String>) -> String {
+    let program = Shown { pid: 7, name: "robot".to_owned(), view, threads: Vec::new(), trouble };
+    let mut app = App { interval: Duration::from_secs(1), ..App::default() };
+    app.update(vec![program], |_| None);
+    lines::text(&app, 160)
 }
 
 /// An interval as JSON.

@@ -188,6 +188,52 @@ fn a_callback_by_itself_has_histograms_and_its_worst_activations() {
     assert!(screen_of(&mut app, 80, 24).join("\n").contains("lost: 6 queue full"));
 }
 
+/// The same program runs twice.
+#[test]
+fn rows_of_two_programs_with_the_same_names_say_whose_they_are() {
+    let mut other = app(&mut [Fake::new(700, "robot", 3), Fake::new(800, "camera", 0)]);
+    assert!(!screen_of(&mut other, 80, 24)[4].contains("PROGRAM"), "only one of them has such callbacks");
+    let mut app = app(&mut [Fake::new(700, "robot", 3), Fake::new(800, "robot", 3)]);
+    let screen = screen_of(&mut app, 80, 24);
+    assert_eq!(screen[4], "CALLBACK      PROGRAM        RATE  UTIL RESP99  RSPMAX DEADLN  QUEUE  LOST  MISS");
+    let rows: Vec<&str> = screen[5..11].iter().map(|row| &row[..26]).collect();
+    assert_eq!(rows[..2], ["callback_002  700 robot   ", "callback_002  800 robot   "]);
+    app.sort = Some(Column::Program);
+    let pids: Vec<u32> = app.rows().iter().map(|row| row.id().0).collect();
+    assert_eq!(pids, [700, 700, 700, 800, 800, 800]);
+    let text = lines::text(&app, 100);
+    let has = |begin: &str, part: &str| text.lines().any(|line| line.starts_with(begin) && line.contains(part));
+    assert!(has("800 robot    callback_002", "queue full") && has("700 robot    /scan", ""), "{text}");
+}
+
+#[test]
+fn what_every_node_has_is_hidden_unless_somebody_asks() {
+    let mut fake = Fake::new(700, "robot", 3);
+    for (number, name) in (10_u64..).zip(["camera/parameters/get_parameters", "camera/rosout/records"]) {
+        fake.live.name(Name::Entity {
+            executor: 0,
+            entity: number,
+            account: number,
+            name: name.into(),
+            group: "parameters".into(),
+            excludes: true,
+            kind: "service".into(),
+            priority: 0,
+            deadline_ns: None,
+            period_ns: None,
+            rules: None,
+        });
+    }
+    fake.event(Event::Lost { account: 10, cause: 0, count: 1 });
+    let mut app = app(&mut [fake]);
+    let text = lines::text(&app, 100);
+    assert!(text.contains("3 callbacks (+2 internal), ") && !text.contains("get_parameters"), "{text}");
+    press(&mut app, &[KeyCode::Char('i')]);
+    let text = lines::text(&app, 100);
+    assert!(text.contains("5 callbacks, ") && text.contains("camera/rosout/records"), "{text}");
+    assert!(text.contains("\ncamera/parameters/get_parameters "), "it lost something: {text}");
+}
+
 #[test]
 fn bounds_stand_beside_the_times_that_exceed_them() {
     let mut app = app(&mut [Fake::new(700, "robot", 3)]);
