@@ -8,6 +8,8 @@ mod analyze;
 mod command_line;
 mod deploy;
 mod doctor;
+#[cfg(test)]
+mod faults;
 mod isolated;
 mod replay;
 mod scenario_file;

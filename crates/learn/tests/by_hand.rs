@@ -13,7 +13,8 @@ fn model(processes: usize) -> Model {
     let mut model = Model::default();
     for process in 0..processes {
         model.processes.push(Process { name: "robot".into(), process: 7 + process as u32, ..Process::default() });
-        let executor = Executor { process, number: 0, name: "main".into(), policy: "fifo".into(), threads: 1 };
+        let executor =
+            Executor { process, number: 0, name: "main".into(), policy: "fifo".into(), threads: 1, since_ns: None };
         model.executors.push(executor);
         model.threads.push(Thread { process, number: 1, kernel_id: 1, name: "main".into() });
     }
@@ -31,6 +32,7 @@ fn callback(model: &mut Model, process: usize, name: &str, kind: EntityKind) -> 
         name: name.into(),
         group: name.into(),
         excludes: true,
+        frees_group: false,
         kind,
         priority: 3,
         deadline_ns: None,
@@ -50,6 +52,7 @@ fn run(model: &mut Model, callback: usize, at: u64) -> usize {
         callback,
         sequence: model.activations.len() as u64,
         release_ns: at,
+        before_spin_ns: 0,
         deadline_ns: None,
         segments: vec![segment],
         end_ns: Some(at + MS),

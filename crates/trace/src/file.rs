@@ -254,8 +254,8 @@ impl Sink for FileSink {
 }
 
 /// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
-/// a timer skips a due time, a callback that should run does not, one panics or fails, or the program asks for it. What is late because
-/// its executor did not spin yet is no reason.
+/// a timer skips a due time, a callback that should run does not, one panics or fails, a monitor tells of a violation, or the program
+/// asks for it. What is late because its executor did not spin yet is no reason.
 pub struct FlightSink {
     path: PathBuf,
     process: ProcessName,

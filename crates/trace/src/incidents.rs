@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rospin_core::recording::{Definition, Event, LOSS_CAUSES, Words};
+use rospin_core::recording::{Definition, Event, LOSS_CAUSES, VIOLATIONS, Words};
 
 use crate::monitor::Order;
 use crate::overdue::{Overdue, Told, Watch};
@@ -67,6 +67,9 @@ impl Incidents {
                 if count > self.watch.skipped_before_spin(executor, entity, at, count) =>
             {
                 Some("a timer skipped a due time".to_owned())
+            }
+            Event::Violation { kind, .. } => {
+                Some(format!("a callback {}", VIOLATIONS.get(usize::from(kind)).unwrap_or(&"violated a limit")))
             }
             Event::Incident { .. } => Some("a callback panicked or failed".to_owned()),
             _ => None,

@@ -18,7 +18,7 @@ pub enum Reason {
 
 impl Reason {
     /// Returns the reason in words.
-    #[cfg(feature = "read")]
+    #[cfg(feature = "model")]
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

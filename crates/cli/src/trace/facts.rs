@@ -10,10 +10,13 @@ use rospin_trace::blame::{Blame, Reason, Share};
 use rospin_trace::chains::{Chain, chains};
 use rospin_trace::figures::Figures;
 
+use super::choice::Choice;
 use super::violations::{self, Found};
 
 /// The largest number of rows of a table of chains.
 const CHAINS: usize = 30;
+/// The nanoseconds before the first callback of an executor from which on a line tells that they are not counted.
+const NOTABLE_NS: u64 = 1_000_000;
 /// The largest number of callbacks that are named for each reason of waiting.
 const SHARES: usize = 3;
 
@@ -35,6 +38,8 @@ pub(super) struct Worst {
 pub(super) struct Facts {
     /// Lines about the whole recording, and one for each damaged place of it.
     pub(super) summary: Vec<String>,
+    /// Sentences about callbacks that should run and do not.
+    pub(super) alarms: Vec<String>,
     pub(super) tables: Vec<Table>,
     /// Late activations, the latest first, then those that waited longest.
     pub(super) worst: Vec<Worst>,
@@ -67,41 +72,74 @@ fn mean(figures: &Figures) -> String {
     format!("{:.3}", figures.mean_ns / 1e6)
 }
 
-/// Returns what the model of a recording says. `faults` has a line for each damaged place of it. `worst` is the number of
-/// activations that are shown one by one; with `callback`, they are those of the callback with that number.
-pub(super) fn facts(model: &Model, faults: &[String], worst: usize, callback: Option<usize>) -> Facts {
+/// Returns what the model of a recording says of that part of it. `faults` has a line for each damaged place of it. `worst` is the
+/// number of activations that are shown one by one; with `callback`, they are those of the callback with that number.
+pub(super) fn facts(
+    model: &Model,
+    choice: &Choice,
+    faults: &[String],
+    (worst, callback): (usize, Option<usize>),
+) -> Facts {
     let blame = Blame::new(model);
     let labels: Vec<String> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();
-    let all = chains(model);
-    let mut tables = vec![callbacks(model, &labels), waits(model, &blame, &labels)];
-    tables.extend(chain_table(model, &all, &labels));
-    tables.extend(losses(model, &labels));
-    Facts { summary: summary(model, faults), tables, worst: worst_of(model, &blame, &labels, worst, callback) }
+    let mut tables = vec![callbacks(model, choice, &labels), waits(model, choice, &blame, &labels)];
+    tables.extend(chain_table(model, choice, &labels));
+    tables.extend(losses(model, choice, &labels));
+    // Those that every node has are among them: whoever asks for a parameter waits for ever.
+    let overdue = model.overdue.iter().filter(|one| choice.has(one.callback) || choice.has_name(&labels[one.callback]));
+    Facts {
+        summary: summary(model, choice, faults, &labels),
+        alarms: overdue.map(|one| model.tell_overdue(one) + ".").collect(),
+        tables,
+        worst: worst_of(model, choice, &blame, &labels, (worst, callback)),
+    }
 }
 
 /// Returns the numbers of events, activations and losses in sentences, and a line for each fault.
-fn summary(model: &Model, faults: &[String]) -> Vec<String> {
+fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String]) -> Vec<String> {
     let seconds = (model.span.1 - model.span.0) as f64 / 1e9;
     let missing = match model.dropped {
         0 => "none is missing".to_owned(),
         dropped => format!("{dropped} more are missing, because buffers were full: record with a larger --buffer"),
     };
     let mut lines =
-        vec![format!("{} events of {} processes in {seconds:.3} s; {missing}.", model.events, model.processes.len(),)];
-    let late = model.activations.iter().filter(|activation| activation.is_late()).count();
-    let lost: u64 = model.losses.iter().map(|loss| loss.count).sum();
-    let overruns: u64 = model.callbacks.iter().map(|callback| callback.overruns).sum();
+        vec![format!("{} events of {} processes in {seconds:.3} s; {missing}.", model.events, model.processes.len())];
+    lines.extend(choice.window.clone());
+    let activations: Vec<_> = model.activations.iter().filter(|of| choice.has_activation(of)).collect();
+    let waiting = model.waiting.iter().filter(|of| of.is_late && choice.has(of.callback)).count();
+    let late = activations.iter().filter(|activation| activation.is_late()).count() + waiting;
+    let is_shown = |callback: Option<usize>| callback.is_none_or(|callback| choice.has(callback));
+    let lost: u64 = model.losses.iter().filter(|loss| is_shown(loss.callback)).map(|loss| loss.count).sum();
+    let callbacks = || model.callbacks.iter().enumerate().filter(|(number, _)| choice.has(*number));
+    let overruns: u64 = callbacks().map(|(_, callback)| callback.overruns).sum();
+    let incidents = model.incidents.iter().filter(|incident| is_shown(incident.callback)).count();
+    let still = if waiting > 0 { format!(", {waiting} of them still waiting at the end") } else { String::new() };
     lines.push(format!(
-        "{} activations: {late} missed their deadline. {lost} items lost, {overruns} due times of timers skipped, {} incidents.",
-        model.activations.len(),
-        model.incidents.len(),
+        "{} activations: {late} missed their deadline{still}. {lost} items lost, {overruns} due times of timers skipped, \
+         {incidents} incidents.",
+        activations.len(),
     ));
+    let first = activations.iter().max_by_key(|of| of.before_spin_ns).filter(|of| of.before_spin_ns > NOTABLE_NS);
+    if let Some(of) = first {
+        lines.push(format!(
+            "Not counted as waiting: the time before executors ran their first callback, up to {:.0} ms for {}. They did not spin \
+             yet, or the recording began later.",
+            of.before_spin_ns as f64 / 1e6,
+            labels[of.callback],
+        ));
+    }
+    if choice.internals > 0 {
+        lines.push(format!(
+            "Left out: {} callbacks that every node has, of its parameters and its log; --internals shows them.",
+            choice.internals
+        ));
+    }
     lines.extend(faults.iter().map(|fault| format!("Damaged: {fault}")));
     lines
 }
 
-/// Returns the table of execution, waiting and response times of callbacks. Callbacks that never ran to their end are left out.
-fn callbacks(model: &Model, labels: &[String]) -> Table {
+/// Returns the table of execution, waiting and response times of callbacks. Those that never ran to their end have a row, too.
+fn callbacks(model: &Model, choice: &Choice, labels: &[String]) -> Table {
     let has_stalls = model.activations.iter().any(|activation| activation.stalled_ns().is_some());
     let mut header = columns([
         "callback",
@@ -123,41 +161,43 @@ fn callbacks(model: &Model, labels: &[String]) -> Table {
     header.extend(has_stalls.then_some(("not scheduled", Side::Right)));
     header[1].1 = Side::Left;
     let mut rows = Vec::new();
-    for (number, callback) in model.callbacks.iter().enumerate() {
-        let ended =
-            || callback.activations.iter().map(|place| &model.activations[*place]).filter(|of| of.end_ns.is_some());
-        let (Some(execution), Some(waiting), Some(response)) = (
-            Figures::of(ended().map(|of| of.execution_ns())),
-            Figures::of(ended().map(|of| of.waiting_ns())),
-            Figures::of(ended().filter_map(|of| of.response_ns())),
-        ) else {
-            continue;
-        };
-        let mut row = vec![labels[number].clone(), callback.kind.to_string(), execution.count.to_string()];
-        for figures in [&execution, &waiting] {
-            row.extend([mean(figures), ms(figures.p99_ns), ms(figures.max_ns)]);
+    for (number, callback) in model.callbacks.iter().enumerate().filter(|(number, _)| choice.has(*number)) {
+        let ended = choice.ended(model, callback);
+        let mut row = vec![labels[number].clone(), callback.kind.to_string(), ended.len().to_string()];
+        let figures = [
+            Figures::of(ended.iter().map(|of| of.execution_ns())),
+            Figures::of(ended.iter().map(|of| of.waiting_ns())),
+        ];
+        for figures in figures {
+            let cells = figures.map(|of| [mean(&of), ms(of.p99_ns), ms(of.max_ns)]);
+            row.extend(cells.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
         }
-        row.extend([ms(response.min_ns), mean(&response), ms(response.p99_ns), ms(response.max_ns)]);
-        row.push(ms(response.jitter_ns()));
-        row.push(ended().filter(|of| of.is_late()).count().to_string());
-        row.extend(has_stalls.then(|| ms(ended().filter_map(|of| of.stalled_ns()).sum())));
+        let response = Figures::of(ended.iter().filter_map(|of| of.response_ns()));
+        let cells = response.map(|of| [ms(of.min_ns), mean(&of), ms(of.p99_ns), ms(of.max_ns), ms(of.jitter_ns())]);
+        row.extend(cells.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
+        let waiting = model.waiting.iter().filter(|of| of.callback == number && of.is_late).count();
+        row.push((ended.iter().filter(|of| of.is_late()).count() + waiting).to_string());
+        row.extend(has_stalls.then(|| ms(ended.iter().filter_map(|of| of.stalled_ns()).sum())));
         rows.push(row);
     }
     Table {
         title: "Callbacks",
         sentence: "Times in milliseconds. Waiting is from release to start, response from release to end, jitter the longest less \
-                   the shortest response.",
+                   the shortest response. What waits beyond its deadline when the recording ends is late, too.",
         header,
         rows,
     }
 }
 
 /// Returns the table of callbacks that waited, the longest in total first, with the reasons.
-fn waits(model: &Model, blame: &Blame<'_>, labels: &[String]) -> Table {
+fn waits(model: &Model, choice: &Choice, blame: &Blame<'_>, labels: &[String]) -> Table {
     let mut rows = Vec::new();
-    for (number, callback) in model.callbacks.iter().enumerate() {
+    for (number, callback) in model.callbacks.iter().enumerate().filter(|(number, _)| choice.has(*number)) {
         let mut total: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
-        for share in callback.activations.iter().flat_map(|place| blame.of(*place)) {
+        let chosen = callback.activations.iter().filter(|place| choice.has_activation(&model.activations[**place]));
+        let waiting = model.waiting.iter().filter(|of| of.callback == number);
+        let waiting = waiting.flat_map(|of| blame.of_wait(number, of.from_ns, of.until_ns));
+        for share in chosen.flat_map(|place| blame.of(*place)).chain(waiting) {
             *total.entry((share.reason, share.callback)).or_default() += share.ns;
         }
         let sum: u64 = total.values().sum();
@@ -174,7 +214,7 @@ fn waits(model: &Model, blame: &Blame<'_>, labels: &[String]) -> Table {
     header[2].1 = Side::Left;
     Table {
         title: "What activations waited for",
-        sentence: "Milliseconds in total, and the callbacks that ran meanwhile.",
+        sentence: "Milliseconds in total, and the callbacks that ran meanwhile, or held the group while they awaited something.",
         header,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
     }
@@ -202,10 +242,13 @@ fn told(shares: &[Share], sum: u64, labels: &[String]) -> String {
 }
 
 /// Returns the table of latencies of chains, those with most runs first; `None` if there are no chains.
-fn chain_table(model: &Model, chains: &[Chain], labels: &[String]) -> Option<Table> {
-    let mut by_count: Vec<&Chain> = chains.iter().collect();
+fn chain_table(model: &Model, choice: &Choice, labels: &[String]) -> Option<Table> {
+    let mut by_count = chains(model);
+    by_count.retain(|chain| chain.callbacks.iter().any(|callback| choice.has(*callback)));
+    let is_in_window = |last: usize| model.activations[last].end_ns.is_some_and(|end| end >= choice.from_ns);
+    by_count.iter_mut().for_each(|chain| chain.runs.retain(|(_, last)| is_in_window(*last)));
     by_count.sort_by_key(|chain| std::cmp::Reverse(chain.runs.len()));
-    let row = |chain: &&Chain| {
+    let row = |chain: &Chain| {
         let latency = Figures::of(chain.latencies_ns(model))?;
         let names: Vec<&str> = chain.callbacks.iter().map(|callback| labels[*callback].as_str()).collect();
         Some(vec![
@@ -229,13 +272,17 @@ fn chain_table(model: &Model, chains: &[Chain], labels: &[String]) -> Option<Tab
 
 /// Returns the table of lost items and of due times that timers skipped, by callback or topic, and cause; `None` if there are
 /// none.
-fn losses(model: &Model, labels: &[String]) -> Option<Table> {
+fn losses(model: &Model, choice: &Choice, labels: &[String]) -> Option<Table> {
     let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for loss in &model.losses {
+        if !loss.callback.map_or_else(|| choice.has_name(&loss.topic), |callback| choice.has(callback)) {
+            continue;
+        }
         let of = loss.callback.map_or_else(|| loss.topic.clone(), |callback| labels[callback].clone());
         *counts.entry((of, loss.cause)).or_default() += loss.count;
     }
-    for (number, callback) in model.callbacks.iter().enumerate().filter(|(_, callback)| callback.overruns > 0) {
+    let skipping = model.callbacks.iter().enumerate().filter(|(_, callback)| callback.overruns > 0);
+    for (number, callback) in skipping.filter(|(number, _)| choice.has(*number)) {
         counts.insert((labels[number].clone(), "timer overrun"), callback.overruns);
     }
     let mut header = columns(["of", "cause", "count"]);
@@ -246,16 +293,22 @@ fn losses(model: &Model, labels: &[String]) -> Option<Table> {
 }
 
 /// Returns the `count` worst activations that ran to their end, of the callback `only` if that is given.
-fn worst_of(model: &Model, blame: &Blame<'_>, labels: &[String], count: usize, only: Option<usize>) -> Vec<Worst> {
+fn worst_of(
+    model: &Model,
+    choice: &Choice,
+    blame: &Blame<'_>,
+    labels: &[String],
+    (count, only): (usize, Option<usize>),
+) -> Vec<Worst> {
     let mut places: Vec<usize> = (0..model.activations.len())
         .filter(|place| model.activations[*place].end_ns.is_some())
+        .filter(|place| choice.has_activation(&model.activations[*place]))
         .filter(|place| only.is_none_or(|only| model.activations[*place].callback == only))
         .collect();
     // Late ones first, by how late they are; then by how long they waited.
     places.sort_by_key(|place| {
         let of = &model.activations[*place];
-        let lateness = of.end_ns.zip(of.deadline_ns).map_or(0, |(end, deadline)| end.saturating_sub(deadline));
-        std::cmp::Reverse((lateness, of.waiting_ns()))
+        std::cmp::Reverse((of.late_ns().unwrap_or(0), of.waiting_ns()))
     });
     places.into_iter().take(count).map(|place| worst(model, blame, labels, place)).collect()
 }
@@ -267,12 +320,12 @@ fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> W
     let mut text = format!(
         "{} at {:.3} s: response {} ms, of which it waited {} ms",
         labels[of.callback],
-        of.release_ns.saturating_sub(model.span.0) as f64 / 1e9,
+        of.eligible_ns().saturating_sub(model.span.0) as f64 / 1e9,
         ms(of.response_ns().unwrap_or(0)),
         ms(of.waiting_ns()),
     );
-    if let (true, Some(end), Some(deadline)) = (of.is_late(), of.end_ns, of.deadline_ns) {
-        text += &format!("; {} ms after its deadline", ms(end - deadline));
+    if let Some(late) = of.late_ns() {
+        text += &format!("; {} ms after its deadline", ms(late));
     }
     let shares = blame.of(place);
     if of.waiting_ns() > 0 && !shares.is_empty() {
@@ -285,7 +338,7 @@ fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> W
 /// executor at that time. The time axis begins a little before its release.
 fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor): (usize, usize)) -> Timeline {
     let of = &model.activations[place];
-    let (release, end) = (of.release_ns, of.end_ns.unwrap_or_else(|| of.start_ns()));
+    let (release, end) = (of.eligible_ns(), of.end_ns.unwrap_or_else(|| of.start_ns()));
     let margin = (end - release.min(end)) / 10 + 1;
     let (from, to) = (release.saturating_sub(margin), end + margin);
     let bar = |release: u64, start: u64, end: u64, name: Option<String>| Bar {
@@ -298,7 +351,7 @@ fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor
         },
         name,
     };
-    let own = of.segments.iter().map(|segment| bar(segment.release_ns, segment.start_ns, segment.end_ns, None));
+    let own = of.segments.iter().map(|of| bar(of.release_ns.max(release), of.start_ns, of.end_ns, None));
     let mut rows = vec![Row {
         label: labels[of.callback].clone(),
         kind: Some(model.callbacks[of.callback].kind),

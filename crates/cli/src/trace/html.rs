@@ -11,6 +11,7 @@ use super::facts::Facts;
 pub(super) fn render(facts: &Facts) -> Result<String, ReportError> {
     let mut body = String::new();
     writeln!(body, "<h1>Recording</h1>")?;
+    facts.alarms.iter().try_for_each(|line| writeln!(body, "<p class=\"verdict\">{}</p>", escape(line)))?;
     facts.summary.iter().try_for_each(|line| writeln!(body, "<p>{}</p>", escape(line)))?;
     for table in &facts.tables {
         writeln!(body, "<h2>{}</h2>\n<p>{}</p>", escape(table.title), escape(table.sentence))?;

@@ -1,6 +1,7 @@
 //! `rospin trace`: records programs, says what their recordings mean, and converts them.
 
 mod attach;
+mod choice;
 mod convert;
 mod facts;
 mod html;
@@ -34,6 +35,7 @@ Examples:
   rospin trace record --pid 4711 --seconds 10    a program that runs already, for ten seconds
   rospin trace report trace-1
   rospin trace report trace-1 --html report.html
+  rospin trace report trace-1 --from 12 --to 14 --only planner    two seconds of one node
   rospin trace model trace-1 -o system.toml      for rospin analyze and rospin simulate
   rospin trace model lttng-session -o system.toml   nodes of rclcpp that ros2_tracing recorded
   rospin trace convert trace-1 --to perfetto     for https://ui.perfetto.dev")]
@@ -145,6 +147,43 @@ mod tests {
         let only = trace(&["report", GOLDEN, "--callback", "lidar", "--worst", "1"]).unwrap();
         assert!(only.contains("1. lidar at"), "{only}");
         std::fs::remove_file(page).unwrap();
+    }
+
+    #[test]
+    fn a_report_is_of_a_window_and_of_some_callbacks() {
+        let all = trace(&["report", GOLDEN, "--worst", "0"]).unwrap();
+        let some = trace(&["report", GOLDEN, "--worst", "5", "--only", "TRACK*"]).unwrap();
+        let rows = |said: &str| {
+            let table = said.split("Callbacks\n").nth(1).unwrap().split("\n\n").nth(1).unwrap();
+            table.lines().skip(2).map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (rows(&all), rows(&some)),
+            (["lidar", "tracker", "planner"].map(str::to_owned).to_vec(), vec!["tracker".to_owned()])
+        );
+        assert!(some.contains("lidar > tracker > planner") && !some.contains(". planner at"), "{some}");
+        let count = |said: &str| {
+            let line = said.lines().find(|line| line.contains(" activations: ")).unwrap();
+            line.split(' ').next().unwrap().parse::<usize>().unwrap()
+        };
+        let length =
+            1e-3 * all.split(" processes in ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap() * 1e3;
+        let middle = format!("{:.4}", length / 2.0);
+        let [first, second] = [["--to", &middle], ["--from", &middle]]
+            .map(|window| trace(&[&["report", GOLDEN, "--worst", "0"][..], &window].concat()).unwrap());
+        let (whole, parts) = (count(&all), count(&first) + count(&second));
+        assert!(count(&first) > 0 && count(&second) > 0, "{first}{second}");
+        // At most one activation runs at that time.
+        assert!(parts == whole || parts == whole + 1, "{whole} {parts}");
+        assert!(first.contains(&format!("Only from 0.000 s to {:.3} s", length / 2.0)), "{first}");
+        for (arguments, said) in [
+            (&["--from", "3", "--to", "2"][..], "--from 3: the recording ends after"),
+            (&["--from", "0.002", "--to", "0.001"], "give a time to that is later than the one from"),
+            (&["--only", "wheel"], "no callback of the recording has that in its name"),
+        ] {
+            let error = trace(&[&["report", GOLDEN][..], arguments].concat()).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rospin_report::text_table::{self, terminal_width};
 use rospin_report::{Failure, timeline};
 
 use super::facts::{Facts, facts};
-use super::{Files, html, violations};
+use super::{Files, choice, html, violations};
 use rospin_trace::Model;
 
 // No doc comment: clap would show it as the description of the command.
@@ -37,6 +37,9 @@ pub(super) struct Options {
     /// Shows the worst activations of this callback only
     #[arg(long, value_name = "NAME")]
     callback: Option<String>,
+
+    #[command(flatten)]
+    part: choice::Part,
 }
 
 /// Mistakes in the command line.
@@ -50,8 +53,10 @@ enum Mistake {
 
 /// Prints the report to `out`, and writes it as an HTML page if the options name a file.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let (recordings, faults) = options.files.open()?;
+    let (mut recordings, faults) = options.files.open()?;
+    let window = options.part.cut(&mut recordings).map_err(Failure::input)?;
     let model = Model::new(&recordings);
+    let choice = options.part.choose(&model, window).map_err(Failure::input)?;
     let callback = match &options.callback {
         None => None,
         Some(name) => {
@@ -63,14 +68,12 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         }
     };
     let notes = recordings.iter().flat_map(|recording| recording.notes.clone()).collect();
-    let facts = facts(&model, &faults, options.worst, callback).with_remarks(notes);
-    let facts = match &options.system {
-        None => facts.with_violations(&violations::of_model(&model)),
-        Some(system) => {
-            let (found, remarks) = violations::against(system, options.bounds.as_deref(), &recordings)?;
-            facts.with_remarks(remarks).with_violations(&found)
-        }
+    let facts = facts(&model, &choice, &faults, (options.worst, callback)).with_remarks(notes);
+    let (found, remarks) = match &options.system {
+        None => (violations::of_model(&model), Vec::new()),
+        Some(system) => violations::against(system, options.bounds.as_deref(), (&recordings, choice.from_ns))?,
     };
+    let facts = facts.with_remarks(remarks).with_violations(&violations::chosen(found, &choice));
     print(&facts, out)?;
     if let Some(path) = &options.html {
         let page = html::render(&facts).map_err(Failure::run)?;
@@ -82,7 +85,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 fn print(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
-    facts.summary.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    facts.summary.iter().chain(&facts.alarms).try_for_each(|line| writeln!(out, "{line}"))?;
     for table in &facts.tables {
         writeln!(out, "\n{}\n{}\n", table.title, table.sentence)?;
         write!(out, "{}", text_table::render(&table.header, &table.rows))?;

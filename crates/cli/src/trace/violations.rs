@@ -11,6 +11,7 @@ use rospin_report::text_table::Side;
 use rospin_trace::monitor::{Cause, Monitor, Violation, ViolationKind, told};
 use rospin_trace::{Model, Recording};
 
+use super::choice::Choice;
 use super::facts::Table;
 
 /// A violation, with the names of its callback or chain and of the callback that caused it.
@@ -39,16 +40,19 @@ pub(super) fn of_model(model: &Model) -> Vec<Found> {
 }
 
 /// Compares the recordings, of a process each, with the system file and its bounds. Returns the violations, and the differences
-/// between all the programs together and the file.
+/// between all the programs together and the file. What was before `from_ns` is left out.
 pub(super) fn against(
     system: &Path,
     bounds: Option<&Path>,
-    recordings: &[Recording],
+    (recordings, from_ns): (&[Recording], u64),
 ) -> Result<(Vec<Found>, Vec<String>), Failure> {
     let all = Arc::new(Mutex::new(Vec::new()));
     let monitor = Monitor::load(system, bounds).map_err(Failure::input)?;
     let into = Arc::clone(&all);
     monitor.on_violation(move |of: &Violation| {
+        if of.at.as_nanos() < from_ns {
+            return;
+        }
         into.lock().unwrap_or_else(PoisonError::into_inner).push(Found {
             subject: of.subject().to_owned(),
             kind: of.kind,
@@ -61,6 +65,12 @@ pub(super) fn against(
     monitor.judge_recordings(recordings);
     let found = std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((found, monitor.remarks()))
+}
+
+/// Returns the violations by, or because of, what is chosen.
+pub(super) fn chosen(mut found: Vec<Found>, choice: &Choice) -> Vec<Found> {
+    found.retain(|of| choice.has_name(&of.subject) || of.culprit.as_deref().is_some_and(|name| choice.has_name(name)));
+    found
 }
 
 /// Returns the table of the violations by callback or chain, and kind; `None` if there are none.
