@@ -86,10 +86,10 @@ fn program_line(app: &App, program: &Shown, width: usize) -> Line<'static> {
     let shown = view.callbacks.iter().filter(|callback| app.shows(&callback.name)).count();
     let hidden = match view.callbacks.len() - shown {
         0 => String::new(),
-        hidden => format!(" (+{hidden} internal)"),
+        hidden => format!(" (+{hidden})"),
     };
     let mut text = format!(
-        "{pid} {name}: {:.0}% CPU, {shown} callbacks{hidden}, {} events/s, {missed} missed, {lost} lost",
+        "{pid} {name}: {:.0}% CPU, {shown}{hidden} callbacks, {} events/s, {missed} missed, {lost} lost",
         program.cpu() * 100.0,
         short(per_second),
     );
@@ -317,7 +317,8 @@ pub(super) fn help(width: usize) -> Vec<Line<'static>> {
         "Tab        callbacks, threads, queues, losses",
         "s, < >     sort by another column; r the other way round",
         "/          show only what has a text in its name, executor, group or program",
-        "i          show the callbacks of parameters and logs, which every node has, or hide them",
+        "i          show the callbacks of parameters and logs, which every node has, or hide them:",
+        "           24 (+48) callbacks are 24 that are shown and 48 that are hidden",
         "p, space   pause",
         "q          end",
         "",

@@ -227,7 +227,7 @@ fn what_every_node_has_is_hidden_unless_somebody_asks() {
     fake.event(Event::Lost { account: 10, cause: 0, count: 1 });
     let mut app = app(&mut [fake]);
     let text = lines::text(&app, 100);
-    assert!(text.contains("3 callbacks (+2 internal), ") && !text.contains("get_parameters"), "{text}");
+    assert!(text.contains("3 (+2) callbacks, ") && !text.contains("get_parameters"), "{text}");
     press(&mut app, &[KeyCode::Char('i')]);
     let text = lines::text(&app, 100);
     assert!(text.contains("5 callbacks, ") && text.contains("camera/rosout/records"), "{text}");
