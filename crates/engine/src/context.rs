@@ -134,6 +134,9 @@ impl ContextOptions {
     /// Sets the function that is called for each [`MissedDeadline`], as soon as the late callback has ended, so that a robot can
     /// go into a safe state. It runs on executor threads before their next callbacks, and should not block. Without it, missed
     /// deadlines are only [counted](Context::missed_deadlines).
+    ///
+    /// Due times of timers are counted from their creation, so the first spin of an executor finds those late that have passed. That
+    /// alone misses no deadline: the time that something waited for the first spin does not count.
     #[must_use]
     pub fn on_missed_deadline(mut self, report: impl Fn(&MissedDeadline) + Send + Sync + 'static) -> Self {
         self.report_miss = Some(Arc::new(report));

@@ -4,6 +4,8 @@
 
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use std::fmt;
+// The standard library's lock in the model checkers, too: no step of a model happens under it.
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rospin_core::Instant;
@@ -58,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) halt: AtomicBool,
     /// True while the executor spins.
     pub(crate) spinning: AtomicBool,
+    /// The time at which it spun for the first time.
+    first_spin: OnceLock<Instant>,
 }
 
 impl Shared {
@@ -87,7 +91,18 @@ impl Shared {
             called: AtomicBool::new(false),
             halt: AtomicBool::new(false),
             spinning: AtomicBool::new(false),
+            first_spin: OnceLock::new(),
         }
+    }
+
+    /// Notes that a spin begins.
+    pub(crate) fn note_spin(&self) {
+        self.first_spin.get_or_init(|| self.times.now());
+    }
+
+    /// Returns the time from a release to the first spin; zero if it spun before.
+    pub(crate) fn before_first_spin(&self, release: Instant) -> Duration {
+        self.first_spin.get().map_or(Duration::ZERO, |first| first.saturating_since(release))
     }
 
     /// Has a thread of the executor look at the changes and the clocks.

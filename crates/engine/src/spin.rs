@@ -112,6 +112,7 @@ impl<'a> Spin<'a> {
         }
         let _spinning = Spinning(executor);
         let mut state = self.core.lock_state();
+        executor.note_spin();
         state.parked = 0;
         state.watch = None;
         executor.threads.forget();

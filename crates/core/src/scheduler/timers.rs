@@ -157,6 +157,15 @@ impl Scheduler {
         entity.rest.timer.as_ref().map(|timer| &timer.spec)
     }
 
+    /// Returns the time from a release of the entity to its deadline: its own, or else the period of a periodic timer. Returns `None`
+    /// if it has no deadline, or is not there any more.
+    #[must_use]
+    pub fn relative_deadline(&self, id: EntityId) -> Option<Duration> {
+        let entity = self.entities.get(id.index(), id.generation())?;
+        let own = entity.rest.spec.deadline;
+        own.or_else(|| entity.rest.timer.as_ref().and_then(|timer| timer.spec.period))
+    }
+
     /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
     /// no timer.
     #[must_use]

@@ -1,10 +1,9 @@
 //! User code that must not run while the state is borrowed: reports of incidents, and the drops of callbacks and payloads.
 
 use std::any::Any;
-use std::time::Duration;
 
-use rospin_core::Scheduler;
 use rospin_core::policy::Fifo;
+use rospin_core::{EntityId, Instant, Scheduler};
 
 use super::State;
 use crate::changes::CHANGES_A_STEP;
@@ -28,10 +27,22 @@ impl Leftovers {
         self.incidents.is_empty() && self.misses.is_empty() && self.garbage.is_empty()
     }
 
-    /// Counts a missed deadline, and has it reported if the context has a function for that.
+    /// Counts a deadline that was missed at `now`, and has it reported if the context has a function for that. The time that the
+    /// entity waited for the first spin does not count: due times of timers are counted from their creation, and nobody promised that
+    /// the spin comes in time.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_miss(&mut self, executor: &Shared, label: &Label, lateness: Duration) {
+    pub(crate) fn note_miss(
+        &mut self,
+        (executor, scheduler): (&Shared, &Scheduler),
+        label: &Label,
+        (id, deadline, now): (EntityId, Instant, Instant),
+    ) {
+        let release = scheduler.relative_deadline(id).map_or(deadline, |relative| deadline - relative);
+        let lateness = now.saturating_since(deadline + executor.before_first_spin(release));
+        if lateness.is_zero() {
+            return;
+        }
         let count = label.losses.add_miss();
         if executor.report_miss.is_some() {
             self.misses.push(MissedDeadline {

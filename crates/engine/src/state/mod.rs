@@ -196,7 +196,7 @@ impl State {
         if goes_on {
             entity.slots[run.callback.slot].pass_on(run.activation.sequence);
             if deadline < now {
-                leftovers.note_miss(executor, &run.callback.label, now.saturating_since(deadline));
+                leftovers.note_miss((executor, scheduler), &run.callback.label, (id, deadline, now));
             }
         }
         goes_on
@@ -219,8 +219,8 @@ impl State {
         };
         let Run { activation, callback } = &mut *run;
         if activation.deadline < now {
-            let lateness = now.saturating_since(activation.deadline);
-            self.leftovers.note_miss(executor, &callback.label, lateness);
+            let late = (activation.entity, activation.deadline, now);
+            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, late);
         }
         let release = callback.cx.pending.since(|| now);
         let before = (activation.entity, activation.group);

@@ -12,6 +12,42 @@ use rospin_engine::{
 
 const MS: Duration = Duration::from_millis(1);
 
+/// Due times are counted from the creation, and the program needs 300 ms until it spins. Only what takes too long from then on is late.
+#[test]
+fn nothing_is_missed_because_the_program_did_not_spin_yet() {
+    for policy in POLICIES {
+        watchdog(move || {
+            let clock = ManualClock::new();
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let push = Arc::clone(&told);
+            let report = move |missed: &MissedDeadline| push.lock().unwrap().push(missed.lateness);
+            let context = Context::new(ContextOptions::new().manual_clock(clock.clone()).on_missed_deadline(report));
+            let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy((policy.build)()));
+            let group = executor.create_group("group", ());
+            let (work, mut runs) = (clock.clone(), 0);
+            let timer = group.create_timer(TimerOptions::periodic(20 * MS).name("timer"), move |(), _| {
+                runs += 1;
+                work.advance(if runs == 2 { 25 * MS } else { 5 * MS });
+            });
+            let timer = timer.unwrap();
+            let publisher = context.create_publisher::<u32>("work").unwrap();
+            let options = SubscriptionOptions::new("work").name("worker").deadline(3 * MS);
+            let worker = group.create_subscription(options, |(), _: Arc<u32>| {}).unwrap();
+            clock.advance(300 * MS);
+            publisher.publish(1);
+            clock.advance(10 * MS);
+            spin_all(&executor);
+            // The timer ran first under every policy but those that look at deadlines or arrivals first.
+            assert!(worker.missed_deadlines() <= 1, "{}", policy.name);
+            assert_eq!(timer.missed_deadlines(), 0, "{}: {:?}", policy.name, told.lock().unwrap());
+            // The second run takes longer than the period, and so makes itself and the third one late.
+            clock.advance(20 * MS);
+            spin_all(&executor);
+            assert_eq!(timer.missed_deadlines(), 2, "{}", policy.name);
+        });
+    }
+}
+
 /// A subscription with a deadline of 3 ms whose callback takes as many milliseconds as its message says, and a timer whose
 /// callback takes longer than its period once.
 #[test]
