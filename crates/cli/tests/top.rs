@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use rospin::{ContextOptions, Middlewares, RosArguments, TimerOptions};
+use rospin::{ContextOptions, Middlewares, Priority, RosArguments, TimerOptions};
 use rospin_trace::{Model, Recording};
 use serde_json::Value;
 
@@ -14,14 +14,33 @@ mod common;
 use common::{Scratch, text};
 
 const IS_CHILD: &str = "ROSPIN_TEST_CHILD";
+/// The value of that variable for a program whose planner starves its scanner.
+const STARVED: &str = "starved";
 
-/// The program that is watched: a timer that misses its deadline, and another one.
+/// The program that is watched: a timer that misses its deadline, and another one; or a planner that works 60 ms of each 50, and a scanner
+/// that is less urgent.
 #[test]
 fn program() {
     if std::env::var_os(IS_CHILD).is_none() {
         return;
     }
     let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess, RosArguments::default()).unwrap();
+    let ready = || std::io::stdout().write_all(b"ready\n").unwrap();
+    if std::env::var_os(IS_CHILD).is_some_and(|which| which == STARVED) {
+        let (planner, scanner) = (ros.create_node("planner").unwrap(), ros.create_node("scanner").unwrap());
+        let mut runs = 0;
+        let plan = TimerOptions::periodic(Duration::from_millis(50)).name("planner/plan").priority(Priority(10));
+        let _plan = planner.create_timer(plan, move |_| {
+            std::thread::sleep(Duration::from_millis(60));
+            runs += 1;
+            if runs == 3 {
+                ready();
+            }
+        });
+        let scan = TimerOptions::periodic(Duration::from_millis(25)).name("scanner/scan").priority(Priority(0));
+        let _scan = scanner.create_timer(scan, |_| {});
+        return ros.spin().unwrap();
+    }
     let node = ros.create_node("robot").unwrap();
     let slow = TimerOptions::periodic(Duration::from_millis(10)).name("slow").deadline(Duration::from_millis(1));
     let _slow = node.create_timer(slow, |_| std::thread::sleep(Duration::from_millis(3)));
@@ -30,7 +49,7 @@ fn program() {
     let _fast = node.create_timer(fast, move |_| {
         runs += 1;
         if runs == 2 {
-            std::io::stdout().write_all(b"ready\n").unwrap();
+            ready();
         }
     });
     ros.spin().unwrap();
@@ -42,10 +61,14 @@ struct Program(Child);
 impl Program {
     /// Starts it, and waits until it is ready.
     fn start(runtime: &Scratch) -> Self {
+        Self::start_as(runtime, "1")
+    }
+
+    fn start_as(runtime: &Scratch, which: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["program", "--exact", "--nocapture"])
-            .env(IS_CHILD, "1")
+            .env(IS_CHILD, which)
             .env("XDG_RUNTIME_DIR", runtime.path("."));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
@@ -114,6 +137,26 @@ fn two_programs_are_watched_and_one_ends() {
     let nobody = rospin(&runtime, &["top", "--once", "--interval", "0.1", "--name", "no such program"]);
     assert_eq!(nobody.status.code(), Some(1));
     assert!(text(&nobody.stderr).contains("`no such program` in its name"), "{}", text(&nobody.stderr));
+}
+
+/// The release that nobody serves is older than the watch.
+#[test]
+fn a_callback_that_starves_is_told_with_the_one_that_keeps_it_from_running() {
+    let runtime = Scratch::new("starved");
+    let program = Program::start_as(&runtime, STARVED);
+    let (pid, mut shown) = (program.pid(), String::new());
+    let is_told = |shown: &str| {
+        let mut lines = shown.lines().filter(|line| line.contains("scanner/scan has not run for "));
+        lines.any(|line| line.ends_with(" s (period 25 ms): planner/plan held its thread"))
+    };
+    // On a busy machine, the kernel may keep the thread from running at the end of an interval.
+    for _ in 0..20 {
+        shown = text(&rospin(&runtime, &["top", "--once", "--interval", "1.5", "--pid", &pid]).stdout).to_owned();
+        if is_told(&shown) {
+            return;
+        }
+    }
+    panic!("{shown}");
 }
 
 #[test]

@@ -116,6 +116,19 @@ fn a_timer_that_a_busy_executor_does_not_notice_is_told_too() {
     assert_eq!((one.reason, one.culprit), (Reason::Priority, Some((0, PLAN))));
 }
 
+/// The kernel runs another program between two plans, of which the second one waits already.
+#[test]
+fn a_thread_that_the_kernel_does_not_run_is_not_free() {
+    let mut watch = watch(false);
+    for number in 0..50 {
+        let (step, begin) = (step(PLAN, number, 0), number * 65);
+        let release = at(begin.saturating_sub(10));
+        let starts = Event::Dispatched { step, thread: 0, release, cpu_ns: 0 };
+        take(&mut watch, &[(begin, starts), ends(step, begin + 60)]);
+    }
+    assert_eq!(only(&watch, 49 * 65 + 60).culprit, Some((0, PLAN)));
+}
+
 #[test]
 fn a_timer_that_a_free_thread_did_not_run_is_cancelled() {
     let mut watch = watch(false);

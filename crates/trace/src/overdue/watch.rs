@@ -262,7 +262,10 @@ impl Watch {
         if of.since.is_none() {
             (of.since, of.free_since) = (Some(at), at);
         }
-        of.note_pause(at);
+        // What waited already when the thread became free was kept from running by the kernel: the executor was not idle.
+        if release > of.free_since {
+            of.note_pause(at);
+        }
         of.running += 1;
         let before_spin = match self.open.get(&key) {
             Some(open) => open.before_spin,
