@@ -73,7 +73,7 @@ fn errors_name_the_argument_and_what_it_should_look_like() {
         ("--ros-args -r __ns:=robot", "`robot` is not a namespace such as `/robot`"),
         ("--ros-args -r *:=news", "has a wildcard"),
         ("--ros-args -p rate:=[", "the value is not valid YAML"),
-        ("--ros-args -p rate:=", "the value has no value"),
+        ("--ros-args -p rate:=", "there is no value behind `:=`"),
         ("--ros-args --log-level loud", "`loud` is not a log level; those are debug"),
         ("--ros-args --loud", "`--loud` after `--ros-args` is not an option of ROS"),
     ] {

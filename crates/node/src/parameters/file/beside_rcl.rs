@@ -157,7 +157,7 @@ fn arguments_have_the_values_of_files() {
     assert_eq!(of("it:=- 1"), Ok(Given::Value(vec![1_i64].into())));
     assert_eq!(of("it:=|\n  a"), Ok(Given::Value("a".into())));
     for (argument, said) in
-        [("it:=", "missing"), ("it:=[1, x]", "a list with"), ("it:={a: 1}", "a mapping"), ("it:=[1", "YAML")]
+        [("it:=", "no value"), ("it:=[1, x]", "a list with"), ("it:={a: 1}", "a mapping"), ("it:=[1", "YAML")]
     {
         assert!(of(argument).unwrap_err().contains(said), "{argument}");
     }

@@ -109,7 +109,7 @@ impl ParameterFile {
         let problem = |Problem { reason, .. }: Problem| format!("the value is not valid YAML: {reason}");
         let documents = yaml::read(value).map_err(problem)?;
         let Some(value) = documents.last() else {
-            return Err("the value is missing".to_owned());
+            return Err("there is no value behind `:=`".to_owned());
         };
         let value = match Given::of(value) {
             Given::Invalid(reason) => return Err(format!("the value {reason}")),
