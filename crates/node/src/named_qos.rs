@@ -35,8 +35,8 @@ impl NamedQos {
 /// use rospin::msgs::std_msgs::msg::String as Text;
 /// use rospin::prelude::*;
 ///
-/// let context = Context::new(ContextOptions::new());
-/// let node = Ros::in_process(&context).create_node("map")?;
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("map")?;
 /// let publisher = node.create_publisher::<Text>("map".transient_local().keep_last(1))?;
 /// let _subscription = node.create_subscription("scan".sensor_data(), |_: Text| {})?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
