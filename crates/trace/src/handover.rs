@@ -14,12 +14,30 @@ pub(crate) const fn executor_of(event: &Event) -> Option<u16> {
         | Event::Suspended { step, .. }
         | Event::Completed { step, .. }
         | Event::Collected { step }
-        | Event::Withdrawn { step } => Some(step.executor),
+        | Event::Withdrawn { step }
+        | Event::FoundReady { step, .. }
+        | Event::FoundRunning { step }
+        | Event::FoundSuspended { step } => Some(step.executor),
         Event::PollingPoint { executor, .. }
         | Event::Discarded { executor, .. }
-        | Event::HandedOver { executor, .. } => Some(*executor),
+        | Event::HandedOver { executor, .. }
+        | Event::Snapshot { executor, .. }
+        | Event::FoundArmed { executor, .. } => Some(*executor),
         _ => None,
     }
+}
+
+/// Returns true if the event is a snapshot of a scheduler, or a part of one.
+pub(crate) const fn is_of_snapshot(event: &Event) -> bool {
+    matches!(event, Event::Snapshot { .. }) || is_found(event)
+}
+
+/// Returns true if the event is a part of a snapshot.
+pub(crate) const fn is_found(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::FoundReady { .. } | Event::FoundRunning { .. } | Event::FoundSuspended { .. } | Event::FoundArmed { .. }
+    )
 }
 
 /// The numbers under which threads use schedulers. Where a thread takes over from another one, it records a number that is larger

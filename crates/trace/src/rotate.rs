@@ -302,7 +302,8 @@ mod tests {
 
     #[test]
     fn changes_of_threads_are_known_by_their_number() {
-        let words = Event::HandedOver { executor: 1, number: 2 }.encode(rospin_core::Instant::ZERO);
+        let words =
+            Event::HandedOver { executor: 1, number: 2, previous: 0, count: 0 }.encode(rospin_core::Instant::ZERO);
         assert_eq!(words[1] as u8, HANDED_OVER);
     }
 

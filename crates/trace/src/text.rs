@@ -108,6 +108,13 @@ impl<'a> Names<'a> {
             Event::Discarded { executor, .. } => {
                 format!("discards   {} the rest of its ready set", self.executors.get(executor).copied().unwrap_or("?"))
             }
+            Event::Snapshot { executor, .. } => {
+                format!("state      of {}", self.executors.get(executor).copied().unwrap_or("?"))
+            }
+            Event::FoundReady { step, .. } => format!("  ready    {}", self.step(step)),
+            Event::FoundRunning { step } => format!("  running  {}", self.step(step)),
+            Event::FoundSuspended { step } => format!("  waiting  {}", self.step(step)),
+            Event::FoundArmed { executor, entity, .. } => format!("  armed    {}", self.entity(*executor, *entity)),
             Event::Violation { executor, entity, kind, cause, chain, culprit, measured, limit } => {
                 let of = self.chains.get(chain).copied().unwrap_or_else(|| self.entity(*executor, *entity));
                 let Some(kind) = ViolationKind::at(*kind) else {

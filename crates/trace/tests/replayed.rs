@@ -1,6 +1,8 @@
 //! Replays of recordings: what real threads decided is what the scheduling core decides from the recording.
 #![cfg(feature = "read")]
 
+mod programs;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +12,14 @@ use rospin_core::policy::{FixedPriority, Ordered, POLICIES, View, by_name};
 use rospin_core::recording::{Event, Rules, Step};
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant, Order, Policy};
 use rospin_engine::{
-    Context, ContextOptions, Executor, ExecutorOptions, ManualClock, Payload, Priority, Publisher, Recorder,
-    SpinOptions, SubscriptionOptions, TimerOptions,
+    Context, ContextOptions, Executor, ExecutorOptions, ManualClock, Priority, Recorder, SpinOptions,
+    SubscriptionOptions,
 };
 use rospin_trace::names::Name;
 use rospin_trace::replay::{AsRecorded, Candidate, Replayed, State, Verdict, check};
 use rospin_trace::{FileSink, ProcessName, Recorded, Recording};
+
+use programs::{Dice, Program};
 
 fn temporary(name: &str) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -23,51 +27,9 @@ fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("rospin-replay-{}-{name}-{number}.mcap", std::process::id()))
 }
 
-/// Numbers from a seed.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
-}
-
-fn work(us: u64) {
-    let begin = std::time::Instant::now();
-    while begin.elapsed() < Duration::from_micros(us) {
-        std::hint::spin_loop();
-    }
-}
-
-/// Yields once, so that the callback is suspended and resumed at once.
-async fn again() {
-    let mut polled = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut polled, true) {
-            return std::task::Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-    .await;
-}
-
-const TOPICS: u64 = 4;
-
-fn publish_some(publishers: &[Publisher<u64>], dice: &mut Dice, hops: u64) {
-    if hops > 0 {
-        let topic = dice.below(TOPICS) as usize;
-        publishers[topic].publish(hops - 1);
-    }
-}
-
 /// Runs a random program under the policy for some time, and returns what was recorded.
 fn recorded(policy: &str, threads: u16, seed: u64) -> Recording {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let recorder = Recorder::new();
     recorder.set_capacity(1 << 18);
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
@@ -79,76 +41,7 @@ fn recorded(policy: &str, threads: u16, seed: u64) -> Recording {
     }
     let options = ExecutorOptions::new("main").threads(threads).boxed_policy(by_name(policy).unwrap());
     let executor = context.create_executor(options);
-    let topics: Vec<Publisher<u64>> =
-        (0..TOPICS).map(|topic| context.create_publisher(format!("topic{topic}").as_str()).unwrap()).collect();
-    let mut kept: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
-    let groups: Vec<_> = (0..3).map(|group| executor.create_group(format!("group{group}"), 0_u64)).collect();
-    let ran = Arc::new(AtomicU64::new(0));
-    let open = executor.create_reentrant_group("open");
-    for number in 0..10_u64 {
-        let topic = format!("topic{}", dice.below(TOPICS));
-        let mut options = SubscriptionOptions::new(topic).name(format!("callback{number}")).keep_last(4);
-        options = options.priority(Priority(dice.below(4) as u32));
-        if dice.below(2) == 0 {
-            options = options.deadline(Duration::from_micros(200 + dice.below(3000)));
-        }
-        if dice.below(4) == 0 {
-            options = options.releases_group_at_await();
-        }
-        let (publishers, mut own, counted) = (topics.clone(), Dice(dice.below(1 << 40) | 1), Arc::clone(&ran));
-        let group = &groups[dice.below(3) as usize];
-        match dice.below(4) {
-            0 => {
-                let handle = group.create_subscription_async(options, move |payload: Payload<u64>, hops: Arc<u64>| {
-                    let (publishers, mut own) = (publishers.clone(), Dice(own.below(1 << 40) | 1));
-                    async move {
-                        payload.with(|count| *count += 1);
-                        for _ in 0..own.below(4) {
-                            again().await;
-                            work(own.below(40));
-                        }
-                        publish_some(&publishers, &mut own, *hops);
-                    }
-                });
-                kept.push(Box::new(handle));
-            }
-            1 => {
-                let options = options.max_in_flight(1 + dice.below(3) as u32);
-                let handle = open.create_subscription_async(options, move |hops: Arc<u64>| {
-                    let (publishers, mut own) = (publishers.clone(), Dice((*hops + 1) * 7919));
-                    async move {
-                        again().await;
-                        publish_some(&publishers, &mut own, *hops);
-                        again().await;
-                    }
-                });
-                kept.push(Box::new(handle));
-            }
-            _ => {
-                let handle = group.create_subscription(options, move |count: &mut u64, hops: Arc<u64>| {
-                    *count += 1;
-                    counted.fetch_add(1, Ordering::Relaxed);
-                    work(own.below(60));
-                    publish_some(&publishers, &mut own, *hops);
-                });
-                kept.push(Box::new(handle));
-            }
-        }
-    }
-    let mut timers = Vec::new();
-    for number in 0..4_u64 {
-        let counted = Arc::clone(&ran);
-        let options = TimerOptions::periodic(Duration::from_micros(700 + dice.below(2500)));
-        let options = options.name(format!("timer{number}")).priority(Priority(dice.below(4) as u32));
-        let (publishers, mut own) = (topics.clone(), Dice(dice.below(1 << 40) | 1));
-        let timer = groups[dice.below(3) as usize].create_timer(options, move |count, _| {
-            *count += 1;
-            counted.fetch_add(1, Ordering::Relaxed);
-            work(own.below(50));
-            publish_some(&publishers, &mut own, 4);
-        });
-        timers.push(timer.unwrap());
-    }
+    let mut program = Program::new(&context, &executor, dice);
     let spinning = executor.handle();
     let spin = std::thread::spawn(move || executor_spin(&executor));
     if starts_late {
@@ -156,26 +49,8 @@ fn recorded(policy: &str, threads: u16, seed: u64) -> Recording {
         recorder.start(FileSink::create(&path, &process).unwrap()).unwrap();
     }
     for round in 0..8_u64 {
-        for _ in 0..20 {
-            topics[dice.below(TOPICS) as usize].publish(3);
-        }
-        // The machine may be busy: until enough has run.
-        let (begin, wanted) = (std::time::Instant::now(), ran.load(Ordering::Relaxed) + 40);
-        while ran.load(Ordering::Relaxed) < wanted && begin.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(Duration::from_micros(300));
-        }
-        match round {
-            2 => timers[0].cancel(),
-            3 => drop(kept.swap_remove(dice.below(5) as usize)),
-            4 => timers[0].reset(),
-            5 => timers[1].set_period(Duration::from_micros(400)),
-            6 => {
-                let options = SubscriptionOptions::new("topic1").name("late").priority(Priority(2));
-                let late = groups[1].create_subscription(options, move |count: &mut u64, _: Arc<u64>| *count += 1);
-                kept.push(Box::new(late));
-            }
-            _ => {}
-        }
+        program.drive();
+        program.change(round);
     }
     spinning.halt();
     spin.join().unwrap();
@@ -286,7 +161,8 @@ fn a_mutated_policy_is_found_at_its_first_different_decision() {
         let wanted = if expected % 3 == 0 { ("middle", "high") } else { ("low", "middle") };
         assert_eq!((names(&difference.recorded).as_str(), names(&difference.replayed).as_str()), wanted);
         assert_eq!(difference.ready.len() as u64, 3 - expected % 3);
-        assert_eq!(difference.since_begin_ns, expected / 3 * 1_000_000);
+        // The recording begins a millisecond before the first round.
+        assert_eq!(difference.since_begin_ns, (expected / 3 + 1) * 1_000_000);
         assert!(difference.ready.iter().all(|ready| ready.state == State::MayRun), "{replayed}");
         let told = replayed.to_string();
         assert!(told.contains("recorded: ") && told.contains("in the order of registration"), "{told}");

@@ -158,7 +158,8 @@ impl<'a> Record<'a> {
         };
         if self.last[executor].replace(thread).is_some_and(|last| last != thread) {
             self.changes += 1;
-            let change = Event::HandedOver { executor: executor as u16, number: self.changes };
+            let (number, previous, count) = (self.changes, 0, 0);
+            let change = Event::HandedOver { executor: executor as u16, number, previous, count };
             self.write(thread, at, &change);
         }
         self.write(thread, at, &Event::of_scheduler(executor as u16, event, || 0));

@@ -121,6 +121,14 @@ pub trait Policy: Send {
         false
     }
 
+    /// Passes `visit` what is left of the ready set that was built at the last polling point, in the order in which it will be served.
+    /// Only policies that build ready sets at polling points have one. Not called on the dispatch path.
+    fn visit_ready_set(&self, _visit: &mut dyn FnMut(&Activation)) {}
+
+    /// Makes these activations, all of which are ready, the rest of the last polling point's ready set. They come in the order in which
+    /// they will be served. Only called for what [`visit_ready_set`](Self::visit_ready_set) of the same policy has passed on, in a replay.
+    fn restore_ready_set(&mut self, _ready_set: &[Activation]) {}
+
     /// Takes the step from the end of one activation to the next one, if there is a way that is shorter than that of
     /// [`release`](Self::release) for `next`, [`group_freed`](Self::group_freed) for the group that the ended activation held, and
     /// [`pick`](Self::pick). `next` is the next activation of the same entity, if it has one. It must lead to the same.

@@ -183,6 +183,19 @@ impl Policy for WaitSet {
         self.take_from_ready_set(view)
     }
 
+    fn visit_ready_set(&self, visit: &mut dyn FnMut(&Activation)) {
+        self.ready_set.iter().rev().filter_map(|polled| self.ready(polled)).for_each(|ready| visit(&ready));
+    }
+
+    fn restore_ready_set(&mut self, ready_set: &[Activation]) {
+        let Self { places, ready_set: restored, .. } = self;
+        restored.clear();
+        restored.extend(ready_set.iter().rev().filter_map(|ready| {
+            let place = places.find(ready)?;
+            Some(Polled { place, sequence: ready.sequence, segment: ready.segment })
+        }));
+    }
+
     fn group_freed(&mut self, _: GroupId) {}
 
     fn withdraw(&mut self, activation: &Activation) {

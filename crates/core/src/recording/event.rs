@@ -209,6 +209,12 @@ pub enum Event {
         executor: u16,
         /// A number that grows from each of these events to the next one of the executor.
         number: u64,
+        /// The number of the event before this one, 0 for the first one. If it is the number of this event, a file begins here, and
+        /// the thread has had the scheduler before.
+        previous: u64,
+        /// The number of events of the scheduler since the event before this one, so that missing ones are noticed. Snapshots do not
+        /// count. With `previous`, 0 if nothing is known.
+        count: u64,
     },
     /// The activation was ready or suspended, and will not go on: its timer was cancelled, or its entity was removed.
     Withdrawn {
@@ -222,12 +228,55 @@ pub enum Event {
         /// The thread's number in the executor; 255 stands for all further ones.
         thread: u8,
     },
+    /// The recorder begins to record the executor, or a file begins. The state of the executor's scheduler follows: `count` events
+    /// [`FoundReady`](Self::FoundReady), [`FoundRunning`](Self::FoundRunning), [`FoundSuspended`](Self::FoundSuspended) and
+    /// [`FoundArmed`](Self::FoundArmed) in place of everything that happened before. Nothing else is ready or under way.
+    Snapshot {
+        /// The number of the executor.
+        executor: u16,
+        /// The number of the events that follow.
+        count: u64,
+    },
+    /// Part of a snapshot: the segment is ready. Those that are in the ready set of the last polling point come first, in the order in
+    /// which they will be served.
+    FoundReady {
+        /// The segment.
+        step: Step,
+        /// The segment's release: that of the activation for the first one, the wake-up for a later one.
+        release: Instant,
+        /// The activation's absolute deadline, [`Instant::MAX`] if it has none.
+        deadline: Instant,
+        /// True if it is in the ready set of the last polling point.
+        is_polled: bool,
+    },
+    /// Part of a snapshot: a thread runs the activation, which holds its group. Its next event tells the segment; it is 0 here.
+    FoundRunning {
+        /// The activation.
+        step: Step,
+    },
+    /// Part of a snapshot: the activation awaits something after this segment. It holds its group, unless the
+    /// [rules](super::Rules) of its entity say that it frees it.
+    FoundSuspended {
+        /// The segment.
+        step: Step,
+    },
+    /// Part of a snapshot: the timer is armed.
+    FoundArmed {
+        /// The number of the executor.
+        executor: u16,
+        /// The bits of the entity.
+        entity: u64,
+        /// The timer's clock: 0 for the steady one, 1 for the system's, 2 for ROS time.
+        clock: u8,
+        /// Its next due time on that clock.
+        due: Instant,
+    },
 }
 
 /// The kinds of events: number, name, and the names of the four last fields, of which unused ones are `unused_…`.
 ///
 /// The name of the small field, which stands beside the kind, comes before them.
-pub const KINDS: [(u8, &str, &str, [&str; 4]); 19] = [
+pub const KINDS: [(u8, &str, &str, [&str; 4]); 24] = [
     (1, "released", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
     (2, "antedated", "unused", ["entity", "sequence", "release_ns", "deadline_ns"]),
     (3, "dispatched", "executor_thread", ["entity", "sequence", "release_ns", "cpu_ns"]),
@@ -245,9 +294,14 @@ pub const KINDS: [(u8, &str, &str, [&str; 4]); 19] = [
     (15, "dropped", "unused", ["count", "unused_b", "unused_c", "unused_d"]),
     // The field `segment` has the cause in its lowest byte, and the chain above it.
     (16, "violation", "violation", ["entity", "measured", "limit", "culprit"]),
-    (20, "handed_over", "unused", ["number", "unused_b", "unused_c", "unused_d"]),
+    (20, "handed_over", "unused", ["number", "previous", "count", "unused_d"]),
     (21, "withdrawn", "unused", ["entity", "sequence", "unused_c", "unused_d"]),
     (22, "discarded", "executor_thread", ["unused_a", "unused_b", "unused_c", "unused_d"]),
+    (23, "snapshot", "unused", ["count", "unused_b", "unused_c", "unused_d"]),
+    (24, "found_ready", "polled", ["entity", "sequence", "release_ns", "deadline_ns"]),
+    (25, "found_running", "unused", ["entity", "sequence", "unused_c", "unused_d"]),
+    (26, "found_suspended", "unused", ["entity", "sequence", "unused_c", "unused_d"]),
+    (27, "found_armed", "clock", ["entity", "due_ns", "unused_c", "unused_d"]),
 ];
 
 impl Event {
@@ -316,9 +370,21 @@ impl Event {
             Self::Violation { executor, entity, kind, cause, chain, culprit, measured, limit } => {
                 (of(16, *kind, *executor, chain << 8 | u32::from(*cause)), [*entity, *measured, *limit, *culprit])
             }
-            Self::HandedOver { executor, number } => (of(20, 0, *executor, 0), [*number, 0, 0, 0]),
+            Self::HandedOver { executor, number, previous, count } => {
+                (of(20, 0, *executor, 0), [*number, *previous, *count, 0])
+            }
             Self::Withdrawn { step } => (step_of(21, 0, step), [step.entity, step.sequence, 0, 0]),
             Self::Discarded { executor, thread } => (of(22, *thread, *executor, 0), [0; 4]),
+            Self::Snapshot { executor, count } => (of(23, 0, *executor, 0), [*count, 0, 0, 0]),
+            Self::FoundReady { step, release, deadline, is_polled } => (
+                step_of(24, u8::from(*is_polled), step),
+                [step.entity, step.sequence, release.as_nanos(), deadline.as_nanos()],
+            ),
+            Self::FoundRunning { step } => (step_of(25, 0, step), [step.entity, step.sequence, 0, 0]),
+            Self::FoundSuspended { step } => (step_of(26, 0, step), [step.entity, step.sequence, 0, 0]),
+            Self::FoundArmed { executor, entity, clock, due } => {
+                (of(27, *clock, *executor, 0), [*entity, due.as_nanos(), 0, 0])
+            }
         };
         let [a, b, c, d] = fields;
         [at.as_nanos(), head, a, b, c, d]
@@ -351,9 +417,14 @@ impl Event {
                 let (cause, chain) = (segment as u8, segment >> 8);
                 Self::Violation { executor, entity: a, kind: small, cause, chain, culprit: d, measured: b, limit: c }
             }
-            20 => Self::HandedOver { executor, number: a },
+            20 => Self::HandedOver { executor, number: a, previous: b, count: c },
             21 => Self::Withdrawn { step },
             22 => Self::Discarded { executor, thread: small },
+            23 => Self::Snapshot { executor, count: a },
+            24 => Self::FoundReady { step, release, deadline: late, is_polled: small != 0 },
+            25 => Self::FoundRunning { step },
+            26 => Self::FoundSuspended { step },
+            27 => Self::FoundArmed { executor, entity: a, clock: small, due: Instant::from_nanos(b) },
             _ => return None,
         };
         Some((Instant::from_nanos(at), event))

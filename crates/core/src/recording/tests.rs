@@ -32,9 +32,14 @@ fn events_survive_their_encoding() {
             measured: 5,
             limit: 3,
         },
-        Event::HandedOver { executor: 7, number: 12 },
+        Event::HandedOver { executor: 7, number: 12, previous: 9, count: 4 },
         Event::Withdrawn { step },
         Event::Discarded { executor: 7, thread: 255 },
+        Event::Snapshot { executor: 7, count: 4 },
+        Event::FoundReady { step, release, deadline, is_polled: true },
+        Event::FoundRunning { step },
+        Event::FoundSuspended { step },
+        Event::FoundArmed { executor: 7, entity: 4, clock: 2, due: release },
     ];
     let at = Instant::from_nanos(1234);
     for (number, event) in events.iter().enumerate() {

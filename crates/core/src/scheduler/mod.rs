@@ -7,6 +7,7 @@ mod in_place;
 mod members;
 mod ready;
 mod repeat;
+mod snapshot;
 mod timers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -86,6 +86,14 @@ impl Scheduler {
         Some(ready)
     }
 
+    /// Makes these segments, each an entity, a sequence number and the number of the segment, the rest of the policy's ready set of the
+    /// last polling point, as it was recorded. Those that are not ready are left out.
+    pub fn repeat_ready_set(&mut self, ready_set: &[(EntityId, u64, u32)]) {
+        let find = |(entity, sequence, segment): &(EntityId, u64, u32)| self.find_ready(*entity, *sequence, *segment);
+        let ready: Vec<Activation> = ready_set.iter().filter_map(find).collect();
+        self.ready.policy.restore_ready_set(&ready);
+    }
+
     /// Removes an activation that was ready or suspended and did not go on, as it was recorded. Returns true if it was there.
     pub fn repeat_withdrawal(&mut self, entity: EntityId, sequence: u64) -> bool {
         let Some(state) = self.entity_mut(entity) else {

@@ -23,6 +23,13 @@ pub(super) struct TimerState {
     overruns: u64,
 }
 
+impl TimerState {
+    /// Returns the due time that is armed, or that was released last.
+    pub(super) const fn due(&self) -> Instant {
+        self.due
+    }
+}
+
 /// The reading of ROS time, whose rate may vary, before the one that the driver passes on now (`before`), and the time on the
 /// steady clock when the driver passed it on (`read_at`).
 pub(super) struct Leap {

@@ -7,15 +7,13 @@ use rospin_core::recording::{Definition, Event};
 use super::{Recorder, fresh_number};
 
 impl Recorder {
-    /// Passes a definition on if the recorder is on. `define` is not called otherwise.
-    pub(crate) fn define(&self, define: impl FnOnce() -> Definition) {
-        if self.is_on() {
-            let definition = define();
-            if let Some(observer) = self.0.observer.get() {
-                observer.define(&definition);
-            }
-            self.lock().definitions.push(definition);
+    /// Passes on a definition of an executor that is tapped. Its events may still be in the logs when the recorder was just turned off,
+    /// so that the definition is passed on in any case.
+    pub(crate) fn define(&self, definition: Definition) {
+        if let Some(observer) = self.observer() {
+            observer.define(&definition);
         }
+        self.lock().definitions.push(definition);
     }
 
     /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.

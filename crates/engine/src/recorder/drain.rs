@@ -19,8 +19,8 @@ const ROUNDS_PER_LOG: u32 = 4;
 
 /// A request to the recording thread.
 pub(super) enum Command {
-    /// Adds a sink with that number.
-    Add(u64, Box<dyn Sink>),
+    /// Adds a sink with that number, and answers.
+    Add(u64, Box<dyn Sink>, Sender<()>),
     /// Flushes the sink with that number, drops it, and answers.
     Remove(u64, Sender<()>),
     /// Has the sinks make everything readable, and answers.
@@ -82,9 +82,10 @@ impl Drainer {
     pub(super) fn run(mut self) -> Vec<ThreadLog> {
         loop {
             let command = match self.commands.recv_timeout(self.pause) {
-                Ok(Command::Add(number, sink)) => {
+                Ok(Command::Add(number, sink, done)) => {
                     // Before the round, whose events may be the sink's first ones.
                     self.add((number, sink));
+                    let _ = done.send(());
                     None
                 }
                 Ok(command) => Some(command),

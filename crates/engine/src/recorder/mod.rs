@@ -55,7 +55,7 @@ pub struct Recorder(Arc<Inner>);
 
 /// An executor, which is told when its recorder is switched.
 pub(crate) trait Recorded: Send + Sync {
-    /// Puts a tap before the trace of the scheduler or takes it away, and defines everything that the executor has.
+    /// Puts a tap before the trace of the scheduler or takes it away. Defines everything that the executor has, and records its state.
     fn recorder_switched(&self);
 }
 
@@ -189,7 +189,8 @@ impl Recorder {
     /// Starts to record into `sink`, beside other sinks that there may be. It first has all names that are known, and then events
     /// from now on. Executors that spin are recorded from their next callback on.
     ///
-    /// Locks, allocates, and starts an ordinary thread for the first sink. May be called from any thread.
+    /// Locks, allocates, and starts an ordinary thread for the first sink; for others, waits for that thread. May be called from any
+    /// thread.
     ///
     /// # Errors
     /// If the recording thread cannot be started, if the process was forked off one that is recorded, or if a sink of this recorder
@@ -206,10 +207,15 @@ impl Recorder {
             if recording.process.is_another() {
                 return Err(RecordError::Forked);
             }
-            if recording.commands.send(Command::Add(number, sink)).is_err() {
+            let (done, added) = channel();
+            if recording.commands.send(Command::Add(number, sink, done)).is_err() {
                 return Err(RecordError::Thread(std::io::Error::other("it has ended")));
             }
             recording.sinks.insert(number);
+            drop(registry);
+            // The sink needs the state of the executors, which the other sinks have had: it must not come before the sink.
+            let _ = added.recv();
+            self.tell_executors();
             return Ok(SinkHandle { recorder: self.clone(), number });
         }
         let (commands, asked) = channel();

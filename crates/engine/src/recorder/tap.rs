@@ -20,12 +20,17 @@ pub(crate) struct Tap {
     users: Option<Box<dyn Trace>>,
     /// The thread that recorded last, 0 before the first event.
     last: u64,
+    /// The number of the last hand-over, 0 before the first one.
+    number: u64,
+    /// The number of events since then.
+    count: u64,
 }
 
 impl Tap {
     /// Creates a tap before the user's trace. `follows` tells that it takes the place of another one in the same recording.
     pub(crate) fn new(recorder: Recorder, executor: u16, users: Option<Box<dyn Trace>>, follows: bool) -> Self {
-        Self { recorder, executor, users, last: if follows { u64::MAX } else { 0 } }
+        let last = if follows { u64::MAX } else { 0 };
+        Self { recorder, executor, users, last, number: 0, count: 0 }
     }
 
     /// Records a hand-over with a number that grows, if another thread than before works with the scheduler. The executor's lock is
@@ -38,8 +43,17 @@ impl Tap {
         }
         // The first thread needs no number: it precedes all that have one.
         if std::mem::replace(&mut self.last, this) != 0 {
-            self.recorder.write(&Event::HandedOver { executor: self.executor, number: fresh_number() }.encode(now));
+            let number = fresh_number();
+            let (previous, count) = (std::mem::replace(&mut self.number, number), std::mem::take(&mut self.count));
+            let change = Event::HandedOver { executor: self.executor, number, previous, count };
+            self.recorder.write(&change.encode(now));
         }
+    }
+
+    /// Records the state of the scheduler, whose events come to this tap from now on. The executor's lock is held.
+    pub(crate) fn begin(&mut self, now: Instant, state: &[Event]) {
+        self.note_thread(now);
+        state.iter().for_each(|event| self.recorder.write(&event.encode(now)));
     }
 
     /// Returns the processor time of the calling thread, or 0 if that is not to be recorded.
@@ -55,6 +69,7 @@ impl Tap {
 impl Trace for Tap {
     fn record(&mut self, now: Instant, event: TraceEvent) {
         self.note_thread(now);
+        self.count += u64::from(!matches!(event, TraceEvent::Overrun(..)));
         let recorded = Event::of_scheduler(self.executor, &event, || self.cpu_ns());
         self.recorder.write(&recorded.encode(now));
         if let Some(observer) = self.recorder.0.observer.get() {

@@ -78,16 +78,17 @@ impl State {
     /// group was removed meanwhile.
     pub(super) fn put_back(
         &mut self,
-        (entity, group): (EntityId, GroupId),
+        (id, group): (EntityId, GroupId),
         mut callback: Box<Callback>,
         suspended: bool,
     ) -> PutBack {
         self.return_payload(group, callback.payload.take());
-        let Some(entity) = self.entity_mut(entity) else {
+        let Some(entity) = self.entity_mut(id) else {
             // The entity was removed meanwhile.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
+            self.orphans.retain(|orphan| !orphan.is(id, callback.slot));
             self.discard(callback);
             return PutBack { woken: false, closing: false };
         };

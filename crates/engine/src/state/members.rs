@@ -101,13 +101,14 @@ impl State {
         let slot = EntitySlot { id, group: group.index() as u32, slots, closing: false, is_simple, details };
         slot.note_due(&self.scheduler);
         put(&mut self.entities, id.index(), slot);
-        if executor.scribe.recorder.is_on() {
+        if self.tapped {
             self.define_entity(executor, id);
         }
         self.release_pending(id, pending, executor.now());
     }
 
     pub(crate) fn remove_entity(&mut self, id: EntityId) {
+        self.note_orphans(id);
         self.scheduler.remove_entity(id);
         if self.entity_mut(id).is_none() {
             return;

@@ -31,6 +31,7 @@ use crate::source::Pending;
 use crate::work::{Callback, Run};
 pub(crate) use in_place::{InPlace, Row};
 use leftovers::Leftovers;
+use recorded::Orphan;
 use slots::{EntitySlot, GroupSlot, NOBODY, Target};
 pub(crate) use written::WrittenLines;
 
@@ -85,6 +86,8 @@ pub(crate) struct State {
     ros: RosView,
     /// True if a tap of the recorder stands before the scheduler's trace.
     tapped: bool,
+    /// Activations that still run although their entities were removed.
+    orphans: Vec<Orphan>,
 }
 
 impl State {
@@ -104,6 +107,7 @@ impl State {
             watch: None,
             ros: RosView::new(),
             tapped: false,
+            orphans: Vec::new(),
         }
     }
 

@@ -1,12 +1,31 @@
-//! Recording of an executor: the tap before its trace, and the definitions of what it has.
+//! Recording of an executor: the tap before its trace, the definitions of what it has, and its state when the recording begins.
 
-use rospin_core::recording::{Definition, Rules};
+use rospin_core::recording::{Definition, Event, Rules};
 use rospin_core::trace::Trace;
 use rospin_core::{EntityId, GroupKind};
 
 use super::State;
+use super::slots::RunSlot;
 use crate::recorder::Tap;
 use crate::shared::Shared;
+
+/// An activation that still runs although its entity was removed. It may hold its group, so that a recording which begins meanwhile
+/// needs it.
+pub(super) struct Orphan {
+    id: EntityId,
+    /// The number of its run slot in the entity.
+    slot: usize,
+    sequence: u64,
+    /// The definition of its entity.
+    definition: Definition,
+}
+
+impl Orphan {
+    /// Returns true if this is the activation in that slot of the entity.
+    pub(super) fn is(&self, id: EntityId, slot: usize) -> bool {
+        (self.id, self.slot) == (id, slot)
+    }
+}
 
 impl State {
     /// Sets the user's trace in place of the former one, behind a tap if the executor is recorded.
@@ -21,13 +40,15 @@ impl State {
         self.leftovers.garbage.extend(former.map(|former| Box::new(former) as _));
     }
 
-    /// Puts a tap before the trace if the recorder is on, or else takes it away. Defines everything that there is.
+    /// Puts a tap before the trace if the recorder is on, or else takes it away. Defines everything that there is, and records the state
+    /// for sinks that have nothing of this executor yet.
     pub(crate) fn follow_recorder(&mut self, executor: &Shared, threads: u16) {
         self.tap(executor, threads, self.tapped);
     }
 
-    /// Puts the tap before the trace if the recorder is on, or else takes it away. Defines everything that there is. `was_tapped`
-    /// is true if the recording has events of this executor already.
+    /// Puts the tap before the trace if the recorder is on, or else takes it away. Defines everything that there is, and records the state.
+    /// Nothing else happens meanwhile, and the tap records everything that happens from then on. `was_tapped` is true if the recording has
+    /// events of this executor already.
     fn tap(&mut self, executor: &Shared, threads: u16, was_tapped: bool) {
         let recorder = &executor.scribe.recorder;
         let trace = self.scheduler.take_trace();
@@ -37,23 +58,64 @@ impl State {
             self.scheduler.set_trace(users);
             return;
         }
-        self.scheduler.set_trace(Some(Box::new(Tap::new(recorder.clone(), executor.number, users, was_tapped))));
-        recorder.define(|| Definition::Executor {
+        let mut tap = Tap::new(recorder.clone(), executor.number, users, was_tapped);
+        self.define_all(executor, threads);
+        tap.begin(executor.now(), &self.snapshot(executor.number));
+        self.scheduler.set_trace(Some(Box::new(tap)));
+    }
+
+    fn define_all(&self, executor: &Shared, threads: u16) {
+        let recorder = &executor.scribe.recorder;
+        recorder.define(Definition::Executor {
             executor: executor.number,
             name: executor.name.clone(),
             policy: self.scheduler.policy_name().to_owned(),
             threads,
         });
+        // Another entity may have the place of one that was removed, and its definition replaces the earlier one.
+        self.orphans.iter().for_each(|orphan| recorder.define(orphan.definition.clone()));
         self.scheduler.entities().for_each(|id| self.define_entity(executor, id));
+    }
+
+    /// Returns the state of the scheduler as events.
+    fn snapshot(&self, executor: u16) -> Vec<Event> {
+        let of_entities = self.entities.iter().flatten().flat_map(|entity| {
+            let lent = entity.slots.iter().filter(|slot| slot.is_lent());
+            lent.map(|slot| (entity.id, slot.sequence))
+        });
+        let orphans = self.orphans.iter().map(|orphan| (orphan.id, orphan.sequence));
+        self.scheduler.snapshot(executor, of_entities.chain(orphans))
+    }
+
+    /// Notes the activations of an entity that run while it is removed.
+    pub(super) fn note_orphans(&mut self, id: EntityId) {
+        let Some(entity) = self.entities.get(id.index()).and_then(Option::as_ref).filter(|entity| entity.id == id)
+        else {
+            return;
+        };
+        let number = entity.details.membership.executor.number;
+        let lent = entity.slots.iter().enumerate().filter(|(_, slot)| slot.is_lent());
+        let orphan = |(slot, run): (usize, &RunSlot)| {
+            Some(Orphan { id, slot, sequence: run.sequence, definition: self.definition(number, id)? })
+        };
+        let orphans: Vec<Orphan> = lent.filter_map(orphan).collect();
+        self.orphans.extend(orphans);
     }
 
     /// Passes the definition of an entity on to the recorder.
     pub(super) fn define_entity(&self, executor: &Shared, id: EntityId) {
-        let Some(spec) = self.scheduler.entity(id) else { return };
+        if let Some(definition) = self.definition(executor.number, id) {
+            executor.scribe.recorder.define(definition);
+        }
+    }
+
+    /// Returns the definition of an entity of the executor with that number; `None` if the entity is gone.
+    fn definition(&self, executor: u16, id: EntityId) -> Option<Definition> {
+        let spec = self.scheduler.entity(id)?;
         let slot = self.entities.get(id.index()).and_then(Option::as_ref);
         let group = self.groups.get(spec.group.index()).and_then(Option::as_ref);
-        executor.scribe.recorder.define(|| Definition::Entity {
-            executor: executor.number,
+        Some(Definition::Entity {
+            executor,
             entity: id.to_bits(),
             account: slot.map_or(0, |slot| slot.details.losses.number),
             name: spec.name.clone(),
@@ -70,6 +132,6 @@ impl State {
                 frees_group: spec.releases_group_at_await,
                 precedes_all: spec.precedes_all,
             }),
-        });
+        })
     }
 }

@@ -35,6 +35,11 @@ impl RunSlot {
         self.sequence == NOBODY
     }
 
+    /// Returns true if a thread runs the activation, and has the callback.
+    pub(super) const fn is_lent(&self) -> bool {
+        !self.is_free() && self.callback.is_none()
+    }
+
     /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
     pub(super) fn pass_on(&mut self, sequence: u64) {
         // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count

@@ -107,11 +107,16 @@ impl Numbers {
             | Event::Suspended { step, .. }
             | Event::Completed { step, .. }
             | Event::Collected { step }
-            | Event::Withdrawn { step } => *step = self.step(*step),
+            | Event::Withdrawn { step }
+            | Event::FoundReady { step, .. }
+            | Event::FoundRunning { step }
+            | Event::FoundSuspended { step } => *step = self.step(*step),
             Event::PollingPoint { executor, .. }
             | Event::Overrun { executor, .. }
             | Event::Incident { executor, .. }
             | Event::HandedOver { executor, .. }
+            | Event::Snapshot { executor, .. }
+            | Event::FoundArmed { executor, .. }
             | Event::Discarded { executor, .. } => *executor = self.executor(*executor),
             Event::Violation { executor, culprit, .. } => {
                 (*executor, *culprit) = (self.executor(*executor), self.other(*culprit));

@@ -13,6 +13,7 @@ use super::described::Described;
 use super::initial::{Initial, Places};
 use super::order::Ordered;
 use super::{Candidate, Difference, Policies, Replayed, State, Verdict};
+use crate::recording::Recorded;
 
 /// Runs the events of one executor through a scheduler, and compares its decisions with the recorded ones.
 #[must_use]
@@ -48,6 +49,12 @@ pub fn check_executor(ordered: &Ordered<'_>, described: &Described, policies: &d
             .notes
             .push("The file is damaged or cut off: what follows a gap may differ for that reason.".to_owned());
     }
+    if ordered.left_out > 0 {
+        replayed.notes.push(format!(
+            "The last {} events were not compared: the recording lacks what other threads did before them.",
+            ordered.left_out
+        ));
+    }
     let initial = match Initial::of(ordered, described) {
         Ok(initial) => initial,
         Err(reason) => {
@@ -55,11 +62,9 @@ pub fn check_executor(ordered: &Ordered<'_>, described: &Described, policies: &d
             return replayed;
         }
     };
-    if !initial.is_empty() {
-        replayed.notes.push(format!(
-            "The recording begins while {} activations are ready or under way, which were found from what became of them.",
-            initial.ready.len() + initial.under_way.len()
-        ));
+    let at_begin = initial.ready.len() + initial.under_way.len();
+    if at_begin > 0 {
+        replayed.notes.push(format!("The recording begins while {at_begin} activations are ready or under way."));
     }
     let verdict = run(ordered, described, policies, &initial, None, &mut replayed);
     replayed.verdict = match verdict {
@@ -118,8 +123,6 @@ struct Run<'a> {
     ready_set: Vec<Polled>,
     /// Events of the replayed policy, such as polling points; `None` if it has none that can be compared.
     told: Option<Arc<Mutex<Vec<TraceEvent>>>>,
-    /// True while the ready set of a wait set is not known: before its first polling point, if the recording begins amid one.
-    is_unsure: bool,
     /// True if another policy decides than the recorded one.
     is_another: bool,
 }
@@ -135,8 +138,11 @@ fn run(
     replayed: &mut Replayed,
 ) -> Result<Option<Found>, String> {
     let mut run = Run::new(described, policies, initial, replayed)?;
-    (replayed.decisions, replayed.choices, replayed.unchecked) = (0, 0, 0);
-    for (number, recorded) in ordered.events.iter().enumerate() {
+    (replayed.decisions, replayed.choices) = (0, 0);
+    let before = &ordered.events[..initial.first];
+    let is_dispatch = |recorded: &&&Recorded| matches!(recorded.event, Event::Dispatched { .. });
+    replayed.unchecked = before.iter().filter(is_dispatch).count() as u64;
+    for (number, recorded) in ordered.events.iter().enumerate().skip(initial.first) {
         if stop == Some(number) {
             let difference = run.difference(recorded.at, ThreadIndex(0), replayed.decisions, None, None);
             return Ok(Some(Found { event: number, difference }));
@@ -190,7 +196,6 @@ impl<'a> Run<'a> {
             polled: None,
             ready_set: Vec::new(),
             told,
-            is_unsure: polls && !initial.is_empty(),
             is_another,
         };
         run.begin(initial)?;
@@ -199,15 +204,27 @@ impl<'a> Run<'a> {
 
     /// Brings the scheduler into the state at the beginning.
     fn begin(&mut self, initial: &Initial) -> Result<(), String> {
-        let start = initial.ready.iter().map(|ready| ready.release).min().unwrap_or(Instant::ZERO);
+        let start = Instant::ZERO;
         let resumed = initial.ready.iter().filter(|ready| ready.segment > 0);
         let resumed = resumed.map(|ready| (ready.entity, ready.sequence, ready.segment - 1, false));
         let mut under_way: Vec<_> = initial.under_way.iter().copied().chain(resumed).collect();
         // Those that freed their group come before those that hold it, and before those that run in it.
-        under_way.sort_by_key(|(entity, .., runs)| (*runs, !self.described.entities[*entity].frees_group));
+        let frees_group = |entity: usize| {
+            let entity = &self.described.entities[entity];
+            entity.frees_group || entity.precedes_all
+        };
+        under_way.sort_by_key(|(entity, .., runs)| (*runs, !frees_group(*entity)));
         under_way.into_iter().try_for_each(|under_way| self.start_under_way(under_way, start))?;
         for ready in &initial.ready {
-            self.release(ready.entity, (ready.sequence, ready.segment), ready.release, None)?;
+            self.release(ready.entity, (ready.sequence, ready.segment), ready.release, ready.deadline)?;
+        }
+        if !self.is_another {
+            let polled = initial.ready.iter().filter(|ready| ready.is_polled);
+            let polled: Vec<Polled> = polled.map(|of| (of.entity, of.sequence, of.segment)).collect();
+            let of_scheduler: Vec<_> =
+                polled.iter().map(|(entity, sequence, segment)| (self.ids[*entity], *sequence, *segment)).collect();
+            self.scheduler.repeat_ready_set(&of_scheduler);
+            self.ready_set = polled;
         }
         Ok(())
     }
@@ -222,7 +239,7 @@ impl<'a> Run<'a> {
             "the recording contradicts itself: `{}` is under way when it begins, and so is another callback of its group",
             name()
         );
-        self.release(entity, (sequence, 0), at, None)?;
+        self.release(entity, (sequence, 0), at, Instant::MAX)?;
         let mut activation = self.scheduler.repeat_dispatch(self.ids[entity], sequence, 0).ok_or(contradiction)?;
         self.ready = self.ready.saturating_sub(1);
         activation.segment = segment;
@@ -240,9 +257,8 @@ impl<'a> Run<'a> {
         entity: usize,
         (sequence, segment): (u64, u32),
         release: Instant,
-        deadline: Option<Instant>,
+        deadline: Instant,
     ) -> Result<(), String> {
-        let deadline = deadline.unwrap_or_else(|| self.described.entities[entity].deadline_of(release));
         let is_new = segment > 0 || self.live.insert(sequence);
         let repeated = Repeated { entity: self.ids[entity], sequence, segment, release, deadline };
         if !is_new || !self.scheduler.repeat_release(&repeated, false) {
@@ -278,7 +294,7 @@ impl<'a> Run<'a> {
         match event {
             Event::Released { step, release, deadline } => {
                 let entity = self.places.find(step)?;
-                self.release(entity, (step.sequence, step.segment), *release, Some(*deadline))?;
+                self.release(entity, (step.sequence, step.segment), *release, *deadline)?;
             }
             Event::Antedated { step, release, deadline } => self.antedate(step, *release, *deadline)?,
             Event::PollingPoint { .. } => self.polled = Some(Vec::new()),
@@ -293,7 +309,9 @@ impl<'a> Run<'a> {
             }
             Event::Suspended { step, .. } => {
                 let entity = self.places.find(step)?;
-                if let Some(activation) = take(&mut self.running[entity], step.sequence) {
+                if let Some(mut activation) = take(&mut self.running[entity], step.sequence) {
+                    // A snapshot does not tell the segment of what runs.
+                    activation.segment = step.segment;
                     self.scheduler.suspend(at, &activation);
                     self.suspended[entity].push(activation);
                 }
@@ -330,7 +348,7 @@ impl<'a> Run<'a> {
     /// Handles that a wait set found nothing to run and discarded its ready set. Returns a difference if the replay has something
     /// to run.
     fn discarded(&mut self, at: Instant, thread: ThreadIndex, decisions: u64) -> Option<Difference> {
-        if self.is_unsure || self.is_another {
+        if self.is_another {
             return None;
         }
         let replayed = self.scheduler.next(at, thread)?;
@@ -349,17 +367,6 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Difference>, String> {
         let entity = self.places.find(step)?;
         let polled = self.polled.take();
-        if polled.is_some() {
-            self.is_unsure = false;
-        }
-        if self.is_unsure {
-            if let Some(forced) = self.scheduler.repeat_dispatch(self.ids[entity], step.sequence, step.segment) {
-                self.ready = self.ready.saturating_sub(1);
-                self.running[entity].push(forced);
-            }
-            replayed.unchecked += 1;
-            return Ok(None);
-        }
         replayed.decisions += 1;
         replayed.choices += u64::from(self.ready > 1);
         let choice = self.scheduler.next(at, thread);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rospin_core::{EntityKind, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, Scheduler};
+use rospin_core::{EntityKind, EntitySpec, GroupId, GroupKind, Policy, Priority, Scheduler};
 
 use crate::Recording;
 use crate::names::{Name, kind_named};
@@ -57,15 +57,6 @@ pub struct Entity {
     pub frees_group: bool,
     /// True if it precedes everything that the policy picks from.
     pub precedes_all: bool,
-}
-
-impl Entity {
-    /// Returns the absolute deadline of an activation with that release.
-    pub(super) fn deadline_of(&self, release: Instant) -> Instant {
-        let deadline =
-            self.deadline_ns.map(|relative| Instant::from_nanos(release.as_nanos().saturating_add(relative)));
-        deadline.unwrap_or(Instant::MAX)
-    }
 }
 
 /// Returns the executors of the recording, with what decided the order of their callbacks.

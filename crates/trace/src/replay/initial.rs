@@ -1,21 +1,25 @@
-//! The activations that were ready or under way when a recording began, and the places of its entities.
+//! The beginning of a replay: the state of the scheduler that the recording has, and the places of its entities.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rospin_core::Instant;
 use rospin_core::recording::{Event, Step};
 
 use super::described::Described;
 use super::order::Ordered;
+use crate::handover::is_found;
+use crate::recording::Recorded;
 
 /// The largest number of activations of an entity that may be under way at once. A hostile file may claim any number, and the
 /// scheduler looks through those of an entity one by one.
 const UNDER_WAY: usize = 10_000;
 
-/// The activations that were ready or under way before the first event.
+/// The state from which a replay begins: what was ready or under way before its first event.
 #[derive(Debug, Default)]
 pub(super) struct Initial {
-    /// Segments that were ready: the entity's place, and the segment.
+    /// The place of the first event that is replayed, among those of the executor.
+    pub(super) first: usize,
+    /// Segments that were ready, in the order in which the policy gets them.
     pub(super) ready: Vec<Ready>,
     /// Activations that were under way: the entity's place, sequence and segment, and true if they ran.
     pub(super) under_way: Vec<(usize, u64, u32, bool)>,
@@ -28,91 +32,76 @@ pub(super) struct Ready {
     pub(super) sequence: u64,
     pub(super) segment: u32,
     pub(super) release: Instant,
-}
-
-/// An entity, as far as the search for what was there at the beginning knows it.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    pending: Option<u64>,
-    under_way: HashSet<u64>,
+    pub(super) deadline: Instant,
+    /// True if it was in the ready set of the last polling point.
+    pub(super) is_polled: bool,
 }
 
 impl Initial {
-    pub(super) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.under_way.is_empty()
+    /// Returns the first state that the recording has of the executor. Recordings of earlier versions have none: what they know at
+    /// their beginning is enough only if that is the executor's own.
+    ///
+    /// # Errors
+    /// If nothing says what was ready and under way at any time of the recording, or if the state contradicts itself.
+    pub(super) fn of(ordered: &Ordered<'_>, described: &Described) -> Result<Self, String> {
+        let begins_with_executor = |recorded: &&Recorded| {
+            matches!(recorded.event, Event::Released { step: Step { sequence: 0, segment: 0, .. }, .. })
+        };
+        let mut has_part = false;
+        for (place, recorded) in ordered.events.iter().enumerate() {
+            let Event::Snapshot { count, .. } = recorded.event else { continue };
+            let follow = &ordered.events[place + 1..];
+            let found = follow.iter().take_while(|recorded| is_found(&recorded.event)).count();
+            if usize::try_from(count).is_ok_and(|count| count == found) {
+                return Self::from_snapshot(&follow[..found], place + 1 + found, described);
+            }
+            has_part = true;
+        }
+        if ordered.events.is_empty() || ordered.events.iter().any(|recorded| begins_with_executor(&recorded)) {
+            return Ok(Self::default());
+        }
+        Err(if has_part {
+            "the recording does not have the whole state of the executor at any time, because events are missing"
+                .to_owned()
+        } else {
+            "the recording begins while the executor works, and nothing says what was ready, running and suspended then: an earlier \
+             version wrote it, or its beginning is missing; record it anew"
+                .to_owned()
+        })
     }
 
-    /// Finds what was there at the beginning: what is run without having been released, or ends without having been run.
-    pub(super) fn of(ordered: &Ordered<'_>, described: &Described) -> Result<Self, String> {
+    fn from_snapshot(found: &[&Recorded], first: usize, described: &Described) -> Result<Self, String> {
         let places = Places::of(described);
-        let mut initial = Self::default();
-        let mut seen = vec![Seen::default(); described.entities.len()];
-        for recorded in &ordered.events {
+        let mut initial = Self { first, ..Self::default() };
+        for recorded in found {
             match &recorded.event {
-                Event::Released { step, .. } if step.segment > 0 => {
-                    let entity = places.find(step)?;
-                    if seen[entity].under_way.insert(step.sequence) {
-                        initial.under_way.push((entity, step.sequence, step.segment - 1, false));
-                        check(described, entity, seen[entity].under_way.len())?;
-                    }
+                Event::FoundReady { step, release, deadline, is_polled } => {
+                    let (entity, Step { sequence, segment, .. }) = (places.find(step)?, *step);
+                    let (release, deadline, is_polled) = (*release, *deadline, *is_polled);
+                    initial.ready.push(Ready { entity, sequence, segment, release, deadline, is_polled });
                 }
-                Event::Released { step, .. } | Event::Antedated { step, .. } => {
-                    seen[places.find(step)?].pending = Some(step.sequence);
+                Event::FoundRunning { step } => {
+                    initial.under_way.push((places.find(step)?, step.sequence, step.segment, true));
                 }
-                Event::Dispatched { step, release, .. } => {
-                    let entity = places.find(step)?;
-                    let of = &mut seen[entity];
-                    let is_known = match step.segment {
-                        0 => of.pending.take_if(|pending| *pending == step.sequence).is_some(),
-                        _ => of.under_way.contains(&step.sequence),
-                    };
-                    if !is_known {
-                        let Step { sequence, segment, .. } = *step;
-                        initial.ready.push(Ready { entity, sequence, segment, release: *release });
-                    }
-                    of.under_way.insert(step.sequence);
-                    check(described, entity, of.under_way.len())?;
-                }
-                Event::Suspended { step, .. } => {
-                    let entity = places.find(step)?;
-                    if seen[entity].under_way.insert(step.sequence) {
-                        initial.under_way.push((entity, step.sequence, step.segment, true));
-                        check(described, entity, seen[entity].under_way.len())?;
-                    }
-                }
-                Event::Completed { step, .. } => {
-                    let entity = places.find(step)?;
-                    if !seen[entity].under_way.remove(&step.sequence) {
-                        initial.under_way.push((entity, step.sequence, step.segment, true));
-                    }
-                }
-                Event::Withdrawn { step } => {
-                    let of = &mut seen[places.find(step)?];
-                    of.pending.take_if(|pending| *pending == step.sequence);
-                    of.under_way.remove(&step.sequence);
+                Event::FoundSuspended { step } => {
+                    initial.under_way.push((places.find(step)?, step.sequence, step.segment, false));
                 }
                 _ => {}
             }
         }
-        let mut counts = vec![0; described.entities.len()];
+        let mut counts = vec![0_usize; described.entities.len()];
         let resumed = initial.ready.iter().filter(|ready| ready.segment > 0).map(|ready| ready.entity);
         for entity in initial.under_way.iter().map(|under_way| under_way.0).chain(resumed) {
             counts[entity] += 1;
-            check(described, entity, counts[entity])?;
+            if counts[entity] > UNDER_WAY {
+                let name = &described.entities[entity].name;
+                return Err(format!(
+                    "`{name}` has more than {UNDER_WAY} activations under way at once, which is too many to compare"
+                ));
+            }
         }
-        initial.ready.sort_by_key(|ready| ready.sequence);
-        initial.under_way.sort_by_key(|under_way| under_way.1);
         Ok(initial)
     }
-}
-
-/// Returns an error if so many activations of the entity are too many to be under way at once.
-fn check(described: &Described, entity: usize, count: usize) -> Result<(), String> {
-    if count <= UNDER_WAY {
-        return Ok(());
-    }
-    let name = &described.entities[entity].name;
-    Err(format!("`{name}` has more than {UNDER_WAY} activations under way at once, which is too many to compare"))
 }
 
 /// The places of entities by their bits.

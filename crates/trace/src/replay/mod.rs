@@ -38,7 +38,7 @@ pub struct Replayed {
     pub decisions: u64,
     /// Those of them for which more than one activation was ready.
     pub choices: u64,
-    /// Decisions that were repeated without being compared, because the recording begins amid a ready set.
+    /// Decisions that were not compared, because they precede the state with which the replay begins.
     pub unchecked: u64,
     /// Limits of the check, a sentence each.
     pub notes: Vec<String>,

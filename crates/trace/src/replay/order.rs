@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rospin_core::recording::Event;
 
 use crate::Recording;
-use crate::handover::executor_of;
+use crate::handover::{executor_of, is_of_snapshot};
 use crate::recording::Recorded;
 
 /// The events of one executor's scheduler, in order.
@@ -20,6 +20,22 @@ pub struct Ordered<'a> {
     pub dropped: u64,
     /// True if a part of the file is damaged or cut off.
     pub is_damaged: bool,
+    /// The number of events that were left out, because events of other threads before them are missing. A recording that ends while
+    /// the program runs has what some threads did a moment longer than what others did.
+    pub left_out: u64,
+}
+
+/// What a thread did while it worked with the scheduler.
+struct Turn {
+    /// The number of its hand-over, 0 for the first thread.
+    number: u64,
+    /// The number of the turn before, and of the events in it; `None` if nothing is known.
+    previous: Option<(u64, u64)>,
+    /// The number of events so far, without snapshots. If the turn began in an earlier file, it includes those.
+    count: u64,
+    /// True if the number of its events is not known, because its beginning is not.
+    is_open: bool,
+    has_snapshot: bool,
 }
 
 /// Returns the events of the executor with that number, in the order in which its scheduler saw them.
@@ -29,11 +45,11 @@ pub struct Ordered<'a> {
 #[must_use]
 pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
     let mut ordered = Ordered { is_damaged: !recording.faults.is_empty(), ..Ordered::default() };
-    // The number under which each thread records, and the number of threads that recorded without one.
-    let mut numbers: BTreeMap<u32, u64> = BTreeMap::new();
+    // The turn in which each thread records.
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut current: BTreeMap<u32, usize> = BTreeMap::new();
     let mut without = 0;
-    let mut is_numbered = false;
-    let mut keyed: Vec<(u64, &Recorded)> = Vec::new();
+    let mut keyed: Vec<(usize, &Recorded)> = Vec::new();
     let mut dropped: BTreeMap<u32, u64> = BTreeMap::new();
     for recorded in &recording.events {
         if let Event::Dropped { count } = recorded.event {
@@ -42,23 +58,69 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
         if executor_of(&recorded.event) != Some(executor) {
             continue;
         }
-        if let Event::HandedOver { number, .. } = recorded.event {
-            is_numbered = true;
-            numbers.insert(recorded.thread, number);
+        if let Event::HandedOver { number, previous, count, .. } = recorded.event {
+            hand_over(&mut turns, current.entry(recorded.thread).or_insert(usize::MAX), (number, previous, count));
             continue;
         }
-        let number = *numbers.entry(recorded.thread).or_insert_with(|| {
+        let turn = *current.entry(recorded.thread).or_insert_with(|| {
             without += 1;
-            0
+            // The first turn of a recording begins with the state of the scheduler.
+            let is_open = !matches!(recorded.event, Event::Snapshot { .. });
+            turns.push(Turn { number: 0, previous: None, count: 0, is_open, has_snapshot: false });
+            turns.len() - 1
         });
-        keyed.push((number, recorded));
+        turns[turn].count += u64::from(!is_of_snapshot(&recorded.event));
+        turns[turn].has_snapshot |= matches!(recorded.event, Event::Snapshot { .. });
+        keyed.push((turn, recorded));
     }
-    ordered.is_by_time = !is_numbered && without > 1;
-    ordered.dropped = numbers.keys().filter_map(|thread| dropped.get(thread)).sum();
-    if !keyed.is_sorted_by_key(|(number, _)| *number) {
+    ordered.is_by_time = turns.iter().all(|turn| turn.number == 0) && without > 1;
+    ordered.dropped = current.keys().filter_map(|thread| dropped.get(thread)).sum();
+    // The turn before may lack what is in its middle, not only its end.
+    let is_doubtful = ordered.dropped > 0 || ordered.is_damaged;
+    let first_missing = first_missing(&turns, is_doubtful);
+    let number = |turn: usize| turns[turn].number;
+    if !keyed.is_sorted_by_key(|(turn, _)| number(*turn)) {
         // A stable sort keeps the order of time where there are no numbers.
-        keyed.sort_by_key(|(number, _)| *number);
+        keyed.sort_by_key(|(turn, _)| number(*turn));
+    }
+    if let Some(first_missing) = first_missing {
+        let kept = keyed.partition_point(|(turn, _)| number(*turn) < first_missing);
+        ordered.left_out = (keyed.len() - kept) as u64;
+        keyed.truncate(kept);
     }
     ordered.events = keyed.into_iter().map(|(_, recorded)| recorded).collect();
     ordered
+}
+
+/// Begins the turn of a thread whose turn so far is `current`, or goes on with one that began in an earlier file.
+fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, (number, previous, count): (u64, u64, u64)) {
+    let goes_on = previous == number;
+    if goes_on && let Some(turn) = turns.get_mut(*current).filter(|turn| turn.number == number) {
+        // The file before is there, too.
+        turn.count = turn.count.max(count);
+        return;
+    }
+    let known = (!goes_on && (previous, count) != (0, 0)).then_some((previous, count));
+    let count = if goes_on { count } else { 0 };
+    turns.push(Turn { number, previous: known, count, is_open: false, has_snapshot: false });
+    *current = turns.len() - 1;
+}
+
+/// Returns the number of the first turn before which events are missing; `None` if there is none. If it `is_doubtful` where they are
+/// missing, returns that of the turn which lacks them.
+fn first_missing(turns: &[Turn], is_doubtful: bool) -> Option<u64> {
+    let by_number: BTreeMap<u64, &Turn> = turns.iter().map(|turn| (turn.number, turn)).collect();
+    // Nothing that precedes the state of the scheduler is needed.
+    let first = by_number.values().find(|turn| turn.has_snapshot).map_or(0, |turn| turn.number);
+    let mut before: Option<&Turn> = None;
+    for turn in by_number.range(first..).map(|(_, turn)| *turn) {
+        if let (Some(before), Some((number, count))) = (before, turn.previous) {
+            let is_there = before.number == number && (before.is_open || before.count == count);
+            if !is_there {
+                return Some(if is_doubtful { before.number } else { turn.number });
+            }
+        }
+        before = Some(turn);
+    }
+    None
 }
