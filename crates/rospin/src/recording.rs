@@ -25,6 +25,9 @@ pub enum RecordingError {
 /// recording, and `ROSPIN_SCENARIO_TEMPLATE` the system file that the program writes of itself when its context is dropped. Does
 /// nothing if neither is set, or if it was done already and the recorder is on. [`init`](crate::init) calls it.
 ///
+/// The recording is complete when the process ends by itself: when `main` returns, after SIGINT or SIGTERM too, or by
+/// [`std::process::exit`].
+///
 /// # Errors
 /// If a variable is invalid, the folder of the system file is not there, or the recording thread cannot be started.
 pub fn record_from_env() -> Result<(), RecordingError> {
@@ -47,6 +50,9 @@ pub fn record_from_env() -> Result<(), RecordingError> {
     if let Some(template) = template {
         recorder.start(template)?;
         *is_done = true;
+    }
+    if *is_done {
+        recorder.stop_at_exit();
     }
     Ok(())
 }

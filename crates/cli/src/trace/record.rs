@@ -208,5 +208,8 @@ pub(crate) fn record_from_env() -> Result<(), Failure> {
     if let Some(template) = template {
         recorder.start(template).map(drop).map_err(Failure::run)?;
     }
+    if recorder.is_on() {
+        recorder.stop_at_exit();
+    }
     Ok(())
 }

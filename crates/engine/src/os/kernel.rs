@@ -1,4 +1,4 @@
-//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks.
+//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks, and the end of the process.
 //!
 //! The C library has no functions for `sched_setattr` and `sched_getattr`, and no crate has both for threads other than the
 //! calling one. All unsafe code of [`os`](crate::os) is here.
@@ -153,6 +153,14 @@ pub(crate) fn in_forked_child(run: extern "C" fn()) {
     // SAFETY: `run` is a function, so it is valid for as long as the process lives.
     let status = unsafe { libc::pthread_atfork(None, None, Some(run)) };
     // The call fails only if memory is exhausted. Then forks are not noticed, which matters only to programs that fork.
+    debug_assert_eq!(status, 0);
+}
+
+/// Has `run` called when `main` returns, or `exit` is called.
+pub(crate) fn at_exit(run: extern "C" fn()) {
+    // SAFETY: `run` is a function, so it is valid for as long as the process lives.
+    let status = unsafe { libc::atexit(run) };
+    // The call fails only if memory is exhausted. Then recordings of the process have no summary.
     debug_assert_eq!(status, 0);
 }
 

@@ -4,6 +4,7 @@
 //! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
 //! while its recorder is on. Publishing and taking look at one flag, without ordering.
 
+mod at_exit;
 mod definitions;
 mod drain;
 mod logs;
