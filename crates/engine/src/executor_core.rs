@@ -165,7 +165,10 @@ impl ExecutorCore {
         }
         // Wakes sleepers outside the executor. The sleeps of its own callbacks are dropped with the callbacks.
         self.shared.sleeps.close();
-        let contents = self.lock_state().take_contents();
+        let mut state = self.lock_state();
+        state.forget_all(&self.shared);
+        let contents = state.take_contents();
+        drop(state);
         contents.deal_with(&self.shared);
     }
 }

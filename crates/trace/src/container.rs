@@ -173,9 +173,12 @@ impl<S: Store> Container<S> {
         if self.chunk.len() >= CHUNK { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Returns the number of bytes so far, with those that are not in the file yet, and without the summary.
+    /// Returns the number of bytes that the file would have if it ended here, about.
     pub(crate) fn bytes(&self) -> u64 {
-        self.end + self.chunk.len() as u64
+        // An entry of an index has 16 bytes. The summary has what was declared, and at most 512 bytes of each chunk.
+        let index = 16 * self.index.values().map(Vec::len).sum::<usize>() as u64;
+        let summary = self.declared.len() as u64 + 512 * (self.places.len() as u64 + 2);
+        self.end + self.chunk.len() as u64 + index + summary
     }
 
     /// Writes the messages that are not in the file yet as a chunk, with its indices. Does nothing if there are none.

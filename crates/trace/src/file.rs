@@ -1,6 +1,5 @@
-//! Sinks of recordings: a file that grows, and a memory of the last seconds that is written on demand.
+//! Sink of recordings: a file that grows.
 
-use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rospin_core::recording::{Definition, KINDS, Sink, Words};
 
 use crate::container::{Container, Store};
-use crate::incidents::Incidents;
+use crate::handover::are_of_snapshots;
 use crate::names::{self, Name};
 
 /// Version of the file format. A change of the numbers or fields of events makes a new one.
@@ -18,8 +17,9 @@ pub const VERSION: u32 = 1;
 pub(crate) const NAMES: u16 = 1;
 /// Age at which a chunk is written even if it is not full: the time by which the file is behind the program.
 pub(crate) const CHUNK_AGE: Duration = Duration::from_secs(1);
-/// Time from a flight recorder's trigger to the writing of its file. The file has the events of this time, too.
-const AFTERMATH: Duration = Duration::from_millis(100);
+
+/// Number of batches of snapshots that wait for a first event, at most.
+const EARLY: usize = 1_000;
 
 /// Number of bytes of an event in the file: the header of CDR, six words of 8 bytes, and the thread.
 pub(crate) const EVENT_BYTES: usize = 4 + 6 * 8 + 4;
@@ -131,7 +131,7 @@ impl<S: Store> TraceWriter<S> {
         Ok(())
     }
 
-    /// Returns the size of the file so far, without its summary.
+    /// Returns the size that the file would have if it ended here, about.
     pub(crate) fn bytes(&self) -> u64 {
         self.container.bytes()
     }
@@ -151,6 +151,8 @@ pub struct FileSink {
     process: ProcessName,
     /// Definitions from before the first event, which are written when it has the file created.
     early: Vec<Definition>,
+    /// Snapshots from before the first other event. They alone create no file.
+    early_events: Vec<(u32, Vec<Words>)>,
     writer: Option<TraceWriter<File>>,
     /// True if the file could not be created or written.
     is_over: bool,
@@ -168,12 +170,13 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Returns a sink that creates the file when there is a first event, so that processes that run no callback leave no file.
+    /// Returns a sink that creates the file when there is a first event other than of a snapshot, so that processes that run no callback leave no file.
     /// If the file is there already, the number of the process is added to its name.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName) -> Self {
         let (path, process) = (path.to_owned(), process.clone());
-        Self { path, process, early: Vec::new(), writer: None, is_over: false, chunk_begun: Instant::now() }
+        let (early, early_events) = (Vec::new(), Vec::new());
+        Self { path, process, early, early_events, writer: None, is_over: false, chunk_begun: Instant::now() }
     }
 
     /// Creates the file and writes the early definitions, unless this was done or the recording is over.
@@ -193,6 +196,9 @@ impl FileSink {
                 self.writer = Some(writer);
                 for definition in std::mem::take(&mut self.early) {
                     self.define(&definition);
+                }
+                for (thread, events) in std::mem::take(&mut self.early_events) {
+                    self.write(|writer| writer.events(thread, &events));
                 }
             }
             Err(error) => {
@@ -237,6 +243,10 @@ impl Sink for FileSink {
     }
 
     fn record(&mut self, thread: u32, events: &[Words]) {
+        if self.writer.is_none() && self.early_events.len() < EARLY && are_of_snapshots(events) {
+            self.early_events.push((thread, events.to_vec()));
+            return;
+        }
         self.open();
         self.write(|writer| writer.events(thread, events));
     }
@@ -249,130 +259,6 @@ impl Sink for FileSink {
         if self.chunk_begun.elapsed() >= CHUNK_AGE {
             self.chunk_begun = Instant::now();
             self.write(TraceWriter::end_chunk);
-        }
-    }
-}
-
-/// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
-/// a timer skips a due time, a callback that should run does not, one panics or fails, a monitor tells of a violation, or the program
-/// asks for it. What is late because its executor did not spin yet is no reason.
-pub struct FlightSink {
-    path: PathBuf,
-    process: ProcessName,
-    window: Duration,
-    definitions: Vec<Definition>,
-    batches: VecDeque<(Instant, u32, Vec<Words>)>,
-    /// Time at which the last seconds are written, with the reason; `None` if there is no reason to.
-    due: Option<(Instant, String)>,
-    /// Time before which events cause no further file. The program can still ask for one.
-    quiet_until: Option<Instant>,
-    files_left: u32,
-    files: u32,
-    incidents: Incidents,
-}
-
-impl FlightSink {
-    /// Creates a flight recorder that keeps the events of the last `window`. It writes at most `files` files: `path` without its
-    /// ending, and `-1.mcap`, `-2.mcap` and so on behind it. Numbers of files that are there already are skipped.
-    #[must_use]
-    pub fn new(path: &Path, process: &ProcessName, window: Duration, files: u32) -> Self {
-        Self {
-            path: path.to_owned(),
-            process: process.clone(),
-            window,
-            definitions: Vec::new(),
-            batches: VecDeque::new(),
-            due: None,
-            quiet_until: None,
-            files_left: files,
-            files: 0,
-            incidents: Incidents::default(),
-        }
-    }
-
-    /// Looks for incidents among the events that came. `is_last` tells that none come after them.
-    fn watch(&mut self, is_last: bool) {
-        let reason = self.incidents.find(is_last);
-        if self.quiet_until.is_some_and(|until| Instant::now() < until) {
-            return;
-        }
-        if let Some(reason) = reason {
-            self.trigger(&reason);
-        }
-    }
-
-    fn write(&mut self, reason: &str) -> io::Result<()> {
-        let name = |number: u32| {
-            let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-            self.path.with_file_name(format!("{stem}-{number}.mcap"))
-        };
-        let mut path = name(self.files + 1);
-        while path.exists() {
-            self.files += 1;
-            path = name(self.files + 1);
-        }
-        self.files += 1;
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let mut writer = TraceWriter::new(file, &self.process, None)?;
-        self.definitions.iter().try_for_each(|definition| writer.define(definition))?;
-        self.batches.iter().try_for_each(|(_, thread, events)| writer.events(*thread, events))?;
-        writer.flush()?;
-        tell(&path, reason);
-        Ok(())
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "the user waits for the file")]
-fn tell(path: &Path, reason: &str) {
-    eprintln!("rospin: {reason}; the last seconds are in {}", path.display());
-}
-
-impl Sink for FlightSink {
-    fn define(&mut self, definition: &Definition) {
-        self.incidents.define(definition);
-        // Names of entities that came and went would grow without a limit.
-        const DEFINITIONS: usize = 100_000;
-        if self.definitions.len() < DEFINITIONS {
-            self.definitions.push(definition.clone());
-        }
-    }
-
-    fn record(&mut self, thread: u32, events: &[Words]) {
-        self.batches.push_back((Instant::now(), thread, events.to_vec()));
-        self.incidents.add(thread, events);
-    }
-
-    fn flush(&mut self) {
-        self.watch(true);
-        if let Some((_, reason)) = self.due.take() {
-            self.write_out(&reason);
-        }
-    }
-
-    fn trigger(&mut self, reason: &str) {
-        if self.files_left > 0 && self.due.is_none() {
-            self.due = Some((Instant::now() + AFTERMATH, reason.to_owned()));
-        }
-    }
-
-    fn end_round(&mut self) {
-        self.watch(false);
-        let now = Instant::now();
-        if self.due.as_ref().is_some_and(|(due, _)| *due <= now) {
-            self.flush();
-        }
-        while self.batches.front().is_some_and(|(at, ..)| now.duration_since(*at) > self.window + AFTERMATH) {
-            self.batches.pop_front();
-        }
-    }
-}
-
-impl FlightSink {
-    fn write_out(&mut self, reason: &str) {
-        self.files_left -= 1;
-        self.quiet_until = Some(Instant::now() + self.window);
-        if let Err(error) = self.write(reason) {
-            complain(&self.path, &error);
         }
     }
 }

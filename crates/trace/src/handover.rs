@@ -1,9 +1,6 @@
-//! Order of the threads that use one executor's scheduler: events that the scheduler saw, and the numbers under which threads record
-//! them.
+//! Events of schedulers among those of a recording.
 
-use std::collections::BTreeMap;
-
-use rospin_core::recording::Event;
+use rospin_core::recording::{Event, Words};
 
 /// Returns the executor of an event of a scheduler; `None` if it is about something else.
 pub(crate) const fn executor_of(event: &Event) -> Option<u16> {
@@ -40,23 +37,11 @@ pub(crate) const fn is_found(event: &Event) -> bool {
     )
 }
 
-/// The numbers under which threads use schedulers. Where a thread takes over from another one, it records a number that is larger
-/// than all before.
-#[derive(Default)]
-pub(crate) struct Handovers {
-    /// By thread and executor.
-    numbers: BTreeMap<(u32, u16), u64>,
-}
-
-impl Handovers {
-    /// Takes note of a thread's next event. Returns the executor whose scheduler it comes from, and its number, which is 0 before the
-    /// thread's first one. Returns `None` if the event comes from no scheduler.
-    pub(crate) fn next(&mut self, thread: u32, event: &Event) -> Option<(u16, u64)> {
-        let executor = executor_of(event)?;
-        let number = self.numbers.entry((thread, executor)).or_default();
-        if let Event::HandedOver { number: fresh, .. } = event {
-            *number = *fresh;
-        }
-        Some((executor, *number))
-    }
+/// Returns true if nothing has happened: the events are only snapshots of schedulers.
+pub(crate) fn are_of_snapshots<'a>(events: impl IntoIterator<Item = &'a Words>) -> bool {
+    let is_of_snapshot = |words: &Words| match Event::decode(words) {
+        Some((_, event)) => is_of_snapshot(&event) || matches!(event, Event::HandedOver { .. }),
+        None => false,
+    };
+    events.into_iter().all(is_of_snapshot)
 }

@@ -23,8 +23,11 @@ pub mod convert;
 #[cfg(feature = "model")]
 pub mod figures;
 mod file;
+mod flight;
+mod follow;
 mod handover;
 mod incidents;
+mod kept_names;
 #[cfg(any(feature = "read", feature = "bag"))]
 mod lengths;
 #[cfg(feature = "read")]
@@ -50,7 +53,8 @@ mod stream;
 mod text;
 mod waits;
 
-pub use file::{FileSink, FlightSink, ProcessName, VERSION};
+pub use file::{FileSink, ProcessName, VERSION};
+pub use flight::FlightSink;
 #[cfg(feature = "model")]
 pub use model::Model;
 #[cfg(feature = "read")]

@@ -1,33 +1,32 @@
 //! Sink of a recording in files of a limited size or duration, of which the last ones are kept.
 //!
-//! Each file has all names that its events use, so that it can be read by itself. Two files meet at one instant: the sink waits for
-//! a round of events after it has decided to split, in which every thread's earlier events have come. A thread reads the clock before
-//! it has an executor's lock, so the events of a scheduler are split in the order of the lock, by the number of the thread that had
-//! it at that instant. Otherwise a callback could end in the earlier file and begin in the later one.
+//! Each file has all names that its events use, and begins with the state of the schedulers, so that it can be read by itself. Events
+//! wait for a round until they are written: then every thread's earlier events have come, and two files meet at one
+//! [place](crate::follow) in the order of each scheduler's events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
+use rospin_core::recording::{Definition, DefinitionKey, Sink, Words};
 
 use crate::file::{CHUNK_AGE, ProcessName, TraceWriter, complain};
-use crate::handover::Handovers;
+use crate::follow::Follower;
+use crate::handover::are_of_snapshots;
+use crate::kept_names::{Named, Names};
 
-/// Number of definitions that are kept for the next file. Queues, publishers and threads that came and went would grow without a
-/// limit.
-const DEFINITIONS: usize = 100_000;
-
-/// Number of the kind [`Event::HandedOver`] in the lowest byte of an event's second word.
-const HANDED_OVER: u8 = 20;
+/// Bytes of an event in a file, with its place in an index, at most.
+const EVENT_COST: u64 = 104;
+/// Bytes of a name in a file, about.
+const NAME_COST: u64 = 400;
 
 /// Limits of the files of a recording. Without a limit there is one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rotation {
-    /// The size in bytes from which on a file is followed by the next one. A file may exceed it by the events of two rounds of
-    /// 10 ms, and by its summary.
+    /// The size in bytes that a file may have. It may be a tenth larger. Each file has the names of everything that there is, and
+    /// may have as many bytes of events, so that a program with very many callbacks needs a larger limit.
     pub bytes_max: Option<u64>,
     /// The time from a file's first event on after which it is followed by the next one.
     pub duration_max: Option<Duration>,
@@ -43,6 +42,10 @@ pub struct RotatingSink {
     process: ProcessName,
     rotation: Rotation,
     names: Names,
+    /// Definitions that are not in the present file yet.
+    unwritten: BTreeSet<DefinitionKey>,
+    /// What came and went since names were written last.
+    fleeting: BTreeSet<DefinitionKey>,
     writer: Option<TraceWriter<File>>,
     /// The files of this recording that are there, the oldest first.
     files: VecDeque<PathBuf>,
@@ -55,26 +58,15 @@ pub struct RotatingSink {
     chunk_begun: Instant,
     /// The time at which the present file begins, in nanoseconds of the steady clock; `None` before its first event.
     begin_ns: Option<u64>,
-    /// The time of the latest event, in nanoseconds of the steady clock.
-    latest_ns: u64,
-    /// The numbers of the present file's threads.
-    handovers: Handovers,
-    /// The largest number of each executor in the present file.
-    last_numbers: BTreeMap<u16, u64>,
-    split: Option<Split>,
-}
-
-/// Latest time of an event's thread so far, and the event's executor and number if it is one of a scheduler.
-type Numbered = (u64, Option<(u16, u64)>);
-
-/// A split that waits for the rest of the earlier file's events.
-struct Split {
-    /// The instant, in nanoseconds of the steady clock.
-    end_ns: u64,
-    /// The names at the time of the split, and those that came since.
-    names: Vec<Definition>,
-    /// The events that came since, by thread.
-    events: BTreeMap<u32, Vec<Words>>,
+    /// The bytes of the present file when it had names and states, and no events.
+    empty_bytes: u64,
+    /// True if the present file has events.
+    has_events: bool,
+    follower: Follower,
+    /// The latest time of an event at the end of the last round, in nanoseconds of the steady clock.
+    former_ns: u64,
+    /// The number of each thread's waiting events that a flush has written already.
+    written: BTreeMap<u32, usize>,
 }
 
 impl RotatingSink {
@@ -86,6 +78,8 @@ impl RotatingSink {
             process: process.clone(),
             rotation,
             names: Names::default(),
+            unwritten: BTreeSet::new(),
+            fleeting: BTreeSet::new(),
             writer: None,
             files: VecDeque::new(),
             number: 0,
@@ -93,15 +87,16 @@ impl RotatingSink {
             is_over: false,
             chunk_begun: Instant::now(),
             begin_ns: None,
-            latest_ns: 0,
-            handovers: Handovers::default(),
-            last_numbers: BTreeMap::new(),
-            split: None,
+            empty_bytes: 0,
+            has_events: false,
+            follower: Follower::default(),
+            former_ns: 0,
+            written: BTreeMap::new(),
         }
     }
 
-    /// Creates the next file, with these names, and removes the oldest one if there are too many.
-    fn open(&mut self, names: &[Definition]) -> io::Result<()> {
+    /// Creates the next file, with all names and the states at the cut, and removes the oldest one if there are too many.
+    fn open(&mut self) -> io::Result<()> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (path, file) = loop {
             self.number = self.number.checked_add(1).ok_or(io::ErrorKind::AlreadyExists)?;
@@ -114,9 +109,14 @@ impl RotatingSink {
         self.part += 1;
         self.files.push_back(path);
         let mut writer = TraceWriter::new(file, &self.process, Some(self.part))?;
-        names.iter().try_for_each(|definition| writer.define(definition))?;
+        self.names.drop_before(self.follower.cut_ns());
+        self.drop_fleeting();
+        self.names.iter().try_for_each(|definition| writer.define(definition))?;
+        self.unwritten.clear();
+        self.follower.beginning().iter().try_for_each(|(thread, events)| writer.events(*thread, events))?;
         // A file that is read while it is written is a recording from the beginning.
         writer.end_chunk()?;
+        (self.empty_bytes, self.has_events) = (writer.bytes(), false);
         self.writer = Some(writer);
         let keep = self.rotation.keep.map_or(usize::MAX, |keep| keep.max(1) as usize);
         while self.files.len() > keep {
@@ -138,184 +138,201 @@ impl RotatingSink {
         if let Err(error) = result {
             complain(self.files.back().unwrap_or(&self.path), &error);
             self.writer = None;
-            self.split = None;
             self.is_over = true;
         }
     }
 
-    /// Ends the present file, and begins the next one with the events that belong there.
-    fn finish_split(&mut self) {
-        let Some(Split { end_ns, names, events }) = self.split.take() else { return };
-        let mut at = self.places(&events, end_ns);
-        let mut later = Vec::new();
-        for (thread, events) in &events {
-            let (earlier, rest) = events.split_at(at.remove(thread).unwrap_or(events.len()));
-            self.write(|writer| writer.events(*thread, earlier));
-            later.push((*thread, rest));
-        }
+    /// Ends the present file at the cut, and begins the next one.
+    fn split(&mut self) {
         self.write(TraceWriter::flush);
-        if self.is_over {
+        self.begin_ns = self.begin_ns.map(|_| self.follower.cut_ns());
+        self.open_now();
+    }
+
+    fn open_now(&mut self) {
+        if !self.is_over {
+            let opened = self.open();
+            self.end_at(opened);
+        }
+    }
+
+    /// Drops definitions of what came and went without an event.
+    fn drop_fleeting(&mut self) {
+        if self.fleeting.is_empty() {
             return;
         }
-        self.begin_ns = Some(end_ns);
-        self.handovers = Handovers::default();
-        self.last_numbers.clear();
-        let opened = self.open(&names);
-        self.end_at(opened);
-        later.into_iter().for_each(|(thread, events)| self.record(thread, events));
+        let fleeting = std::mem::take(&mut self.fleeting);
+        let dropped = self.names.drop_unnamed(self.named(), Some(&fleeting));
+        dropped.iter().for_each(|key| _ = self.unwritten.remove(key));
     }
 
-    /// Returns the number of events of each thread that belong to the earlier file. A thread's later events all follow them.
-    fn places(&mut self, events: &BTreeMap<u32, Vec<Words>>, end_ns: u64) -> BTreeMap<u32, usize> {
-        let mut seen: Vec<(u32, Vec<Numbered>)> = Vec::new();
-        for (thread, events) in events {
-            let mut latest = 0;
-            let mut number = |words: &Words| {
-                latest = words[0].max(latest);
-                let of = Event::decode(words).and_then(|(_, event)| self.handovers.next(*thread, &event));
-                if let Some((executor, number)) = of.filter(|_| latest <= end_ns) {
-                    let last = self.last_numbers.entry(executor).or_default();
-                    *last = number.max(*last);
-                }
-                (latest, of)
-            };
-            seen.push((*thread, events.iter().map(&mut number).collect()));
+    /// Returns what events name that are not written yet, and the states at the cut.
+    fn named(&self) -> Named {
+        let beginning = self.follower.beginning();
+        let begun = beginning.iter().flat_map(|(thread, events)| events.iter().map(|words| (*thread, words)));
+        let waiting =
+            self.follower.waiting().flat_map(|(thread, events)| events.iter().map(move |words| (thread, words)));
+        Named::of(begun.chain(waiting))
+    }
+
+    /// Writes the definitions that came since the last round, into the next file if the present one has no room for them.
+    fn write_names(&mut self) {
+        self.drop_fleeting();
+        let bytes = self.bytes() + self.unwritten.len() as u64 * NAME_COST;
+        if self.unwritten.len() > 1
+            && self.has_events
+            && self.may_split()
+            && self.bytes_max().is_some_and(|max| bytes > max)
+        {
+            return self.split();
         }
-        let place = |seen: Vec<Numbered>| {
-            let (mut earlier, mut later) = (0, None);
-            for (place, (at, of)) in seen.iter().enumerate() {
-                let is_earlier = match of {
-                    Some((executor, number)) => {
-                        let last = self.last_numbers.get(executor).copied().unwrap_or(0);
-                        *number < last || (*number == last && *at <= end_ns)
-                    }
-                    None => *at <= end_ns,
-                };
-                if !is_earlier {
-                    later.get_or_insert(place);
-                } else if of.is_some() {
-                    earlier = place + 1;
+        for key in std::mem::take(&mut self.unwritten) {
+            let Some(definition) = self.names.get(&key).cloned() else { continue };
+            self.write(|writer| writer.define(&definition));
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, TraceWriter::bytes)
+    }
+
+    /// Returns the size of the present file at which it is full.
+    fn bytes_max(&self) -> Option<u64> {
+        // Names and states need their room, and a file without events is useless.
+        Some(self.rotation.bytes_max?.max(self.empty_bytes.saturating_mul(2)))
+    }
+
+    /// Returns true if a file can end at the cut: a flush has written nothing from behind it.
+    fn may_split(&self) -> bool {
+        self.written.values().all(|count| *count == 0)
+    }
+
+    /// Writes the waiting events until that time, into several files if they are too many for one.
+    fn write_until(&mut self, until_ns: u64) {
+        while !self.is_over {
+            let times = self.follower.times_until(until_ns);
+            let Some(first) = times.iter().min() else { break };
+            if self.writer.is_none() {
+                if self.has_only_snapshots() {
+                    self.follower.advance(until_ns);
+                    break;
+                }
+                self.open_now();
+            }
+            let begin_ns = self.begin(*first);
+            let (end_ns, is_full) = self.end(times, begin_ns, until_ns);
+            let taken = self.follower.advance(end_ns);
+            let is_stuck = taken.is_empty();
+            for (thread, events) in taken {
+                let written = self.written.entry(thread).or_default();
+                let known = events.len().min(*written);
+                *written -= known;
+                self.has_events = true;
+                self.write(|writer| writer.events(thread, &events[known..]));
+            }
+            if is_full && self.has_events && self.may_split() {
+                self.split();
+            } else if is_stuck || end_ns >= until_ns {
+                break;
+            }
+        }
+        self.follower.advance(until_ns);
+    }
+
+    /// Returns the time at which the present file begins, given that of its next event.
+    fn begin(&mut self, next_ns: u64) -> u64 {
+        // A count of dropped events may have no time.
+        let next = (next_ns > 0).then_some(next_ns);
+        let begin = self.begin_ns.or(next);
+        // After a pause, a file begins with its first event.
+        let is_over = |begin: u64| {
+            self.rotation
+                .duration_max
+                .is_some_and(|max| next.is_some_and(|next| Duration::from_nanos(next.saturating_sub(begin)) > max))
+        };
+        self.begin_ns = begin.map(|begin| if !self.has_events && is_over(begin) { next_ns } else { begin });
+        self.begin_ns.unwrap_or(0)
+    }
+
+    /// Returns the time until which events fit into the present file, and true if it is full then. `times` are those of the events until
+    /// `until_ns`.
+    fn end(&self, mut times: Vec<u64>, begin_ns: u64, until_ns: u64) -> (u64, bool) {
+        let (mut end_ns, mut is_full) = (until_ns, false);
+        if let Some(max) = self.rotation.duration_max {
+            let limit = begin_ns.saturating_add(u64::try_from(max.as_nanos()).unwrap_or(u64::MAX));
+            if begin_ns > 0 && limit <= end_ns {
+                (end_ns, is_full) = (limit, true);
+            }
+        }
+        if let Some(max) = self.bytes_max() {
+            let room = max.saturating_sub(self.bytes()) / EVENT_COST;
+            let room = usize::try_from(room).unwrap_or(usize::MAX).max(1);
+            if times.len() >= room {
+                let (_, last, _) = times.select_nth_unstable(room - 1);
+                if *last <= end_ns {
+                    (end_ns, is_full) = (*last, true);
                 }
             }
-            later.unwrap_or(seen.len()).max(earlier)
-        };
-        seen.into_iter().map(|(thread, seen)| (thread, place(seen))).collect()
+        }
+        (end_ns, is_full)
     }
 
-    /// Returns true if the present file has come to a limit.
-    fn is_full(&self) -> bool {
-        let Rotation { bytes_max, duration_max, .. } = self.rotation;
-        let bytes = self.writer.as_ref().map_or(0, TraceWriter::bytes);
-        let age_ns = self.begin_ns.map_or(0, |begin| self.latest_ns.saturating_sub(begin));
-        bytes_max.is_some_and(|max| bytes >= max)
-            || duration_max.is_some_and(|max| age_ns > 0 && Duration::from_nanos(age_ns) >= max)
+    fn has_only_snapshots(&self) -> bool {
+        self.follower.waiting().all(|(_, events)| are_of_snapshots(events))
     }
 }
 
 impl Sink for RotatingSink {
     fn define(&mut self, definition: &Definition) {
-        if self.is_over {
-            return;
+        if !self.is_over && self.names.add(definition) {
+            self.unwritten.insert(definition.key());
         }
-        self.names.add(definition);
-        self.split.iter_mut().for_each(|split| split.names.push(definition.clone()));
-        self.write(|writer| writer.define(definition));
+    }
+
+    fn forget(&mut self, key: DefinitionKey) {
+        if self.unwritten.contains(&key) {
+            self.fleeting.insert(key);
+        }
+        self.names.forget(key, self.follower.latest_ns());
+        self.follower.forget(key);
     }
 
     fn record(&mut self, thread: u32, events: &[Words]) {
-        if self.is_over || events.is_empty() {
-            return;
+        if !self.is_over {
+            self.follower.add(thread, events);
         }
-        if let Some(split) = &mut self.split {
-            return split.events.entry(thread).or_default().extend(events);
-        }
-        if self.writer.is_none() {
-            let opened = self.open(&self.names.to_vec());
-            self.end_at(opened);
-        }
-        // A count of dropped events may have no time.
-        let times = || events.iter().map(|words| words[0]).filter(|at| *at > 0);
-        self.begin_ns = self.begin_ns.or(times().min());
-        self.latest_ns = times().max().map_or(self.latest_ns, |at| at.max(self.latest_ns));
-        let changes = events.iter().filter(|words| words[1] as u8 == HANDED_OVER).filter_map(Event::decode);
-        for (executor, number) in changes.filter_map(|(_, event)| self.handovers.next(thread, &event)) {
-            let last = self.last_numbers.entry(executor).or_default();
-            *last = number.max(*last);
-        }
-        self.write(|writer| writer.events(thread, events));
     }
 
     fn flush(&mut self) {
-        self.finish_split();
+        if self.is_over || (self.writer.is_none() && self.has_only_snapshots()) {
+            return;
+        }
+        if self.writer.is_none() {
+            self.open_now();
+        }
+        self.write_names();
+        let waiting: Vec<_> =
+            self.follower.waiting().map(|(thread, events)| (thread, Vec::from_iter(events.iter().copied()))).collect();
+        for (thread, events) in waiting {
+            let known = self.written.insert(thread, events.len()).unwrap_or(0);
+            self.has_events |= events.len() > known;
+            self.write(|writer| writer.events(thread, &events[known..]));
+        }
         self.write(TraceWriter::flush);
     }
 
     fn end_round(&mut self) {
-        self.finish_split();
-        if self.is_full() {
-            let (end_ns, names) = (self.latest_ns, self.names.to_vec());
-            self.split = Some(Split { end_ns, names, events: BTreeMap::new() });
+        if self.is_over {
+            return;
         }
+        let until_ns = std::mem::replace(&mut self.former_ns, self.follower.latest_ns());
+        if self.writer.is_some() {
+            self.write_names();
+        }
+        self.write_until(until_ns);
         if self.chunk_begun.elapsed() >= CHUNK_AGE {
             self.chunk_begun = Instant::now();
             self.write(TraceWriter::end_chunk);
         }
-    }
-}
-
-/// The definitions of everything that is there, for the next file, in the order in which they came first.
-#[derive(Default)]
-struct Names {
-    places: BTreeMap<DefinitionKey, u64>,
-    definitions: BTreeMap<u64, (DefinitionKey, Definition)>,
-    count: u64,
-}
-
-impl Names {
-    /// Adds a definition, in place of an earlier one of the same number. If there are too many, the first half stays, which a
-    /// program begins with, and of the others the oldest goes.
-    fn add(&mut self, definition: &Definition) {
-        let key = definition.key();
-        let place = *self.places.entry(key).or_insert(self.count);
-        self.definitions.insert(place, (key, definition.clone()));
-        if place == self.count {
-            self.count += 1;
-        }
-        if self.definitions.len() > DEFINITIONS {
-            let oldest =
-                self.definitions.range(DEFINITIONS as u64 / 2..).next().map(|(place, (key, _))| (*place, *key));
-            if let Some((place, key)) = oldest {
-                self.definitions.remove(&place);
-                self.places.remove(&key);
-            }
-        }
-    }
-
-    fn to_vec(&self) -> Vec<Definition> {
-        self.definitions.values().map(|(_, definition)| definition.clone()).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_of_threads_are_known_by_their_number() {
-        let words =
-            Event::HandedOver { executor: 1, number: 2, previous: 0, count: 0 }.encode(rospin_core::Instant::ZERO);
-        assert_eq!(words[1] as u8, HANDED_OVER);
-    }
-
-    #[test]
-    fn names_of_what_came_and_went_do_not_grow_and_the_first_ones_stay() {
-        let mut names = Names::default();
-        let queue = |queue: u64, depth| Definition::Queue { queue, account: 1, topic: "scan".into(), depth };
-        (0..300_000).for_each(|number| names.add(&queue(number, 1)));
-        names.add(&queue(0, 2));
-        let kept = names.to_vec();
-        assert_eq!((kept.len(), names.places.len()), (DEFINITIONS, DEFINITIONS));
-        assert_eq!((&kept[0], &kept[1]), (&queue(0, 2), &queue(1, 1)));
-        assert_eq!(kept.last(), Some(&queue(299_999, 1)));
     }
 }

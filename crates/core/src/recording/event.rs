@@ -209,11 +209,12 @@ pub enum Event {
         executor: u16,
         /// A number that grows from each of these events to the next one of the executor.
         number: u64,
-        /// The number of the event before this one, 0 for the first one. If it is the number of this event, a file begins here, and
-        /// the thread has had the scheduler before.
+        /// The number of the event before this one, 0 for the first one. If it is [`u64::MAX`], the recording of the executor begins
+        /// anew, and a snapshot follows. If it is the number of this event, a file begins here, and the thread has had the scheduler
+        /// before.
         previous: u64,
         /// The number of events of the scheduler since the event before this one, so that missing ones are noticed. Snapshots do not
-        /// count. With `previous`, 0 if nothing is known.
+        /// count. Recordings of earlier versions have 0 here, and as `previous`.
         count: u64,
     },
     /// The activation was ready or suspended, and will not go on: its timer was cancelled, or its entity was removed.

@@ -104,9 +104,8 @@ pub enum DefinitionKey {
     Executor(u16),
     /// The number of a thread.
     Thread(u32),
-    /// The number of an executor, and a place in its table. Entities that come later have the places of those that are gone, so that
-    /// there are no more keys than entities at the same time.
-    Entity(u16, u32),
+    /// The number of an executor, and the bits of an entity.
+    Entity(u16, u64),
     /// The number of a queue.
     Queue(u64),
     /// The id of a publisher.
@@ -122,7 +121,7 @@ impl Definition {
         match self {
             Self::Executor { executor, .. } => DefinitionKey::Executor(*executor),
             Self::Thread { thread, .. } => DefinitionKey::Thread(*thread),
-            Self::Entity { executor, entity, .. } => DefinitionKey::Entity(*executor, *entity as u32),
+            Self::Entity { executor, entity, .. } => DefinitionKey::Entity(*executor, *entity),
             Self::Queue { queue, .. } => DefinitionKey::Queue(*queue),
             Self::Chain { chain, .. } => DefinitionKey::Chain(*chain),
             Self::Publisher { publisher, .. } => DefinitionKey::Publisher(*publisher),
@@ -135,6 +134,10 @@ pub trait Sink: Send {
     /// Takes note of a definition. It precedes the events that use it, except at the start of a recording, when both come at
     /// once. A later definition of the same number replaces an earlier one.
     fn define(&mut self, definition: &Definition);
+
+    /// Takes note that what the key defines is gone: no event that comes later names it. Its definition is needed only for events that
+    /// are there already.
+    fn forget(&mut self, _key: DefinitionKey) {}
 
     /// Stores events of one thread, in the order in which it recorded them.
     fn record(&mut self, thread: u32, events: &[Words]);
@@ -158,6 +161,10 @@ pub trait Sink: Send {
 impl Sink for Box<dyn Sink> {
     fn define(&mut self, definition: &Definition) {
         (**self).define(definition);
+    }
+
+    fn forget(&mut self, key: DefinitionKey) {
+        (**self).forget(key);
     }
 
     fn record(&mut self, thread: u32, events: &[Words]) {

@@ -2,7 +2,7 @@
 //! of middlewares and sinks.
 
 use rospin_core::Instant;
-use rospin_core::recording::{Definition, Event};
+use rospin_core::recording::{Definition, DefinitionKey, Event};
 
 use super::{Recorder, fresh_number};
 
@@ -14,6 +14,13 @@ impl Recorder {
             observer.define(&definition);
         }
         self.lock().definitions.push(definition);
+    }
+
+    /// Forgets an entity of an executor, or an executor, whose last event is in a log.
+    pub(crate) fn forget(&self, key: DefinitionKey) {
+        if self.is_on() {
+            self.lock().gone.push(key);
+        }
     }
 
     /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.

@@ -1,6 +1,6 @@
 //! The recording thread, which moves events from the threads' logs to the sinks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{self, Duration};
@@ -160,7 +160,7 @@ impl Drainer {
 
     /// Moves all definitions and events that have come since the last round to the sinks.
     fn round(&mut self) {
-        let (new, gone) = {
+        let (new, mut gone) = {
             let mut registry = self.recorder.lock();
             (std::mem::take(&mut registry.logs), std::mem::take(&mut registry.gone))
         };
@@ -176,16 +176,20 @@ impl Drainer {
             let Some(events) = events.next() else { return true };
             log.drain(events);
             fill = fill.max(events.len() as f64 / log.reader.capacity() as f64);
+            gone.extend(is_closed.then_some(DefinitionKey::Thread(log.thread)));
             !is_closed
         });
         self.plan(fill);
         // Taken after the events, so that what they name is defined.
         definitions.append(&mut self.recorder.lock().definitions);
+        self.drop_known(&mut definitions);
         let events = std::mem::take(&mut self.events);
         self.each(|sink| {
             definitions.iter().for_each(|definition| sink.define(definition));
             let batches = threads.iter().zip(&events).filter(|(_, events)| !events.is_empty());
             batches.for_each(|(thread, events)| sink.record(*thread, events));
+            // They were gone before the events were taken.
+            gone.iter().for_each(|key| sink.forget(*key));
             sink.end_round();
         });
         self.events = events;
@@ -194,8 +198,17 @@ impl Drainer {
         // The logs have the names of threads.
         let kept = definitions.into_iter().filter(|of| !matches!(of, Definition::Thread { .. }));
         self.fresh.extend(kept.map(|of| (of.key(), of)));
-        self.fresh.retain(|(key, _)| !gone.contains(key));
-        gone.iter().for_each(|key| _ = self.known.remove(key));
+        if !gone.is_empty() {
+            let gone: BTreeSet<DefinitionKey> = gone.into_iter().collect();
+            self.fresh.retain(|(key, _)| !gone.contains(key));
+            gone.iter().for_each(|key| _ = self.known.remove(key));
+        }
+    }
+
+    /// Drops the definitions that all sinks have: an executor defines everything that it has when a sink comes.
+    fn drop_known(&self, definitions: &mut Vec<Definition>) {
+        let fresh: BTreeSet<DefinitionKey> = self.fresh.iter().map(|(key, _)| *key).collect();
+        definitions.retain(|of| fresh.contains(&of.key()) || self.known.get(&of.key()) != Some(of));
     }
 }
 

@@ -39,6 +39,7 @@ impl State {
         } else {
             self.scheduler.complete(now, &activation);
         }
+        self.end_orphan(&activation);
         let has_failed = failed.is_some();
         if failed.is_some_and(|label| self.judge(executor, &activation, &label, result)) {
             // The entity was removed because of the panic.
@@ -64,6 +65,7 @@ impl State {
             self.put_back((activation.entity, activation.group), callback, false);
             self.release_pending(activation.entity, pending, activation.release);
             self.scheduler.complete(activation.release, &activation);
+            self.end_orphan(&activation);
         }
     }
 
@@ -71,6 +73,7 @@ impl State {
     pub(crate) fn take_back(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
             self.put_back((activation.entity, activation.group), callback, false);
+            self.end_orphan(&activation);
         }
     }
 
@@ -88,7 +91,6 @@ impl State {
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
-            self.orphans.retain(|orphan| !orphan.is(id, callback.slot));
             self.discard(callback);
             return PutBack { woken: false, closing: false };
         };

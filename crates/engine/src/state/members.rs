@@ -127,6 +127,7 @@ impl State {
         }
         let waiting = entity.slots.iter().filter(|slot| !slot.is_free() && slot.callback.is_some()).count();
         entity.details.losses.add(LossCause::Cancelled, waiting as u64);
+        self.forget_entity(&entity.details.membership.executor, id);
         let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
         callbacks.for_each(|callback| self.discard(callback));
     }

@@ -1,8 +1,10 @@
 //! Recording of an executor: the tap before its trace, the definitions of what it has, and its state when the recording begins.
 
-use rospin_core::recording::{Definition, Event, Rules};
+use std::sync::Arc;
+
+use rospin_core::recording::{Definition, DefinitionKey, Event, Rules};
 use rospin_core::trace::Trace;
-use rospin_core::{EntityId, GroupKind};
+use rospin_core::{Activation, EntityId, GroupKind};
 
 use super::State;
 use super::slots::RunSlot;
@@ -13,18 +15,10 @@ use crate::shared::Shared;
 /// needs it.
 pub(super) struct Orphan {
     id: EntityId,
-    /// The number of its run slot in the entity.
-    slot: usize,
     sequence: u64,
+    executor: Arc<Shared>,
     /// The definition of its entity.
     definition: Definition,
-}
-
-impl Orphan {
-    /// Returns true if this is the activation in that slot of the entity.
-    pub(super) fn is(&self, id: EntityId, slot: usize) -> bool {
-        (self.id, self.slot) == (id, slot)
-    }
 }
 
 impl State {
@@ -93,13 +87,41 @@ impl State {
         else {
             return;
         };
-        let number = entity.details.membership.executor.number;
-        let lent = entity.slots.iter().enumerate().filter(|(_, slot)| slot.is_lent());
-        let orphan = |(slot, run): (usize, &RunSlot)| {
-            Some(Orphan { id, slot, sequence: run.sequence, definition: self.definition(number, id)? })
+        let executor = &entity.details.membership.executor;
+        let lent = entity.slots.iter().filter(|slot| slot.is_lent());
+        let orphan = |run: &RunSlot| {
+            let (executor, definition) = (Arc::clone(executor), self.definition(executor.number, id)?);
+            Some(Orphan { id, sequence: run.sequence, executor, definition })
         };
         let orphans: Vec<Orphan> = lent.filter_map(orphan).collect();
         self.orphans.extend(orphans);
+    }
+
+    /// Notes that the activation has ended, if it is one whose entity was removed while it ran.
+    #[inline]
+    pub(super) fn end_orphan(&mut self, activation: &Activation) {
+        if let Some(place) =
+            self.orphans.iter().position(|of| (of.id, of.sequence) == (activation.entity, activation.sequence))
+        {
+            let executor = self.orphans.swap_remove(place).executor;
+            self.forget_entity(&executor, activation.entity);
+        }
+    }
+
+    /// Tells the recorder that the entity is gone, unless an activation of it still runs.
+    pub(super) fn forget_entity(&self, executor: &Shared, id: EntityId) {
+        if self.tapped && !self.orphans.iter().any(|orphan| orphan.id == id) {
+            executor.scribe.recorder.forget(DefinitionKey::Entity(executor.number, id.to_bits()));
+        }
+    }
+
+    /// Tells the recorder that the executor is gone, with everything that it has.
+    pub(crate) fn forget_all(&mut self, executor: &Shared) {
+        self.orphans.clear();
+        self.scheduler.entities().for_each(|id| self.forget_entity(executor, id));
+        if self.tapped {
+            executor.scribe.recorder.forget(DefinitionKey::Executor(executor.number));
+        }
     }
 
     /// Passes the definition of an entity on to the recorder.

@@ -44,7 +44,7 @@ impl Initial {
     /// # Errors
     /// If nothing says what was ready and under way at any time of the recording, or if the state contradicts itself.
     pub(super) fn of(ordered: &Ordered<'_>, described: &Described) -> Result<Self, String> {
-        let begins_with_executor = |recorded: &&Recorded| {
+        let begins_with_executor = |recorded: &Recorded| {
             matches!(recorded.event, Event::Released { step: Step { sequence: 0, segment: 0, .. }, .. })
         };
         let mut has_part = false;
@@ -57,7 +57,7 @@ impl Initial {
             }
             has_part = true;
         }
-        if ordered.events.is_empty() || ordered.events.iter().any(|recorded| begins_with_executor(&recorded)) {
+        if ordered.events.is_empty() || ordered.events.iter().any(|recorded| begins_with_executor(recorded)) {
             return Ok(Self::default());
         }
         Err(if has_part {

@@ -100,7 +100,8 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, (number, previous, coun
         turn.count = turn.count.max(count);
         return;
     }
-    let known = (!goes_on && (previous, count) != (0, 0)).then_some((previous, count));
+    let is_known = !goes_on && previous != u64::MAX && (previous, count) != (0, 0);
+    let known = is_known.then_some((previous, count));
     let count = if goes_on { count } else { 0 };
     turns.push(Turn { number, previous: known, count, is_open: false, has_snapshot: false });
     *current = turns.len() - 1;
