@@ -124,7 +124,7 @@ pub struct Failures {
 impl Failures {
     pub(crate) fn new(report: Reporter, executor: &Shared, group: &str, entity: &str) -> Self {
         let of = Arc::new((executor.name.clone(), group.to_owned(), entity.to_owned()));
-        Self { report, scribe: executor.scribe.clone(), executor: executor.number, of }
+        Self { report, scribe: executor.scribe.clone(), executor: executor.number.get(), of }
     }
 
     /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that

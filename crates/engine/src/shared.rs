@@ -16,7 +16,7 @@ use crate::lock_free::dial::Dial;
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::parker::Parker;
 use crate::os::{Process, ThreadSetup};
-use crate::recorder::Scribe;
+use crate::recorder::{ExecutorNumber, Scribe};
 use crate::signal_box::SignalBox;
 use crate::sleep::sleeps::Sleeps;
 use crate::time_source::TimeListener;
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) report_miss: Option<MissReporter>,
     pub(crate) scribe: Scribe,
     /// The number of the executor in recordings.
-    pub(crate) number: u16,
+    pub(crate) number: ExecutorNumber,
     process: Process,
     /// Tasks that sleep on the executor.
     pub(crate) sleeps: Sleeps,
@@ -73,6 +73,7 @@ impl Shared {
         busy_poll: Duration,
     ) -> Self {
         Self {
+            number: ExecutorNumber::new(&scribe.recorder, &name),
             name,
             times: Times::new(clock),
             bell: Bell { inbox: Inbox::new(), parker: Parker::new() },
@@ -82,7 +83,6 @@ impl Shared {
             busy_poll,
             report,
             report_miss,
-            number: scribe.recorder.number_executor(),
             scribe,
             process: Process::this(),
             sleeps: Sleeps::new(),

@@ -1,12 +1,13 @@
 //! Settings of a recording, from environment variables of the program.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rospin_core::recording::Sink;
 
-use crate::file::{FileSink, FlightSink, ProcessName};
+use crate::file::{FileSink, ProcessName};
+use crate::flight::FlightSink;
 use crate::rotate::{RotatingSink, Rotation};
 
 /// Variable with the path of the file that is recorded into. `%p` in it stands for the number of the process.
@@ -23,14 +24,17 @@ pub const DURATION_MAX: &str = "ROSPIN_TRACE_MAX_DURATION";
 pub const KEEP: &str = "ROSPIN_TRACE_KEEP";
 /// Variable that is `1` if the processor time of threads is recorded.
 pub const CPU: &str = "ROSPIN_TRACE_CPU";
-/// Variable with the number of events that the buffer of each thread holds.
+/// Variable with the number of events that the buffer of each thread holds, at most [`BUFFER_MAX`].
 pub const BUFFER: &str = "ROSPIN_TRACE_BUFFER";
+/// The largest number of events that the buffer of a thread may hold: 768 MiB for each thread that records.
+pub const BUFFER_MAX: usize = 1 << 24;
 
 /// Settings of a recording.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The path of the file; a flight recorder makes the paths of its files from it.
+    /// The path of the file; a flight recorder makes the paths of its files from it. If it is a folder, the files are created in it,
+    /// with the name of the program.
     pub file: PathBuf,
     /// The time that a flight recorder keeps; `None` to record everything.
     pub window: Option<Duration>,
@@ -116,7 +120,11 @@ impl Settings {
             return Err(SettingsError::Alone { variable, but });
         }
         let cpu_times = parse(CPU, "0 or 1", 0.0)?;
-        let buffer = parse(BUFFER, "a number of events from 16 to 1000000000", 16.0)?;
+        let must = "a number of events from 16 to 16777216, of 48 bytes each, for each thread";
+        let buffer = parse(BUFFER, must, 16.0)?;
+        if let Some(events) = buffer.filter(|events| *events > BUFFER_MAX as f64) {
+            return Err(SettingsError::Invalid { variable: BUFFER, value: events.to_string(), must });
+        }
         Ok(Some(Self {
             file: with_process(&file),
             window: window.map(Duration::from_secs_f64),
@@ -134,17 +142,24 @@ impl Settings {
     /// # Errors
     /// If the folder of the file is not there.
     pub fn sink(&self, steady_ns: u64) -> Result<Box<dyn Sink>, SettingsError> {
-        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let process = ProcessName::of_this(steady_ns);
+        let file = if self.file.is_dir() { in_folder(&self.file, &process) } else { self.file.clone() };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             return Err(SettingsError::Folder { folder: folder.to_owned() });
         }
-        let process = ProcessName::of_this(steady_ns);
         Ok(match (self.window, self.rotation) {
-            (Some(window), _) => Box::new(FlightSink::new(&self.file, &process, window, self.files)),
-            (None, Some(rotation)) => Box::new(RotatingSink::new(&self.file, &process, rotation)),
-            (None, None) => Box::new(FileSink::new(&self.file, &process)),
+            (Some(window), _) => Box::new(FlightSink::new(&file, &process, window, self.files)),
+            (None, Some(rotation)) => Box::new(RotatingSink::new(&file, &process, rotation)),
+            (None, None) => Box::new(FileSink::new(&file, &process)),
         })
     }
+}
+
+/// Returns the path of a file in the folder that no other process has: the name and the number of the process.
+fn in_folder(folder: &Path, process: &ProcessName) -> PathBuf {
+    let name = if process.name.is_empty() { "program" } else { &process.name };
+    folder.join(format!("{name}-{}.mcap", process.process))
 }
 
 /// Returns the path with the number of the process for each `%p`.
@@ -193,6 +208,36 @@ mod tests {
             let error = with(more).unwrap_err();
             assert!(error.starts_with(text), "{error}");
         }
+    }
+
+    #[test]
+    fn a_buffer_that_no_machine_has_room_for_is_an_error() {
+        let with = |events: &str| settings(&[(FILE, "a.mcap"), (BUFFER, events)]);
+        for events in ["1e9", "1000000000", "16777217", "1e300"] {
+            let error = with(events).unwrap_err();
+            assert!(error.starts_with("ROSPIN_TRACE_BUFFER is `") && error.contains("from 16 to 16777216"), "{error}");
+        }
+        assert_eq!(with("16777216").unwrap().unwrap().buffer, Some(BUFFER_MAX));
+    }
+
+    #[test]
+    fn a_folder_gets_a_file_for_each_process() {
+        let folder = std::env::temp_dir().join(format!("rospin-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (variables, ending) in
+            [(&[][..], ".mcap"), (&[(FLIGHT, "5")], "-1.mcap"), (&[(SIZE_MAX, "1")], "-0001.mcap")]
+        {
+            let all = [&[(FILE, folder.to_str().unwrap())], variables].concat();
+            let mut sink = settings(&all).unwrap().unwrap().sink(0).unwrap();
+            sink.record(1, &[[5, 7, 0, 0, 0, 0]]);
+            sink.trigger("the test");
+            sink.flush();
+            drop(sink);
+            let name = ProcessName::of_this(0).name;
+            let file = folder.join(format!("{name}-{}{ending}", std::process::id()));
+            assert!(file.is_file(), "{} is missing", file.display());
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

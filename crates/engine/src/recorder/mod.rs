@@ -8,6 +8,7 @@ mod at_exit;
 mod definitions;
 mod drain;
 mod logs;
+mod numbers;
 mod observer;
 mod scribe;
 mod tap;
@@ -15,7 +16,7 @@ mod tap;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 // The standard library's lock in the model checkers, too: no step of a model happens under it. It is taken where entities and
 // threads come and go, never on the dispatch path.
@@ -29,6 +30,8 @@ use crate::clock::Clock;
 use crate::os::Process;
 use drain::{Command, Drainer};
 use logs::ThreadLog;
+pub(crate) use numbers::ExecutorNumber;
+use numbers::Numbers;
 use observer::Seat;
 pub use observer::{Declaration, Observer};
 pub(crate) use scribe::Scribe;
@@ -36,6 +39,8 @@ pub(crate) use tap::Tap;
 
 /// The number of events that a thread's log holds unless [`Recorder::set_capacity`] sets another one: 1.5 MiB.
 const CAPACITY: usize = 1 << 15;
+/// The largest number of events that a log may hold.
+const CAPACITY_MAX: usize = 1 << 24;
 /// The longest time that [`Recorder::flush`] waits for the recording thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -65,7 +70,6 @@ struct Inner {
     is_on: AtomicBool,
     has_cpu_times: AtomicBool,
     capacity: AtomicUsize,
-    executors: AtomicU16,
     observer: Seat,
     /// Locked while a sink comes or goes, which waits for the recording thread.
     switch: Mutex<()>,
@@ -75,11 +79,12 @@ struct Inner {
 #[derive(Default)]
 struct Registry {
     executors: Vec<Weak<dyn Recorded>>,
+    numbers: Numbers,
     /// Queues and publishers that are there, each by its number, with true for a publisher.
     standing: BTreeMap<(bool, u64), Definition>,
     /// Definitions for the recording thread.
     definitions: Vec<Definition>,
-    /// Queues and publishers that were removed, for the recording thread.
+    /// Queues, publishers, entities and executors that are gone, for the recording thread.
     gone: Vec<DefinitionKey>,
     /// Logs of new threads, and after a recording those of all threads.
     logs: Vec<ThreadLog>,
@@ -150,7 +155,6 @@ impl Recorder {
             is_on: AtomicBool::new(false),
             has_cpu_times: AtomicBool::new(false),
             capacity: AtomicUsize::new(CAPACITY),
-            executors: AtomicU16::new(0),
             observer: Seat::default(),
             switch: Mutex::default(),
             registry: Mutex::default(),
@@ -176,9 +180,10 @@ impl Recorder {
         self.0.is_on.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of events that the log of each further thread holds, rounded up to a power of two. Each takes 48 bytes.
+    /// Sets the number of events that the log of each further thread holds, rounded up to a power of two. Each takes 48 bytes, at once.
+    /// A log holds at most 16,777,216 events, 768 MiB.
     pub fn set_capacity(&self, events: usize) {
-        self.0.capacity.store(events, Ordering::Relaxed);
+        self.0.capacity.store(events.min(CAPACITY_MAX), Ordering::Relaxed);
     }
 
     /// Sets whether the threads' processor time is recorded at the start and the end of each callback. That takes two system
@@ -222,6 +227,7 @@ impl Recorder {
         let (commands, asked) = channel();
         let logs = std::mem::take(&mut registry.logs);
         registry.gone.clear();
+        registry.numbers.begin_recording();
         registry.definitions = registry.standing.values().cloned().collect();
         let drainer = Drainer::new(self.clone(), (number, sink), asked, logs);
         let thread = std::thread::Builder::new().name("rospin-record".to_owned());
@@ -302,11 +308,6 @@ impl Recorder {
         let registry = self.lock();
         let recording = registry.recording.as_ref().filter(|recording| !recording.process.is_another());
         recording.is_some_and(|recording| recording.commands.send(command).is_ok())
-    }
-
-    /// Returns the number of a new executor.
-    pub(crate) fn number_executor(&self) -> u16 {
-        self.0.executors.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Tells the executor from now on when the recorder is switched.

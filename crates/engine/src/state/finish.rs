@@ -160,7 +160,7 @@ impl State {
             }
         }
         executor.scribe.note(|| Event::Incident {
-            executor: executor.number,
+            executor: executor.number.get(),
             entity: activation.entity.to_bits(),
             kind: incident.kind.index(),
         });

@@ -47,21 +47,21 @@ impl State {
         let recorder = &executor.scribe.recorder;
         let trace = self.scheduler.take_trace();
         let users = if self.tapped { trace.and_then(Trace::into_inner) } else { trace };
-        self.tapped = recorder.is_on();
+        self.tapped = recorder.is_on() && executor.number.is_recordable();
         if !self.tapped {
             self.scheduler.set_trace(users);
             return;
         }
-        let mut tap = Tap::new(recorder.clone(), executor.number, users, was_tapped);
+        let mut tap = Tap::new(recorder.clone(), executor.number.get(), users, was_tapped);
         self.define_all(executor, threads);
-        tap.begin(executor.now(), &self.snapshot(executor.number));
+        tap.begin(executor.now(), &self.snapshot(executor.number.get()));
         self.scheduler.set_trace(Some(Box::new(tap)));
     }
 
     fn define_all(&self, executor: &Shared, threads: u16) {
         let recorder = &executor.scribe.recorder;
         recorder.define(Definition::Executor {
-            executor: executor.number,
+            executor: executor.number.get(),
             name: executor.name.clone(),
             policy: self.scheduler.policy_name().to_owned(),
             threads,
@@ -90,7 +90,7 @@ impl State {
         let executor = &entity.details.membership.executor;
         let lent = entity.slots.iter().filter(|slot| slot.is_lent());
         let orphan = |run: &RunSlot| {
-            let (executor, definition) = (Arc::clone(executor), self.definition(executor.number, id)?);
+            let (executor, definition) = (Arc::clone(executor), self.definition(executor.number.get(), id)?);
             Some(Orphan { id, sequence: run.sequence, executor, definition })
         };
         let orphans: Vec<Orphan> = lent.filter_map(orphan).collect();
@@ -111,7 +111,7 @@ impl State {
     /// Tells the recorder that the entity is gone, unless an activation of it still runs.
     pub(super) fn forget_entity(&self, executor: &Shared, id: EntityId) {
         if self.tapped && !self.orphans.iter().any(|orphan| orphan.id == id) {
-            executor.scribe.recorder.forget(DefinitionKey::Entity(executor.number, id.to_bits()));
+            executor.scribe.recorder.forget(DefinitionKey::Entity(executor.number.get(), id.to_bits()));
         }
     }
 
@@ -120,13 +120,13 @@ impl State {
         self.orphans.clear();
         self.scheduler.entities().for_each(|id| self.forget_entity(executor, id));
         if self.tapped {
-            executor.scribe.recorder.forget(DefinitionKey::Executor(executor.number));
+            executor.scribe.recorder.forget(DefinitionKey::Executor(executor.number.get()));
         }
     }
 
     /// Passes the definition of an entity on to the recorder.
     pub(super) fn define_entity(&self, executor: &Shared, id: EntityId) {
-        if let Some(definition) = self.definition(executor.number, id) {
+        if let Some(definition) = self.definition(executor.number.get(), id) {
             executor.scribe.recorder.define(definition);
         }
     }
