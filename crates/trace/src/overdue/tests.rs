@@ -178,3 +178,14 @@ fn what_was_withdrawn_or_lost_is_not_told() {
     take(&mut watch, &[(end + 1, Event::Withdrawn { step: step(SCAN, 2, 0) })]);
     assert_eq!(watch.pending().count(), 0);
 }
+
+/// A timer that holds its group is dropped: from then on, nothing is held.
+#[test]
+fn what_was_withdrawn_held_its_group_until_then() {
+    let mut watch = watch(true);
+    let holder = step(PLAN, 1, 0);
+    take(&mut watch, &[starts(holder, 0), (1, Event::Suspended { step: holder, cpu_ns: 0 })]);
+    take(&mut watch, &[due(step(SCAN, 2, 0), 25), (1_025, Event::Withdrawn { step: holder })]);
+    let shares = watch.shares((0, SCAN), Some(2), (25 * MS, 1_525 * MS));
+    assert_eq!(shares, [(Reason::Group, Some((0, PLAN)), 1_000 * MS), (Reason::Idle, None, 500 * MS)]);
+}

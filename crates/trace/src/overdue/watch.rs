@@ -131,6 +131,10 @@ impl Watch {
             Definition::Entity {
                 executor, entity, group, excludes, kind, priority, deadline, period, rules, ..
             } => {
+                let is_known = self.places.contains_key(&(*executor, *entity as u32));
+                if self.places.len() >= REMEMBERED && !is_known {
+                    return;
+                }
                 if let Some(former) = self.places.insert((*executor, *entity as u32), *entity)
                     && former != *entity
                 {
@@ -163,7 +167,7 @@ impl Watch {
             Event::Dispatched { step, release, .. } => self.dispatched(thread, step, at, release.as_nanos()),
             Event::Suspended { step, .. } => self.ended(thread, step, at, true),
             Event::Completed { step, .. } => self.ended(thread, step, at, false),
-            Event::Withdrawn { step } => self.withdrawn(step),
+            Event::Withdrawn { step } => self.withdrawn(step, at),
             Event::Dropped { .. } => self.forget(at),
             _ => {}
         }
@@ -339,7 +343,7 @@ impl Watch {
         parts.push_back(part);
     }
 
-    fn withdrawn(&mut self, step: Step) {
+    fn withdrawn(&mut self, step: Step, at: u64) {
         let key = (step.executor, step.entity, step.sequence);
         if let Entry::Occupied(pending) = self.pending.entry((step.executor, step.entity))
             && pending.get().0 == step.sequence
@@ -347,10 +351,14 @@ impl Watch {
             pending.remove();
         }
         self.woken.remove(&key);
-        if self.open.remove(&key).is_some()
-            && let Some(of) = self.callback(step.executor, step.entity)
-        {
-            of.open = of.open.saturating_sub(1);
+        // It was suspended. In a damaged recording, it may also run.
+        self.close(key, at);
+        if let Some(Open { since: start, .. }) = self.open.remove(&key) {
+            let Step { entity, sequence, .. } = step;
+            self.add_part(step.executor, Part { entity, sequence, start, end: at, is_held: true });
+            if let Some(of) = self.callback(step.executor, step.entity) {
+                of.open = of.open.saturating_sub(1);
+            }
         }
     }
 
