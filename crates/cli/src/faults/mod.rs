@@ -240,6 +240,9 @@ fn start_up() {
     let words =
         "Not counted as waiting: the time before executors ran their first callback, up to 285 ms for scanner/scan.";
     assert!(said.report.contains(words), "{}", said.report);
+    for row in ["scanner/scan | recorded | 6.000 |  0 |  0", "planner/plan | recorded | 5.000 |  0 |  0"] {
+        assert!(has(&said.replay, row), "{}", said.replay);
+    }
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Robots under a manual clock, each with one fault, and what every tool says of them.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use clap::{ArgMatches, Command};
 use rospin_engine::policy::POLICIES;
 use rospin_engine::{
     ClockKind, Context, ContextOptions, ExecutorOptions, Instant, ManualClock, Priority, Recorder, SpinOptions,
     SubscriptionOptions, TimerOptions,
 };
+use rospin_report::Failure;
 use rospin_scenario::Scenario;
 use rospin_trace::live::{Feed, Item, Live};
 use rospin_trace::monitor::Monitor;
@@ -63,6 +66,8 @@ pub(super) struct Said {
     pub(super) page: String,
     /// The report of the flight recorder's file; `None` if it wrote none.
     pub(super) flight: Option<String>,
+    /// The recording beside its simulation, by `rospin replay`.
+    pub(super) replay: String,
 }
 
 const fn ms(ms: u64) -> Duration {
@@ -134,6 +139,11 @@ impl Robot {
             top: self.top(&std::fs::read(&file).unwrap()),
             report,
             page: std::fs::read_to_string(page).unwrap(),
+            replay: output(
+                crate::replay::command(),
+                crate::replay::run,
+                &[file.to_str().unwrap(), "--policy", "fixed-priority"],
+            ),
             flight: flight.exists().then(|| report_of(&[&flight, &system], None)),
         };
         rospin_report::page::assert_self_contained(&said.page);
@@ -230,8 +240,13 @@ fn report_of([file, system]: &[&PathBuf; 2], page: Option<&PathBuf>) -> String {
     if let Some(page) = page {
         arguments.extend(["--html", page.to_str().unwrap()]);
     }
-    let matches = crate::trace::command().no_binary_name(true).try_get_matches_from(arguments).unwrap();
+    output(crate::trace::command(), crate::trace::run, &arguments)
+}
+
+/// Returns what a command prints.
+fn output(command: Command, run: fn(&ArgMatches, &mut dyn Write) -> Result<(), Failure>, arguments: &[&str]) -> String {
+    let matches = command.no_binary_name(true).try_get_matches_from(arguments).unwrap();
     let mut out = Vec::new();
-    crate::trace::run(&matches, &mut out).unwrap();
+    run(&matches, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

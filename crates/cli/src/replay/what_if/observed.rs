@@ -37,6 +37,8 @@ pub(super) struct Observed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observation {
     pub(super) release_ns: u64,
+    /// The time for which it waited before its executor ran its first callback. It counts neither as response nor as lateness.
+    pub(super) before_spin_ns: u64,
     pub(super) deadline_ns: Option<u64>,
     pub(super) end_ns: Option<u64>,
     /// The execution time of each segment, and the time that it awaited before each but the first one.
@@ -129,7 +131,7 @@ impl System {
             }
         }
         let joins = |place: &usize| queue_counts.get(place).is_some_and(|count| *count > 1);
-        let mut follow = Follow { number, current: HashMap::new(), open: HashMap::new() };
+        let mut follow = Follow { number, current: HashMap::new(), open: HashMap::new(), since: HashMap::new() };
         // Each activation of a callback that joins queues was released by the message that came last.
         let mut sent: HashMap<(u64, u64), (u64, Sender)> = HashMap::new();
         let mut last_input: HashMap<(usize, usize), (u64, Sender)> = HashMap::new();
@@ -220,8 +222,11 @@ impl System {
                 let callback = &mut self.callbacks[place];
                 callback.is_waiting = false;
                 let begun = follow.open.get(&key(step)).copied();
+                let since = *follow.since.entry(step.executor).or_insert(at);
                 let mut open = begun.unwrap_or_else(|| {
-                    callback.activations.push(Observation { release_ns: release.as_nanos(), ..Observation::default() });
+                    let release_ns = release.as_nanos();
+                    let before_spin_ns = since.saturating_sub(release_ns);
+                    callback.activations.push(Observation { release_ns, before_spin_ns, ..Observation::default() });
                     let activation = callback.activations.len() - 1;
                     Open { callback: place, activation, start_ns: at, cpu_ns: 0, suspended_ns: at }
                 });
@@ -250,6 +255,7 @@ impl System {
                     follow.open.remove(&key(step));
                 }
             }
+            Event::PollingPoint { executor, .. } => _ = follow.since.entry(*executor).or_insert(at),
             _ => {}
         }
     }
@@ -260,9 +266,31 @@ struct Follow {
     number: usize,
     current: HashMap<u32, (usize, usize)>,
     open: HashMap<(u16, u64, u64), Open>,
+    /// The time of the first callback or polling point of each executor.
+    since: HashMap<u16, u64>,
+}
+
+impl Observation {
+    /// Returns the time from its release, or the beginning of its executor's work, to its end; `None` if it did not end.
+    pub(super) fn response_ns(&self) -> Option<u64> {
+        Some(self.end_ns?.saturating_sub(self.release_ns).saturating_sub(self.before_spin_ns))
+    }
+
+    /// Returns true if it ended after its deadline.
+    pub(super) fn is_late(&self) -> bool {
+        let deadline = self.deadline_ns.map(|deadline| deadline.saturating_add(self.before_spin_ns));
+        self.end_ns.zip(deadline).is_some_and(|(end, deadline)| end > deadline)
+    }
 }
 
 impl Observed {
+    /// Returns the number of due times that it skipped, less those that had passed before its executor ran anything.
+    pub(super) fn overruns_while_spinning(&self) -> u64 {
+        let Some(period) = self.period_ns.filter(|period| *period > 0) else { return self.overruns };
+        let before = self.activations.iter().map(|of| of.before_spin_ns / period).max().unwrap_or(0);
+        self.overruns.saturating_sub(before)
+    }
+
     /// Returns the execution times of the first segments, in the order of activations.
     pub(super) fn first_runs(&self) -> Vec<Duration> {
         self.activations.iter().map(|of| Duration::from_nanos(of.runs_ns.first().copied().unwrap_or(0))).collect()
@@ -303,7 +331,6 @@ impl Observed {
     }
 
     fn longest_ns(&self) -> u64 {
-        let response = |of: &Observation| of.end_ns.map(|end| end.saturating_sub(of.release_ns));
-        self.activations.iter().filter_map(response).max().unwrap_or(0)
+        self.activations.iter().filter_map(Observation::response_ns).max().unwrap_or(0)
     }
 }

@@ -4,7 +4,7 @@ use rospin_report::text_table::{self, Side};
 use rospin_sim::Outcome;
 use rospin_trace::figures::percentile;
 
-use super::observed::System;
+use super::observed::{Observation, System};
 use super::scenario::Repeated;
 
 /// Figures of every callback and chain, in the recording or in a simulation.
@@ -41,11 +41,10 @@ impl Case {
     /// Returns the recorded figures.
     pub(super) fn recorded(system: &System, repeated: &Repeated) -> Self {
         let callbacks = system.callbacks.iter().zip(&repeated.scenario.callbacks).map(|(callback, plan)| {
-            let ended = callback.activations.iter().filter_map(|of| Some((of, of.end_ns?)));
-            let late = ended.clone().filter(|(of, end)| of.deadline_ns.is_some_and(|deadline| *end > deadline));
+            let late = callback.activations.iter().filter(|of| of.is_late());
             let misses = plan.relative_deadline().map(|_| late.count() as u64);
-            let responses = ended.map(|(of, end)| end.saturating_sub(of.release_ns));
-            Figures::new(responses, misses, Some(callback.lost + callback.overruns))
+            let responses = callback.activations.iter().filter_map(Observation::response_ns);
+            Figures::new(responses, misses, Some(callback.lost + callback.overruns_while_spinning()))
         });
         let chains = repeated.latencies_ns.iter().map(|latencies| Figures::new(latencies.iter().copied(), None, None));
         Self { name: "recorded", callbacks: callbacks.collect(), chains: chains.collect() }
