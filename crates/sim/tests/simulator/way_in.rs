@@ -9,6 +9,7 @@ use rospin_sim::Simulation;
 /// The reference system on one core, while an operator's tools read and set parameters: ten requests a second, of 200 us each. Once they are
 /// the most urgent callback of the executor, as a program has them, and once the least urgent one.
 #[test]
+#[expect(clippy::print_stderr, reason = "the figures are asked for")]
 fn a_way_in_costs_the_hot_path_less_than_two_percent() {
     let text = std::fs::read_to_string("../scenario/scenarios/reference_system.toml").unwrap();
     let hot_path = |priority: Option<u32>| {
@@ -32,7 +33,7 @@ fn a_way_in_costs_the_hot_path_less_than_two_percent() {
         (chain.latency.p99, outcome.callbacks.last().map(|services| services.response.max))
     };
     let (none, last, first) = (hot_path(None), hot_path(Some(0)), hot_path(Some(Priority::WAY_IN.0)));
-    println!(
+    eprintln!(
         "p99 of the hot path, and the slowest response: {none:?} without requests, {last:?} last, {first:?} first"
     );
     assert!(first.0 <= last.0.mul_f64(1.02), "{first:?}, {last:?}");
