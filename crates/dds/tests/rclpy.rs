@@ -8,7 +8,8 @@ use std::time::Duration;
 use common::{context, domain_id, process_of};
 use rospin_dds::{Domain, DomainOptions, Ros};
 use rospin_engine::SpinOptions;
-use rospin_testkit::peers::rclpy::{Ours, Rclpy, load, matrix};
+use rospin_testkit::peers::rclpy::{Rclpy, load};
+use rospin_testkit::peers::{Ours, matrix};
 
 const FAST: &str = "rmw_fastrtps_cpp";
 const CYCLONE: &str = "rmw_cyclonedds_cpp";
@@ -29,7 +30,7 @@ fn everything_works_both_ways() {
     for (rmw, name) in [(FAST, "ROS 2 on Fast DDS"), (CYCLONE, "ROS 2 on Cyclone DDS")] {
         let id = domain_id();
         if let Some(rclpy) = rclpy(rmw, id) {
-            matrix::all_parts_work(name, &rclpy, || join(id));
+            matrix::all_parts_work(name, &|part| rclpy.start(part), || join(id));
         }
     }
 }

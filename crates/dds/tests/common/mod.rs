@@ -13,6 +13,7 @@ pub(crate) use rospin_testkit::conformance::messages::{
     AddTwoInts, Fibonacci, Order, Sequence, Sum as AddResponse, Summands as AddRequest, Text,
 };
 use rospin_testkit::peers::python::Peer;
+use rospin_testkit::peers::wire::WirePeer;
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::peers::{
     PATIENCE, context, executor, network, process_of, spin, take_failures, text, ticks, wait, wait_until,
@@ -61,11 +62,23 @@ pub(crate) fn join(domain_id: u16) -> Domain {
     Domain::join(options(domain_id)).expect("a participant")
 }
 
+/// The same, for peers under Python.
+const PEERS_LOOPBACK: (&str, &str) = (
+    "CYCLONEDDS_URI",
+    "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
+     </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers></Discovery>\
+     </Domain></CycloneDDS>",
+);
+
+/// Eclipse Cyclone DDS under Python: its package, and an import of it.
+const PACKAGE: [&str; 2] = ["cyclonedds", "import cyclonedds.domain"];
+
 /// Starts a part of a script: Eclipse Cyclone DDS under Python, or says that the test is skipped.
 pub(crate) fn cyclonedds(script: &str, part: &str, domain_id: u16) -> Option<Peer> {
-    let loopback = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
-                    </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers>\
-                    </Discovery></Domain></CycloneDDS>";
-    let arguments = [part, &domain_id.to_string()];
-    Peer::start(["cyclonedds", "import cyclonedds.domain"], script, &arguments, &[("CYCLONEDDS_URI", loopback)])
+    Peer::start(PACKAGE, script, &[part, &domain_id.to_string()], &[PEERS_LOOPBACK])
+}
+
+/// Returns the peer with all of a node's parts, over Cyclone DDS, or says that the test is skipped.
+pub(crate) fn cyclonedds_wire(domain_id: u16) -> Option<WirePeer> {
+    WirePeer::find(PACKAGE, ["cyclonedds", &domain_id.to_string()], PEERS_LOOPBACK)
 }

@@ -10,10 +10,12 @@ use rospin_dds::dynamic::{DynamicMessage, MessageType};
 use rospin_dds::lifecycle::{Fault, State};
 use rospin_dds::{Domain, Lifecycle, LifecycleHandle, LifecycleNode, Message};
 use rospin_engine::{ClockKind, ExecutorHandle, SpinOptions};
+use rospin_testkit::peers::matrix;
 use serde::{Deserialize, Serialize};
 
 use crate::common::{
-    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, options, spin, text, wait,
+    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, cyclonedds_wire, domain_id, executor, options,
+    spin, text, wait,
 };
 
 #[test]
@@ -243,4 +245,12 @@ fn the_peer_brings_a_lifecycle_node_up_and_down() {
     // The peer still gets its response: the transition ends before the executor does.
     peer.assert_success();
     assert_eq!(node.state(), State::Finalized);
+}
+
+#[test]
+fn everything_works_both_ways() {
+    let id = domain_id();
+    let Some(peer) = cyclonedds_wire(id) else { return };
+    let join = || Domain::join(options(id)).unwrap().ros(&context().0);
+    matrix::all_parts_work("Cyclone DDS under Python", &|part| peer.start(part), join);
 }

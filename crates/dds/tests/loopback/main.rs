@@ -6,7 +6,6 @@ mod clock;
 #[path = "../common/mod.rs"]
 mod common;
 mod cyclonedds;
-mod cyclonedds_actions;
 mod foreign;
 mod graph;
 mod isolation;

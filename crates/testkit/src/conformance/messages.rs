@@ -148,6 +148,7 @@ impl Service for SetBool {
     type Request = Switch;
     type Response = Switched;
     const TYPE: &str = "std_srvs/srv/SetBool";
+    const TYPE_HASH: Option<&str> = Some("RIHS01_abe9e4bb6b41b40e6789712c00ec8871923e089af3f667a79992a428cff2da0a");
 }
 
 /// The action [`Fibonacci`] in the package of ROS 2's own tests, which has the same parts.
@@ -158,4 +159,10 @@ impl Action for TestFibonacci {
     type Result = Sequence;
     type Feedback = Sequence;
     const TYPE: &str = "test_msgs/action/Fibonacci";
+    const SEND_GOAL_HASH: Option<&str> =
+        Some("RIHS01_d807633803e38e164276573cd97e9fbd71e109c290bbf4cc312a0a1c9da7bbd9");
+    const GET_RESULT_HASH: Option<&str> =
+        Some("RIHS01_5d30fdeb21d20e117aa5f36c7b4f0b6874f1a8cf7a9c038d58f1156c5737b209");
+    const FEEDBACK_MESSAGE_HASH: Option<&str> =
+        Some("RIHS01_37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e");
 }

@@ -1,10 +1,15 @@
 //! Peers and networks for the tests of the adapters, and helpers whose patience ends.
 
+pub mod matrix;
 pub mod network;
+mod ours;
 pub mod python;
 pub mod rclpy;
 pub mod ros2;
 pub mod ticks;
+pub mod wire;
+
+pub use ours::Ours;
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};

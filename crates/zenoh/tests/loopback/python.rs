@@ -2,17 +2,21 @@
 //!
 //! See `rospin_testkit::peers::python` for what it wants.
 
+use rospin_testkit::peers::matrix;
 use rospin_testkit::peers::python::Peer;
+use rospin_testkit::peers::wire::WirePeer;
 use rospin_zenoh::{PublisherOptions, ServiceOptions};
 
 use crate::common::{
     AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, keep_all, spin, take_failures, text, wait,
 };
 
+/// Eclipse Zenoh under Python: its package, and an import of it.
+const PACKAGE: [&str; 2] = ["eclipse-zenoh", "import zenoh; zenoh.Session"];
+
 /// Starts the peer, which stays until its input ends, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {
-    let package = ["eclipse-zenoh", "import zenoh; zenoh.Session"];
-    Peer::start(package, "zenoh_peer.py", &[part, &place.endpoint], &[])
+    Peer::start(PACKAGE, "zenoh_peer.py", &[part, &place.endpoint], &[])
 }
 
 #[test]
@@ -86,4 +90,12 @@ fn its_client_is_answered() {
     peer.assert_success();
     drop(server);
     assert_eq!(group.into_payload().unwrap(), 11);
+}
+
+#[test]
+fn everything_works_both_ways() {
+    let place = Place::new();
+    let Some(peer) = WirePeer::find(PACKAGE, ["zenoh", &place.endpoint], ("RUST_LOG", "error")) else { return };
+    let join = || place.host().ros(&context().0);
+    matrix::all_parts_work("Zenoh under Python", &|part| peer.start(part), join);
 }

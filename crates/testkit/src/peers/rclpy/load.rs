@@ -7,10 +7,10 @@ use rospin_engine::{ClockKind, Executor, SpinOptions};
 use rospin_node::interfaces::rcl_interfaces::{GetParameters, GetParametersRequest};
 use rospin_node::{Client, Node, PublisherOptions, Ros, SubscriptionOptions};
 
-use super::{Ours, Rclpy};
+use super::Rclpy;
 use crate::conformance::messages::Text;
 use crate::peers::ros2::Process;
-use crate::peers::{PATIENCE, wait, wait_until};
+use crate::peers::{Ours, PATIENCE, wait, wait_until};
 
 /// Calls `echo` with one name. Returns true if the answer is that name.
 async fn echoes(client: &Client<GetParameters>, name: String) -> bool {

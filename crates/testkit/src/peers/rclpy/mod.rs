@@ -5,15 +5,11 @@
 //! none, the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_ROS` is set, as `.ci/run` does.
 
 pub mod load;
-pub mod matrix;
-mod ours;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::ros2::Process;
-
-pub use ours::Ours;
 
 /// ROS 2 with rclpy, and the environment of its nodes.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Our nodes `ours` and `managed`, with which nodes of ROS 2 are tested: the same as `rclpy_peer.py` serves.
+//! Our nodes `ours` and `managed`, with which peers are tested: the same as `rclpy_peer.py` and `wire/peer.py` serve.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Everything that nodes do, between nodes of ROS 2 and ours, in both directions: a table of what works.
+//! Everything that nodes do, between peers and our nodes, in both directions: a table of what works.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,11 +10,10 @@ use rospin_node::interfaces::lifecycle_msgs::{ChangeState, ChangeStateRequest, G
 use rospin_node::interfaces::rcl_interfaces::{GetParameters, GetParametersRequest};
 use rospin_node::{ActionClient, Client, Node, ParameterSetting, Service, SubscriptionOptions};
 
-use super::ours::{ENDLESS, STUBBORN};
-use super::{Ours, Rclpy};
+use super::ours::{ENDLESS, Ours, STUBBORN};
+use super::ros2::Process;
+use super::{PATIENCE, wait_until};
 use crate::conformance::messages::{Order, SetBool, Switch, TestFibonacci, Text};
-use crate::peers::ros2::Process;
-use crate::peers::{PATIENCE, wait_until};
 
 /// Parts that are tried, in the order of the table.
 const PARTS: [&str; 9] =
@@ -31,7 +30,7 @@ fn check(is_so: bool, text: impl Into<String>) -> Tried {
     if is_so { Ok(()) } else { Err(text.into().into()) }
 }
 
-/// Our node that uses the nodes `theirs` and `managed` of ROS 2.
+/// Our node that uses the nodes `theirs` and `managed` of a peer.
 struct User {
     node: Node,
     executor: ExecutorHandle,
@@ -114,7 +113,8 @@ impl User {
         let goal = client.send_goal(Order { order: ENDLESS }).await?;
         goal.cancel().await?;
         let outcome = goal.result().await?;
-        check(format!("{:?}", outcome.state) == "Canceled", format!("{outcome:?}"))
+        check(format!("{:?}", outcome.state) == "Canceled", format!("{outcome:?}"))?;
+        check([0, 1, 1].starts_with(&outcome.result.sequence), format!("{outcome:?}"))
     }
 
     async fn reject(&self) -> Tried {
@@ -172,9 +172,9 @@ impl User {
     }
 }
 
-/// Uses each part of a server of ROS 2 from our node. Returns what happened, part by part.
-fn ours_uses_theirs(rclpy: &Rclpy, ros: rospin_node::Ros) -> Vec<String> {
-    let mut theirs = rclpy.start(&["serve"]);
+/// Uses each part of a peer's servers from our node. Returns what happened, part by part.
+fn ours_uses_theirs(start: &dyn Fn(&[&str]) -> Process, ros: rospin_node::Ros) -> Vec<String> {
+    let mut theirs = start(&["serve"]);
     let node = ros.create_node("user").expect("a node");
     let executor = ros.executor();
     wait_until(executor, "their nodes serve", || theirs.said("serving"));
@@ -191,10 +191,10 @@ fn ours_uses_theirs(rclpy: &Rclpy, ros: rospin_node::Ros) -> Vec<String> {
     results
 }
 
-/// Has a node of ROS 2 use each part of our servers. Returns what happened, part by part.
-fn theirs_uses_ours(rclpy: &Rclpy, ros: rospin_node::Ros) -> Vec<String> {
+/// Has a peer use each part of our servers. Returns what happened, part by part.
+fn theirs_uses_ours(start: &dyn Fn(&[&str]) -> Process, ros: rospin_node::Ros) -> Vec<String> {
     let ours = Ours::new(ros);
-    let mut user = rclpy.start(&[&["ask"], &PARTS[..]].concat());
+    let mut user = start(&[&["ask"], &PARTS[..]].concat());
     // Each part has its own patience.
     let end = SpinOptions::new().timeout(PATIENCE * 4);
     let handle = ours.executor().handle();
@@ -216,14 +216,15 @@ fn answer(user: &Process, part: &str) -> String {
     found.map_or_else(|| format!("no: it said nothing; {lines:?}"), str::to_owned)
 }
 
-/// Tries everything in both directions, and prints the table of what works.
+/// Tries everything in both directions, and prints the table of what works. `start` starts a part of the peer, whose parts are
+/// those of `rclpy_peer.py`: `serve`, or `ask` and the names of parts. The peers have the same nodes as [`Ours`].
 ///
 /// # Panics
 /// If something does not work.
 #[expect(clippy::print_stdout, reason = "it prints the table")]
-pub fn all_parts_work(peer: &str, rclpy: &Rclpy, join: impl Fn() -> rospin_node::Ros) {
-    let client = ours_uses_theirs(rclpy, join());
-    let server = theirs_uses_ours(rclpy, join());
+pub fn all_parts_work(peer: &str, start: &dyn Fn(&[&str]) -> Process, join: impl Fn() -> rospin_node::Ros) {
+    let client = ours_uses_theirs(start, join());
+    let server = theirs_uses_ours(start, join());
     let mut failed = Vec::new();
     println!("{peer:<24} {:<14} {:<14}", "rospin client", "rospin server");
     for (at, part) in PARTS.iter().enumerate() {
