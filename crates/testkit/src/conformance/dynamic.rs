@@ -41,7 +41,7 @@ fn numbers() -> MessageType {
 }
 
 /// Returns the type of [`Text`].
-fn texts() -> MessageType {
+pub(crate) fn texts() -> MessageType {
     of(individual(Text::TYPE, vec![field("data", id::STRING)]), vec![])
 }
 

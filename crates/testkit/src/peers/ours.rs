@@ -15,6 +15,7 @@ use rospin_node::{
     SubscriptionOptions,
 };
 
+use crate::conformance::dynamic::texts;
 use crate::conformance::messages::{Order, Sequence, SetBool, Switch, Switched, TestFibonacci, Text};
 
 /// Order of a goal that is executed until it is canceled.
@@ -100,6 +101,8 @@ impl Ours {
         let set = |request: Switch| Switched { success: request.data, message: "done".to_owned() };
         held.push(Box::new(node.on(&group).create_service::<SetBool, _, _>("set", set).expect("a server")));
 
+        // A type that is written by hand does not bring its description.
+        node.add_message_type(&texts());
         let latched = node.create_publisher::<Text>(PublisherOptions::new("latched").keep_last(1).transient_local());
         let latched = latched.expect("a publisher");
         latched.publish(Text { data: "ours".to_owned() }).expect("room");
