@@ -317,7 +317,7 @@ pub(super) fn help(width: usize) -> Vec<Line<'static>> {
         "Tab        callbacks, threads, queues, losses",
         "s, < >     sort by another column; r the other way round",
         "/          show only what has a text in its name, executor, group or program",
-        "i          show the callbacks of parameters and logs, which every node has, or hide them:",
+        "i          show the callbacks that every node has, of its parameters and log;",
         "           24 (+48) callbacks are 24 that are shown and 48 that are hidden",
         "p, space   pause",
         "q          end",
@@ -329,8 +329,8 @@ pub(super) fn help(width: usize) -> Vec<Line<'static>> {
         "        > it waits so long by now, and no thread runs it",
         "DEADLN  deadline       BOUND  of the analysis of the system file",
         "QUEUE   messages in its queue / the number that the queue holds",
-        "LOST MISS   items lost and deadlines missed since it is watched; what waits beyond",
-        "        its deadline has missed it",
+        "LOST MISS   items lost and deadlines missed since it is watched; what waits",
+        "        beyond its deadline has missed it",
     ];
     text.iter().map(|text| line(text, width, PLAIN)).collect()
 }

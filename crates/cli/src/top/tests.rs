@@ -188,6 +188,14 @@ fn a_callback_by_itself_has_histograms_and_its_worst_activations() {
     assert!(screen_of(&mut app, 80, 24).join("\n").contains("lost: 6 queue full"));
 }
 
+#[test]
+fn the_help_fits_a_small_terminal() {
+    let help = lines::help(200);
+    assert!(help.iter().all(|line| line.width() <= 80), "{help:?}");
+    // A title, a line without words, and the keys.
+    assert!(help.len() <= 24 - 3, "{}", help.len());
+}
+
 /// The same program runs twice.
 #[test]
 fn rows_of_two_programs_with_the_same_names_say_whose_they_are() {
