@@ -118,8 +118,8 @@ fn two_programs_are_watched_and_one_ends() {
     for program in both["programs"].as_array().unwrap() {
         assert_eq!(program["trouble"], Value::Null);
         let (slow, fast) = (callback(program, "slow"), callback(program, "fast"));
-        // The machine may be busy, so that the rates are lower.
-        assert!((5.0..=110.0).contains(&slow["rate_hz"].as_f64().unwrap()), "{slow}");
+        // The machine may be busy, so that rates are lower, or that events of one interval arrive in the next one.
+        assert!((5.0..=200.0).contains(&slow["rate_hz"].as_f64().unwrap()), "{slow}");
         assert!(fast["runs"].as_u64().unwrap() > 0, "{fast}");
         assert!(slow["missed"].as_u64().unwrap() > 0 && slow["deadline_ns"] == 1_000_000, "{slow}");
         assert!(slow["execution"]["p99_ns"].as_u64().unwrap() >= 3_000_000, "{slow}");
