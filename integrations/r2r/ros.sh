@@ -10,6 +10,11 @@ if [ -n "${ROSPIN_TEST_ROS:-}" ]; then
     # Other libraries that the wheels bring are in folders of their own.
     bundled=$(printf '%s:' "$ros"/lib/python3.*/site-packages/*.libs)
     export LD_LIBRARY_PATH="$ros/lib:$bundled$python_folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    # The package libclang brings no headers of the compiler's own.
+    libclang=$(printf '%s' "$ros"/lib/python3.*/site-packages/clang/native)
+    if [ -e "$libclang/libclang.so" ]; then
+        export LIBCLANG_PATH="$libclang" BINDGEN_EXTRA_CLANG_ARGS="-isystem $(cc -print-file-name=include)"
+    fi
     # The wheels know only one middleware, and have no library that chooses one. Programs are linked against that middleware in its place.
     mkdir -p target/ros
     ln -sfn "$ros/lib/librmw_fastrtps_cpp.so" target/ros/librmw_implementation.so
