@@ -5,7 +5,7 @@
 mod programs;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rospin_core::policy::{POLICIES, by_name};
@@ -18,6 +18,13 @@ use rospin_trace::{FlightSink, ProcessName, Recording, RotatingSink, Rotation, r
 use programs::{Dice, Program};
 
 const MIB: u64 = 1 << 20;
+
+/// Locked by each test, so that none sees the memory of another one.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A folder that is removed when the test ends.
 struct Folder(PathBuf);
@@ -64,6 +71,7 @@ fn nameless(recording: &Recording) -> Vec<String> {
 /// A flight recorder forgets all but the last 30 ms of a random program. What it writes is replayed from where it begins.
 #[test]
 fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
+    let _alone = alone();
     let (mut all_judged, mut all_late) = (0, 0);
     for seed in 0..POLICIES.len() as u64 {
         let folder = Folder::new(&format!("flight{seed}"));
@@ -236,11 +244,13 @@ fn rotation(count: u64) {
 
 #[test]
 fn two_hundred_thousand_callbacks_that_came_and_went_are_forgotten_by_a_flight_recorder() {
+    let _alone = alone();
     flight(200_000);
 }
 
 #[test]
 fn two_hundred_thousand_callbacks_that_came_and_went_leave_files_of_their_size() {
+    let _alone = alone();
     rotation(200_000);
 }
 
@@ -248,6 +258,7 @@ fn two_hundred_thousand_callbacks_that_came_and_went_leave_files_of_their_size()
 #[test]
 #[ignore = "takes minutes"]
 fn ten_million_callbacks_that_came_and_went_are_forgotten() {
+    let _alone = alone();
     let count = std::env::var("KEPT_ENTITIES").map_or(10_000_000, |count| count.parse().unwrap());
     flight(count);
     rotation(count);

@@ -105,6 +105,8 @@ impl Drainer {
             match command {
                 None | Some(Command::Add(..)) => {}
                 Some(Command::Remove(number, done)) => {
+                    // What one thread did during the last round may follow what another one did, whose log had been drained.
+                    self.round();
                     let place = self.sinks.iter().position(|(of, _)| *of == number);
                     let removed = place.map(|place| self.sinks.swap_remove(place));
                     let end = |(_, mut sink): (u64, Box<dyn Sink>)| {
