@@ -19,6 +19,9 @@ use crate::conformance::messages::{Order, SetBool, Switch, TestFibonacci, Text};
 const PARTS: [&str; 9] =
     ["topic", "latched", "service", "action", "cancel", "reject", "parameters", "lifecycle", "description"];
 
+/// The page of the book that has the table.
+const NETWORK_PAGE: &str = include_str!("../../../../book/src/guide/network.md");
+
 /// Lengths of texts that a service repeats. The last ones are sent in fragments.
 const LENGTHS: [usize; 5] = [0, 1, 5, 1_000_000, 10_000_000];
 
@@ -236,4 +239,9 @@ pub fn all_parts_work(peer: &str, start: &dyn Fn(&[&str]) -> Process, join: impl
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");
+    // Everything works both ways: the book says so, if it names this peer.
+    let row = format!("| {peer} |{}", " both ways |".repeat(PARTS.len()));
+    let header = format!("| with | {} |", PARTS.join(" | "));
+    let is_told = NETWORK_PAGE.contains(&row) && NETWORK_PAGE.contains(&header);
+    assert!(is_told || !NETWORK_PAGE.contains(&format!("| {peer} |")), "the book lacks the rows {header} and {row}");
 }
