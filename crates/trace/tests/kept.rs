@@ -118,45 +118,6 @@ fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
     assert!(all_judged > 100 && all_late > 2, "{all_judged} decisions, {all_late} files began late");
 }
 
-/// The buffer overflows, so that the state is lost. The executor records it anew, and later files are judged again.
-#[test]
-fn a_flight_recorder_knows_the_state_again_after_it_has_lost_events() {
-    let folder = Folder::new("lost");
-    let recorder = Recorder::new();
-    recorder.set_capacity(64);
-    let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
-    let executor = context.create_executor(ExecutorOptions::new("main"));
-    let publisher = context.create_publisher::<u64>("topic").unwrap();
-    let group = executor.create_group("robot", ());
-    let _kept = group.create_subscription("topic", |(): &mut (), _: Arc<u64>| {});
-    let handle =
-        recorder.start(FlightSink::new(&folder.file(), &process(), Duration::from_millis(20), 10_000)).unwrap();
-    let run = |count: u64| {
-        for number in 0..count {
-            publisher.publish(number);
-            executor.spin(SpinOptions::spin_all()).unwrap();
-        }
-        recorder.flush();
-    };
-    run(10_000);
-    let begin = Instant::now();
-    loop {
-        run(3);
-        recorder.trigger("the test");
-        recorder.flush();
-        let recording = open(&folder.files().last().unwrap().0);
-        let is_whole = !recording.events.iter().any(|of| matches!(of.event, Event::Dropped { .. }));
-        let replayed = check(&recording, &AsRecorded).remove(0);
-        if is_whole && replayed.verdict == Verdict::Same && replayed.decisions >= 3 {
-            break;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60), "{replayed}");
-        std::fs::remove_file(&folder.files().last().unwrap().0).unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    handle.stop();
-}
-
 /// Returns the memory of this process in bytes, as the kernel counts it.
 fn memory() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();

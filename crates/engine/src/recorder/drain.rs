@@ -17,9 +17,6 @@ const ROUND: Duration = Duration::from_millis(10);
 /// The number of rounds that should come while a log is filled: what a program records in a time changes.
 const ROUNDS_PER_LOG: u32 = 4;
 
-/// The shortest time between two states that executors record because events were dropped.
-const STATES: Duration = Duration::from_secs(1);
-
 /// A request to the recording thread.
 pub(super) enum Command {
     /// Adds a sink with that number, and answers.
@@ -46,10 +43,6 @@ pub(super) struct Drainer {
     fresh: Vec<(DefinitionKey, Definition)>,
     /// The events of a round, for each log.
     events: Vec<Vec<Words>>,
-    /// True after events were dropped: what sinks know of the executors' states is not right any more.
-    has_lost: bool,
-    /// The time at which the executors recorded their states last because of that.
-    asked_at: Option<time::Instant>,
     /// The time until the next round.
     pause: Duration,
     last_round: time::Instant,
@@ -78,8 +71,6 @@ impl Drainer {
             known: BTreeMap::new(),
             fresh: Vec::new(),
             events: Vec::new(),
-            has_lost: false,
-            asked_at: None,
             pause: ROUND,
             last_round: time::Instant::now(),
         };
@@ -181,18 +172,16 @@ impl Drainer {
         let threads: Vec<u32> = self.logs.iter().map(|log| log.thread).collect();
         let mut events = self.events.iter_mut();
         let mut fill = 0.0_f64;
-        let mut loses = false;
         self.logs.retain_mut(|log| {
             // Looked at before the drain, which then finds all events of a thread that has ended.
             let is_closed = log.reader.is_closed();
             let Some(events) = events.next() else { return true };
-            loses |= log.drain(events);
+            log.drain(events);
             fill = fill.max(events.len() as f64 / log.reader.capacity() as f64);
             gone.extend(is_closed.then_some(DefinitionKey::Thread(log.thread)));
             !is_closed
         });
         self.plan(fill);
-        self.ask_for_states(loses);
         // Taken after the events, so that what they name is defined.
         definitions.append(&mut self.recorder.lock().definitions);
         self.drop_known(&mut definitions);
@@ -218,16 +207,6 @@ impl Drainer {
         }
     }
 
-    /// Has the executors record their states anew if events were dropped, once none are any more. `loses` is true if some were just now.
-    fn ask_for_states(&mut self, loses: bool) {
-        self.has_lost |= loses;
-        let is_early = self.asked_at.is_some_and(|asked| asked.elapsed() < STATES);
-        if self.has_lost && !loses && !is_early {
-            (self.has_lost, self.asked_at) = (false, Some(time::Instant::now()));
-            self.recorder.tell_executors();
-        }
-    }
-
     /// Drops the definitions that all sinks have: an executor defines everything that it has when a sink comes.
     fn drop_known(&self, definitions: &mut Vec<Definition>) {
         let fresh: BTreeSet<DefinitionKey> = self.fresh.iter().map(|(key, _)| *key).collect();
@@ -236,17 +215,14 @@ impl Drainer {
 }
 
 impl ThreadLog {
-    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many, and returns
-    /// true.
-    fn drain(&mut self, events: &mut Vec<Words>) -> bool {
+    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many.
+    fn drain(&mut self, events: &mut Vec<Words>) {
         self.reader.drain(events);
         let dropped = self.reader.dropped();
-        let has_dropped = dropped > self.dropped;
-        if has_dropped {
+        if dropped > self.dropped {
             let at = events.last().map_or(Instant::ZERO, |words| Instant::from_nanos(words[0]));
             events.push(Event::Dropped { count: dropped - self.dropped }.encode(at));
             self.dropped = dropped;
         }
-        has_dropped
     }
 }
