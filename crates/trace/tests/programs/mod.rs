@@ -202,6 +202,10 @@ impl Program {
         let (begin, wanted) = (std::time::Instant::now(), self.ran.load(Ordering::Relaxed) + 40);
         while self.ran.load(Ordering::Relaxed) < wanted && begin.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_micros(300));
+            if begin.elapsed() > Duration::from_millis(100) {
+                // The group that is held may have all that would run.
+                self.gate.open();
+            }
         }
     }
 
