@@ -116,6 +116,31 @@ fn a_timer_that_a_busy_executor_does_not_notice_is_told_too() {
     assert_eq!((one.reason, one.culprit), (Reason::Priority, Some((0, PLAN))));
 }
 
+/// The recording begins while the planner runs and the scanner waits: its snapshot says so.
+#[test]
+fn what_a_snapshot_found_waiting_is_told_from_there_on() {
+    let mut watch = watch(false);
+    let ready =
+        Event::FoundReady { step: step(SCAN, 41, 0), release: at(1_025), deadline: at(1_050), is_polled: false };
+    let found = [(1_100, ready), (1_100, Event::FoundRunning { step: step(PLAN, 40, 0) })];
+    take(&mut watch, &found);
+    // Another sink starts later, and has the same events.
+    take(&mut watch, &found);
+    let one = only(&watch, 3_000);
+    assert_eq!((one.of, one.is_inferred), ((0, SCAN), false));
+    assert_eq!((one.reason, one.culprit), (Reason::Priority, Some((0, PLAN))));
+    take(&mut watch, &[ends(step(PLAN, 40, 0), 3_000), starts(step(SCAN, 41, 0), 3_000)]);
+    assert!(watch.overdue(3_010 * MS).iter().all(|one| one.of != (0, SCAN)));
+
+    // A suspended callback holds the group of both.
+    let mut watch = self::watch(true);
+    let ready =
+        Event::FoundReady { step: step(SCAN, 41, 0), release: at(1_025), deadline: at(1_050), is_polled: false };
+    take(&mut watch, &[(1_100, ready), (1_100, Event::FoundSuspended { step: step(PLAN, 40, 0) })]);
+    let one = only(&watch, 3_000);
+    assert_eq!((one.of, one.reason, one.culprit), ((0, SCAN), Reason::Group, Some((0, PLAN))));
+}
+
 /// The kernel runs another program between two plans, of which the second one waits already.
 #[test]
 fn a_thread_that_the_kernel_does_not_run_is_not_free() {

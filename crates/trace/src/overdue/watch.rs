@@ -155,9 +155,13 @@ impl Watch {
     /// Takes an event, which a thread recorded at the time `at`. Events come in the order of time.
     pub(crate) fn event(&mut self, thread: u32, at: u64, event: &Event) {
         match *event {
-            Event::Released { step, release, deadline } | Event::Antedated { step, release, deadline } => {
+            Event::Released { step, release, deadline }
+            | Event::Antedated { step, release, deadline }
+            | Event::FoundReady { step, release, deadline, .. } => {
                 self.released(step, release.as_nanos(), deadline.as_nanos());
             }
+            Event::FoundRunning { step } => self.found(step, at, true),
+            Event::FoundSuspended { step } => self.found(step, at, false),
             Event::PollingPoint { executor, .. } => {
                 let of = self.executor(executor);
                 if of.since.is_none() {
@@ -298,6 +302,26 @@ impl Watch {
         {
             of.begun = of.begun.max(Some(step.sequence));
             of.last_release = Some(release);
+        }
+    }
+
+    /// Takes an activation that was under way when the recording began: its thread is not known, nor the time since which it is so.
+    fn found(&mut self, step: Step, at: u64, is_running: bool) {
+        let key = (step.executor, step.entity, step.sequence);
+        if self.open.contains_key(&key) || self.open.len() >= REMEMBERED {
+            return;
+        }
+        self.open.insert(key, Open { is_running, since: at, before_spin: 0 });
+        let of = self.executor(step.executor);
+        if is_running {
+            of.running += 1;
+        }
+        if of.since.is_none() {
+            (of.since, of.free_since) = (Some(at), at);
+        }
+        if let Some(of) = self.callback(step.executor, step.entity) {
+            of.open = of.open.saturating_add(1);
+            of.begun = of.begun.max(Some(step.sequence));
         }
     }
 
