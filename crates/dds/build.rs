@@ -1,5 +1,6 @@
 //! Compiles Cyclone DDS with the patches in `c/cyclone/`, and what is in `c/`, and has both linked into the program.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
 use std::{env, fs, io};
@@ -33,7 +34,7 @@ fn main() {
         Ok(source) => source,
         Err(reason) => {
             println!(
-                "cargo::error=rospin-dds compiles Cyclone DDS with patches of its own, and one does not fit: {reason}"
+                "cargo::error=rospin-dds compiles Cyclone DDS with patches of its own, which could not be applied: {reason}"
             );
             exit(1);
         }
@@ -65,41 +66,48 @@ fn main() {
     }
 }
 
-/// Copies the library's source into `folder`, applies the patches of `c/cyclone/` to the copy, and returns its place.
+/// Copies the library's source into `folder`, with the patches of `c/cyclone/`, and returns its place.
 ///
 /// # Errors
 /// If a file cannot be read or written, or if a patch does not find exactly the lines that it changes.
 fn patched(source: &Path, folder: &Path) -> Result<PathBuf, String> {
-    let copy = folder.join("cyclonedds");
-    copy_changed(source, &copy).map_err(|error| format!("{}: {error}", source.display()))?;
     let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/cyclone");
-    let entries = fs::read_dir(&patches).map_err(|error| format!("{}: {error}", patches.display()))?;
-    for entry in entries {
-        let patch = entry.map_err(|error| error.to_string())?.path();
-        apply(&patch, source, &copy).map_err(|reason| format!("{}: {reason}", patch.display()))?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&patches).map_err(|error| format!("{}: {error}", patches.display()))? {
+        names.push(entry.map_err(|error| error.to_string())?.path());
     }
+    names.sort();
+    let mut changed = BTreeMap::new();
+    for patch in names {
+        apply(&patch, source, &mut changed).map_err(|reason| format!("{}: {reason}", patch.display()))?;
+    }
+    let copy = folder.join("cyclonedds");
+    copy_tree(source, &copy, &changed).map_err(|error| format!("{}: {error}", copy.display()))?;
     Ok(copy)
 }
 
-/// Applies a patch to files of `source`, and writes the results to `copy`. No two patches change the same file.
-fn apply(patch: &Path, source: &Path, copy: &Path) -> Result<(), String> {
+/// Applies a patch to files of `source`, or to what earlier patches have made of them in `changed`.
+fn apply(patch: &Path, source: &Path, changed: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<(), String> {
     let text = fs::read_to_string(patch).map_err(|error| error.to_string())?;
     for change in PatchSet::parse(&text, ParseOptions::unidiff()) {
         let change = change.map_err(|error| error.to_string())?;
         let diff = change.patch().as_text().ok_or("it is not text")?;
-        let file = diff.original().and_then(|name| name.strip_prefix("a/")).ok_or("a file has no name")?;
-        let before = fs::read_to_string(source.join(file)).map_err(|error| format!("{file}: {error}"))?;
-        let after = diffy::apply(&before, diff).map_err(|error| format!("{file}: {error}"))?;
-        // A file that is written anew is compiled anew.
-        if fs::read_to_string(copy.join(file)).ok().as_ref() != Some(&after) {
-            fs::write(copy.join(file), after).map_err(|error| format!("{file}: {error}"))?;
-        }
+        let name = diff.original().and_then(|name| name.strip_prefix("a/")).ok_or("a file has no name")?;
+        let file = source.join(name);
+        let before = match changed.remove(&file) {
+            Some(before) => before,
+            None => fs::read(&file).map_err(|error| format!("{name}: {error}"))?,
+        };
+        let before = String::from_utf8(before).map_err(|error| format!("{name}: {error}"))?;
+        let after = diffy::apply(&before, diff).map_err(|error| format!("{name}: {error}"))?;
+        changed.insert(file, after.into_bytes());
     }
     Ok(())
 }
 
-/// Copies what CMake reads, as far as it is not there yet: a file that is written anew is compiled anew.
-fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies what CMake reads, with the files in `changed` in place of their originals. A file that has its content already is left alone:
+/// what is written anew is compiled anew.
+fn copy_tree(from: &Path, to: &Path, changed: &BTreeMap<PathBuf, Vec<u8>>) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -108,11 +116,21 @@ fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             let is_unused = ["docs", "examples", "fuzz", "WiX", "tests"].iter().any(|unused| name == *unused);
             if !is_unused {
-                copy_changed(&file, &copy)?;
+                copy_tree(&file, &copy, changed)?;
             }
-        } else if !copy.exists() {
-            fs::copy(&file, &copy)?;
+            continue;
         }
+        let content = match changed.get(&file) {
+            Some(content) => content.clone(),
+            None => fs::read(&file)?,
+        };
+        if fs::read(&copy).is_ok_and(|there| there == content) {
+            continue;
+        }
+        // A build that is interrupted leaves no half of a file under its name.
+        let draft = to.join("draft-of-a-copy");
+        fs::write(&draft, content)?;
+        fs::rename(&draft, &copy)?;
     }
     Ok(())
 }

@@ -104,6 +104,10 @@ int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
  * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
+/* Returns zero if that writer is reliable, elsewhere, and has sent the reader no heartbeat yet: it may not know of the reader, and what
+ * it writes now may be lost. */
+int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16]);
+
 /* Reads the identity in the parameters that precede a message. */
 bool rospin_dds_read_identity (const unsigned char *parameters, size_t size, bool is_little, struct rospin_dds_identity *identity);
 

@@ -4,7 +4,7 @@
 //! thread.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -28,6 +28,8 @@ struct State {
     calls: Calls<Sample>,
     /// Marks of this client's requests. Responses are ignored until they are known.
     marks: OnceLock<Marks>,
+    /// True if there was a server that reads only requests with an identity, when servers came or went last.
+    was_identity: AtomicBool,
     /// Number of responses that could not be decoded.
     unreadable: AtomicU64,
 }
@@ -59,8 +61,13 @@ impl Marks {
 const SERVERS: &[u8] = b"";
 
 impl State {
-    /// Notes that a server is there, or that the last one has gone, which ends the calls that wait for a response.
-    fn served(&self, is_served: bool) {
+    /// Notes that servers are there, and the form of their requests, or that the last server has gone. Either can end the calls that
+    /// wait for a response.
+    fn served(&self, is_served: bool, form: Form) {
+        // The last servers of the calls' form have gone, and others are there.
+        if self.was_identity.swap(form != Form::Header, Ordering::AcqRel) && form == Form::Header {
+            self.calls.end_until(i64::MAX);
+        }
         if is_served {
             self.calls.server_came(SERVERS);
         } else if let Some(number) = self.calls.server_went(SERVERS) {
@@ -114,9 +121,10 @@ impl DdsClient {
         let (feed, name) = (Arc::clone(domain.feed()), service.to_string());
         bond.on_change(move || {
             if let (Some(bond), Some(state)) = (followed.upgrade(), served.upgrade()) {
-                state.served(bond.count() > 0);
-                if bond.has_both_forms() {
-                    feed.tell(&both_forms(&name));
+                let form = bond.form();
+                state.served(bond.count() > 0, form);
+                if form == Form::Both {
+                    feed.tell(&format!("service `{name}` is not called: {BOTH_FORMS}"));
                 }
             }
         });
@@ -124,11 +132,12 @@ impl DdsClient {
         let qos = entity_qos(qos, &user_data);
         // The reader is created first, because a server may answer as soon as it sees the writer.
         let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
-        let (ear, responses) = (Ear::new(&bond, End::Second), Responses(Arc::clone(&state)));
+        let (ear, responses) = (Ear::new(&bond, End::SecondReader), Responses(Arc::clone(&state)));
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, responses).map_err(refused)?;
         let (name, dds_type) = (names::requests(service), names::dds_type(service_type, "_Request"));
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
+        bond.reads(reader.probe());
         bond.writes(writer.probe());
         let marks = Marks { header: writer.handle(), reader: reader.guid(), writer: writer.guid() };
         let _ = state.marks.set(marks);
@@ -142,23 +151,26 @@ impl DdsClient {
         if self.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
+        let form = self.bond.form();
+        if form == Form::Both {
+            return Err(CallError::NotSent { service: self.service.clone(), reason: BOTH_FORMS.to_owned() });
+        }
         // The library, too, sends one message of a writer at a time.
         let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.writer.next_number();
         let receiver = self.state.calls.begin_as(number);
-        let sent = match self.bond.form() {
-            Form::Header => {
-                cdr::insert(&mut payload, Header { client: self.marks.header, number });
-                self.writer.write(&mut payload)
-            }
-            Form::Identity => {
-                let beside = Identity { guid: self.marks.reader, number: 0 };
-                self.writer.write_related(&mut payload, beside)
-            }
+        let sent = if form == Form::Identity {
+            self.writer.write_related(&mut payload, Identity { guid: self.marks.reader, number })
+        } else {
+            cdr::insert(&mut payload, Header { client: self.marks.header, number });
+            self.writer.write(&mut payload)
         };
+        if sent.is_err() {
+            // Under the lock, because the next request has the same number.
+            self.state.calls.forget(number);
+        }
         drop(sending);
         if let Err(code) = sent {
-            self.state.calls.forget(number);
             return Err(CallError::NotSent { service: self.service.clone(), reason: code.to_string() });
         }
         if self.count() == 0 {
@@ -169,13 +181,9 @@ impl DdsClient {
     }
 }
 
-/// Returns the warning about a service whose servers understand requests of different forms.
-fn both_forms(service: &str) -> String {
-    format!(
-        "service `{service}` has servers on Cyclone DDS and on another DDS, which do not understand each other's requests: those on \
-         Cyclone DDS are not called from here; stop one kind, or start both with the same `RMW_IMPLEMENTATION`"
-    )
-}
+/// Reason for which a service is not called whose servers read requests of different forms.
+const BOTH_FORMS: &str = "it has servers on Cyclone DDS and on another DDS, and each kind would execute a request of the other one's form as \
+                          another request; stop one kind, or start both with the same `RMW_IMPLEMENTATION`";
 
 impl ClientEnd for DdsClient {
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {

@@ -23,13 +23,21 @@ pub(crate) struct Peer {
     pub(crate) guid: Guid,
     /// Pair of ends that it belongs to, if its user data names one.
     pub(crate) pair: Option<Pair>,
+    /// True if it is a server that reads requests of both forms.
+    pub(crate) reads_both_forms: bool,
 }
 
 impl Peer {
     /// Returns the form of its requests and responses. Cyclone DDS has no other way than a header; neither has an implementation that
     /// names a pair, because no other mapping has pairs.
     pub(crate) fn form(&self) -> Form {
-        if self.pair.is_some() { Form::Header } else { form::of_vendor(&self.guid) }
+        if self.reads_both_forms {
+            Form::Both
+        } else if self.pair.is_some() {
+            Form::Header
+        } else {
+            form::of_vendor(&self.guid)
+        }
     }
 }
 
@@ -137,7 +145,11 @@ impl Feed {
 impl Discover for Feed {
     fn came(&self, found: &Found<'_>) {
         let end = if found.is_writer { End::Writers } else { End::Readers };
-        let peer = Peer { guid: found.guid, pair: user_data::pair(found.user_data) };
+        let peer = Peer {
+            guid: found.guid,
+            pair: user_data::pair(found.user_data),
+            reads_both_forms: user_data::reads_both_forms(found.user_data),
+        };
         let prefix = prefix_of(&found.guid);
         let mut state = self.lock();
         state.peers.insert(found.handle, Arc::new(peer));
@@ -384,6 +396,7 @@ mod tests {
         };
         assert_eq!(of(16, b""), Form::Header);
         assert_eq!(of(18, b"clientid=1.2;"), Form::Header);
+        assert_eq!(of(16, b"serviceid=1.2;rospin_forms=1;"), Form::Both);
         assert_eq!(of(15, b"typehash=RIHS01_df66;"), Form::Identity);
     }
 }

@@ -10,6 +10,8 @@ pub(crate) enum Form {
     Header,
     /// An identity beside the content, as in `rmw_fastrtps_cpp`: inline QoS, `PID_RELATED_SAMPLE_IDENTITY`.
     Identity,
+    /// Either: a server of rospin's.
+    Both,
 }
 
 /// Returns the form of requests and responses of the implementation that made a reader or writer with this id.

@@ -62,11 +62,15 @@
 //! - `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, in parameters of DDS that precede it (the inline QoS
 //!   `PID_RELATED_SAMPLE_IDENTITY`); so has RustDDS.
 //!
-//! A client speaks the form of its servers. If one service has servers of both forms, which do not understand each other's
-//! requests, those of the second form are called, and the log says so, once.
+//! A client speaks the form of its servers. If one service has servers that read only the one form and others that read only the
+//! other, calls fail with [`CallError::NotSent`], and the log says so, once: each kind would take a request of the other form for
+//! another request, and execute that. Servers of this crate read both.
 //!
 //! A message that is published just when a subscription is created may be lost if its publisher's DDS is neither Cyclone's nor Fast
 //! DDS: Cyclone DDS cannot know where the history of such a publisher ends.
+//!
+//! What Cyclone DDS itself has to say goes to the log, at most 20 lines a second. It says it with locks of its own held, so a logger of
+//! yours must not call this crate; that of `rospin::init` does not.
 //!
 //! # Security
 //!

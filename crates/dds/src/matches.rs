@@ -8,7 +8,7 @@ use std::time::Instant;
 use rospin_engine::Waiters;
 use rospin_node::{Awaited, EndEvents, Matches, QosPolicy};
 
-use crate::cyclone::{Guid, Handle, Listen, Probe};
+use crate::cyclone::{Guid, Handle, Listen, Probe, ReaderProbe};
 use crate::entries::prefix_of;
 use crate::feed::{Feed, Peer};
 use crate::form::Form;
@@ -30,8 +30,10 @@ pub(crate) enum End {
     FirstWriter,
     /// Reader of a topic, or of a service's requests.
     FirstReader,
-    /// Reader or writer of a service's responses.
-    Second,
+    /// Writer of a service's responses.
+    SecondWriter,
+    /// Reader of a service's responses.
+    SecondReader,
 }
 
 /// Matches of a publisher, subscription, server or client.
@@ -46,6 +48,8 @@ pub(crate) struct Bond {
     watch: Watch,
     /// Probe of the first end, if that is a writer.
     probe: OnceLock<Probe>,
+    /// Probe of the second end, if that is a reader.
+    reader: OnceLock<ReaderProbe>,
     /// Function that is called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Record of a publisher's or subscription's events.
@@ -58,23 +62,20 @@ struct State {
     second: BTreeSet<Handle>,
     /// Ends that are matched and not yet sure to listen, each with the time of its match.
     unsure: BTreeMap<Handle, Instant>,
+    /// Writers of responses that are matched and may not know of this end yet, each with the time of its match.
+    silent: BTreeMap<Handle, Instant>,
     /// The matches that count. They are calculated when an end comes or goes: discovery knows of an end before it is matched.
     count: Count,
     /// Tasks that wait for the first match.
     waiters: Waiters,
 }
 
-/// Numbers of matches that count, by the form of their requests and responses. A topic's ends all count as of the first form.
+/// Numbers of matches that count, and by the form of their requests and responses those of a service that read one form only.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
+    all: usize,
     headers: usize,
     identities: usize,
-}
-
-impl Count {
-    const fn all(self) -> usize {
-        self.headers + self.identities
-    }
 }
 
 impl Bond {
@@ -97,6 +98,7 @@ impl Bond {
             is_heard: AtomicBool::new(false),
             watch,
             probe: OnceLock::new(),
+            reader: OnceLock::new(),
             changed: OnceLock::new(),
             events,
         })
@@ -108,6 +110,12 @@ impl Bond {
         if !self.prove() {
             self.watch.add(self);
         }
+    }
+
+    /// Sets the reader of the second end: from now on its matches count once their writers are sure to know of it. Followed by
+    /// [`writes`](Self::writes).
+    pub(crate) fn reads(&self, probe: ReaderProbe) {
+        let _ = self.reader.set(probe);
     }
 
     /// Sets the function that is called after each change from now on. Called once.
@@ -123,27 +131,32 @@ impl Bond {
     /// Returns the matches that count; of two ends, those that belong together.
     fn count_in(&self, state: &State) -> Count {
         match self.made {
-            Made::OfOne => Count { headers: state.first.len(), identities: 0 },
-            Made::OfTwo => pairs(&self.feed.peers(&state.first), &self.feed.peers(&state.second)),
+            Made::OfOne => Count { all: state.first.len(), ..Count::default() },
+            Made::OfTwo => {
+                let (first, second) = (self.feed.peers(&state.first), self.feed.peers(&state.second));
+                // A request reaches also those that are not sure yet.
+                let reached = [first.clone(), self.feed.peers(state.unsure.keys())].concat();
+                let others = [second.clone(), self.feed.peers(state.silent.keys())].concat();
+                Count { all: pairs(&first, &second).all, ..pairs(&reached, &others) }
+            }
         }
     }
 
     /// Returns the number of matches that count.
     pub(crate) fn count(&self) -> usize {
-        self.lock().count.all()
+        self.lock().count.all
     }
 
-    /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers, and each of
-    /// them understands one form. If there are servers of both forms, those with an identity are served: they take a header for
-    /// content, and would execute it, while the others refuse content that has no header.
+    /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers. Returns
+    /// [`Form::Both`] if some read only the one form and some only the other: they would take a request of the wrong form for another
+    /// one, and execute that.
     pub(crate) fn form(&self) -> Form {
-        if self.lock().count.identities > 0 { Form::Identity } else { Form::Header }
-    }
-
-    /// Returns true if there are servers of both forms.
-    pub(crate) fn has_both_forms(&self) -> bool {
         let count = self.lock().count;
-        count.headers > 0 && count.identities > 0
+        match (count.headers > 0, count.identities > 0) {
+            (true, true) => Form::Both,
+            (_, false) => Form::Header,
+            (false, true) => Form::Identity,
+        }
     }
 
     /// Returns true if a reader may get a writer's next message. Neither blocks nor locks.
@@ -172,17 +185,22 @@ impl Bond {
         match (end, came) {
             (End::FirstWriter, true) => _ = state.unsure.insert(peer, Instant::now()),
             (End::FirstReader, true) => self.insert(&mut state, peer),
-            (End::Second, true) => _ = state.second.insert(peer),
+            (End::SecondReader, true) => _ = state.silent.insert(peer, Instant::now()),
+            (End::SecondWriter, true) => _ = state.second.insert(peer),
             (End::FirstWriter | End::FirstReader, false) => {
                 state.unsure.remove(&peer);
                 if state.first.remove(&peer) {
                     self.events.iter().for_each(EndEvents::match_went);
                 }
             }
-            (End::Second, false) => _ = state.second.remove(&peer),
+            (End::SecondReader | End::SecondWriter, false) => {
+                state.silent.remove(&peer);
+                state.second.remove(&peer);
+            }
         }
         self.changed(state);
-        if end == End::FirstWriter && came && !self.prove() {
+        let is_to_be_proven = matches!(end, End::FirstWriter | End::SecondReader) && came;
+        if is_to_be_proven && !self.prove() {
             self.watch.add(self);
         }
     }
@@ -194,30 +212,54 @@ impl Bond {
         }
     }
 
-    /// Counts the matched ends that are sure to listen by now. Returns true if no other ones are left, or if there is no writer
-    /// yet.
+    /// Counts the matched ends that are sure by now: that listen to the first end, and that know of the second one. Returns true if no
+    /// other ones are left, or if there is no writer yet.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
             // `writes` tries again when the writer exists.
             return true;
         };
-        let unsure = self.lock().unsure.clone();
+        let (unsure, silent) = {
+            let state = self.lock();
+            (state.unsure.clone(), state.silent.clone())
+        };
         // The library is called outside this lock, because it has locks of its own.
-        let is_sure =
-            |(peer, came): &(Handle, Instant)| probe.is_heard(*peer) || came.elapsed() > self.vendor(*peer).patience();
-        let sure: Vec<_> = unsure.into_iter().filter(is_sure).collect();
+        let is_patient = |peer: Handle, came: Instant| came.elapsed() <= self.vendor(peer).patience();
+        let mut listening = Vec::new();
+        for (peer, came) in unsure {
+            if probe.is_heard(peer) || !is_patient(peer, came) {
+                listening.push(peer);
+            }
+        }
+        let mut knowing = Vec::new();
+        for (peer, came) in silent {
+            if self.is_known(peer) || !is_patient(peer, came) {
+                knowing.push(peer);
+            }
+        }
         let mut state = self.lock();
-        for (peer, _) in &sure {
+        for peer in &listening {
             // The peer may have gone meanwhile.
             if state.unsure.remove(peer).is_some() {
                 self.insert(&mut state, *peer);
             }
         }
-        let are_all = state.unsure.is_empty();
-        if !sure.is_empty() {
+        for peer in &knowing {
+            if state.silent.remove(peer).is_some() {
+                state.second.insert(*peer);
+            }
+        }
+        let are_all = state.unsure.is_empty() && state.silent.is_empty();
+        if !listening.is_empty() || !knowing.is_empty() {
             self.changed(state);
         }
         are_all
+    }
+
+    /// Returns true if the writer is sure to know of the second end, which is a reader. One that discovery does not know yet is not.
+    fn is_known(&self, writer: Handle) -> bool {
+        let Some(probe) = self.reader.get() else { return true };
+        self.feed.peer(writer).is_some_and(|peer| probe.is_known(&peer.guid))
     }
 
     /// Returns the implementation of the reader or writer. One that discovery does not know yet counts as Cyclone DDS.
@@ -229,7 +271,7 @@ impl Bond {
     fn changed(&self, mut state: MutexGuard<'_, State>) {
         state.count = self.count_in(&state);
         self.is_heard.store(!state.first.is_empty() || !state.unsure.is_empty(), Ordering::Release);
-        let waiters = if state.count.all() > 0 { state.waiters.take() } else { Waiters::new() };
+        let waiters = if state.count.all > 0 { state.waiters.take() } else { Waiters::new() };
         drop(state);
         waiters.wake();
         if let Some(act) = self.changed.get() {
@@ -268,7 +310,7 @@ impl Bond {
             loop {
                 let changed = {
                     let mut state = bond.lock();
-                    if state.count.all() > 0 {
+                    if state.count.all > 0 {
                         return;
                     }
                     state.waiters.wait()
@@ -296,9 +338,11 @@ fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> Count {
         if !second.iter().any(|other| belong_together(one, other)) {
             continue;
         }
+        count.all += 1;
         match one.form() {
             Form::Header => count.headers += 1,
             Form::Identity => count.identities += 1,
+            Form::Both => {}
         }
     }
     count

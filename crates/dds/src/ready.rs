@@ -2,8 +2,9 @@
 //!
 //! Discovery reports a match to both ends at different moments. A remote reader ignores a reliable writer until it has got a
 //! heartbeat. It then asks for what it missed, but a writer that keeps the last few messages does not have all of them. So a
-//! match is not reported before the reader has answered a heartbeat. Cyclone DDS calls nobody when that happens: a thread
-//! polls, for the few milliseconds that it takes, and sleeps at all other times.
+//! match is not reported before the reader has answered a heartbeat. A client waits also for a heartbeat from the writer of its
+//! responses, which may not know of the client's reader before. Cyclone DDS calls nobody when that happens: a thread polls, for the few
+//! milliseconds that it takes, and sleeps at all other times.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};

@@ -24,6 +24,9 @@ use crate::user_data::Pair;
 /// few responses to a client wait.
 const OWED_MAX: usize = 64;
 
+/// Largest number of them for one client.
+const OWED_OF_ONE_MAX: usize = 8;
+
 /// Time for which a response waits for its client to be matched.
 const OWED_TIME: Duration = Duration::from_secs(10);
 
@@ -100,11 +103,23 @@ impl Responses {
             None => return Ok(()),
             Some(true) => {}
             Some(false) => {
-                if owed.len() == OWED_MAX {
-                    owed.pop_front();
-                    self.lose("more than 64 wait for clients that are half there");
+                let waiting = owed.len();
+                owed.retain(|debt| debt.since.elapsed() <= OWED_TIME);
+                let mut lost = waiting - owed.len();
+                // A client that never becomes whole must not displace the responses to others.
+                let is_same = |debt: &Owed| debt.response.requester == response.requester;
+                let oldest = match owed.iter().filter(|debt| is_same(debt)).count() {
+                    OWED_OF_ONE_MAX.. => owed.iter().position(is_same),
+                    _ if owed.len() == OWED_MAX => Some(0),
+                    _ => None,
+                };
+                if let Some(oldest) = oldest {
+                    owed.remove(oldest);
+                    lost += 1;
                 }
                 owed.push_back(Owed { response, since: Instant::now() });
+                drop(owed);
+                self.lose(lost, "discovery did not find all of its client in time, or too many waited for that");
                 return Ok(());
             }
         }
@@ -126,27 +141,27 @@ impl Responses {
         let mut expired = 0;
         for debt in std::mem::take(&mut *owed) {
             match self.bond.reaches(debt.response.requester, debt.response.reader()) {
-                Some(_) if debt.since.elapsed() > OWED_TIME => expired += 1,
                 Some(true) => due.push(debt.response),
+                Some(false) if debt.since.elapsed() > OWED_TIME => expired += 1,
                 Some(false) => owed.push_back(debt),
                 None => {}
             }
         }
         drop(owed);
-        for _ in 0..expired {
-            self.lose("its client was not whole within 10 seconds");
-        }
+        self.lose(expired, "discovery did not find all of its client within 10 seconds");
         for response in due {
             if let Err(error) = self.write(response) {
-                self.lose(&error.to_string());
+                self.lose(1, &error.to_string());
             }
         }
     }
 
-    /// Counts and logs a response that was lost while it waited.
-    fn lose(&self, reason: &str) {
-        self.unsent.fetch_add(1, Ordering::Relaxed);
-        log::warn!(target: "rospin", "service `{}`: a response is lost: {reason}", self.service);
+    /// Counts and logs so many responses that were lost while they waited.
+    fn lose(&self, count: usize, reason: &str) {
+        self.unsent.fetch_add(count as u64, Ordering::Relaxed);
+        for _ in 0..count {
+            log::warn!(target: "rospin", "service `{}`: a response is lost: {reason}", self.service);
+        }
     }
 }
 
@@ -174,7 +189,7 @@ impl DdsRequests {
         let qos = entity_qos(qos, &user_data);
         // The writer is created first, so that a client whose request arrives can be answered.
         let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
-        let ear = Ear::new(&bond, End::Second);
+        let ear = Ear::new(&bond, End::SecondWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
         let (name, dds_type) = (names::requests(service), names::dds_type(service_type, "_Request"));
         let ear = Ear::new(&bond, End::FirstReader);
@@ -209,7 +224,7 @@ impl DdsRequests {
 fn identity_of(request: &Sample, writer: Guid, form: Form) -> Result<Option<Identity>, DecodeError> {
     let beside = request.related();
     if beside.is_none() {
-        if form == Form::Header {
+        if form != Form::Identity {
             return Ok(None);
         }
         // RustDDS can use headers without being Cyclone DDS. Its clients' number is half of the writer's id, as it is in memory.
@@ -219,8 +234,9 @@ fn identity_of(request: &Sample, writer: Guid, form: Form) -> Result<Option<Iden
         }
     }
     cdr::check(request.bytes())?;
-    // Messages within a process have no number, and are those of rospin's own clients, which use headers.
-    let number = request.number().and_then(|number| i64::try_from(number).ok()).unwrap_or_default();
+    let number = request.number().and_then(|number| i64::try_from(number).ok());
+    // A request within the process has no number of the network. Our clients write it beside the request.
+    let number = number.or_else(|| beside.map(|identity| identity.number)).unwrap_or_default();
     Ok(Some(form::of_response(beside, writer, number)))
 }
 

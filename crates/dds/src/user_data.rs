@@ -14,6 +14,9 @@ pub(crate) enum Pair {
     Server(String),
 }
 
+/// Setting of a server that reads requests of both forms.
+const BOTH_FORMS: &str = "rospin_forms";
+
 impl Pair {
     /// Returns a name for a pair: the participant's id, and a number of its own in place of the last four bytes.
     pub(crate) fn name(participant: &Guid, number: u32) -> String {
@@ -32,7 +35,7 @@ impl Pair {
 pub(crate) fn of_endpoint(pair: Option<&Pair>, type_hash: Option<&str>) -> String {
     let mut said = match pair {
         Some(Pair::Client(name)) => format!("clientid={name};"),
-        Some(Pair::Server(name)) => format!("serviceid={name};"),
+        Some(Pair::Server(name)) => format!("serviceid={name};{BOTH_FORMS}=1;"),
         None => String::new(),
     };
     if let Some(hash) = type_hash {
@@ -57,6 +60,11 @@ fn setting<'a>(user_data: &'a [u8], name: &str) -> Option<&'a str> {
 /// Returns the hash of the type, which is there from ROS 2 Iron on; `None` if it is missing.
 pub(crate) fn type_hash(user_data: &[u8]) -> Option<&str> {
     setting(user_data, "typehash")
+}
+
+/// Returns true if the data is that of a server which reads requests of both forms.
+pub(crate) fn reads_both_forms(user_data: &[u8]) -> bool {
+    setting(user_data, BOTH_FORMS).is_some()
 }
 
 /// Returns the pair that a reader or writer is part of, which `rmw_cyclonedds_cpp` announces from ROS 2 Foxy on; `None` if the
@@ -87,6 +95,8 @@ mod tests {
             let text = of_endpoint(Some(&said), Some("RIHS01_df66"));
             assert_eq!((pair(text.as_bytes()), type_hash(text.as_bytes())), (Some(said), Some("RIHS01_df66")));
         }
+        assert!(reads_both_forms(of_endpoint(Some(&Pair::Server("1.2".to_owned())), None).as_bytes()));
+        assert!(!reads_both_forms(b"serviceid=1.2;typehash=RIHS01_df66;"));
         assert_eq!((pair(b"typehash=1;"), of_endpoint(None, None)), (None, String::new()));
         assert_eq!(of_participant("/"), "enclave=/;");
     }

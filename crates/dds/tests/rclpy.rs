@@ -78,6 +78,15 @@ fn publishers_are_heard_from_their_first_message_on() {
     }
 }
 
+#[test]
+fn latched_messages_are_heard_beside_volatile_subscriptions() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    let ros = join(id);
+    let node = ros.create_node("ours").expect("a node");
+    load::latched_messages_are_heard_beside_volatile_subscriptions(&rclpy, &ros, &node);
+}
+
 /// A node whose services are announced and not answered makes `ros2 param list` wait for all nodes.
 #[test]
 fn parameters_of_all_nodes_are_listed_within_a_second() {

@@ -5,8 +5,11 @@ mod common;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use common::stranger::Stranger;
-use common::{AddRequest, AddTwoInts, Text, context, domain_id, executor, join, wait_until};
-use rospin_dds::{PublisherOptions, Qos, Reliability, SubscriptionOptions};
+use common::{
+    AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, wait, wait_until,
+};
+use rospin_dds::{CallError, Node, PublisherOptions, Qos, Reliability, SubscriptionOptions};
+use rospin_engine::Executor;
 use rospin_testkit::conformance::messages::Number;
 
 /// Keeps the warnings of rospin.
@@ -81,24 +84,59 @@ fn quality_of_service_that_does_not_fit_is_told_of() {
     assert_eq!((told("a publisher").len(), told("a subscription").len(), publisher.subscription_count()), (1, 1, 0));
 }
 
-/// Requests reach all servers, and have one form: those on Cyclone DDS would take the other form for content.
+/// Creates the ends of a server on another DDS, which reads requests without a header.
+fn stranger(executor: &Executor, domain_id: u16, service: &str) -> impl Sized + use<> {
+    let stranger = Stranger::new(domain_id);
+    let dds_type = "example_interfaces::srv::dds_::AddTwoInts";
+    let requests = stranger.reader::<(i64, i64)>(&format!("rq/{service}Request"), &format!("{dds_type}_Request_"));
+    let responses = stranger.writer(executor, &format!("rr/{service}Reply"), &format!("{dds_type}_Response_"));
+    (stranger, requests, responses)
+}
+
+/// Requests reach all servers, and have one form: each kind of server would take the other form for another request.
 #[test]
-fn servers_of_both_forms_are_told_of() {
+fn servers_of_both_forms_are_told_of_and_not_called() {
+    let (log, id) = (log(), domain_id());
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let caller = join(id).ros(&context).create_node("caller").unwrap();
+    let client = caller.create_client::<AddTwoInts>("add_two_ints").unwrap();
+    let Some(_peer) = cyclonedds("cyclonedds_peer.py", "add", id) else { return };
+    wait_until(&executor, "the server on Cyclone DDS is ready", || client.service_is_ready());
+    let told =
+        || log.with(&["service `/add_two_ints` is not called", "on Cyclone DDS and on another DDS", "stop one kind"]);
+    assert_eq!(told().len(), 0);
+    let _stranger = stranger(&executor, id, "add_two_ints");
+    wait_until(&executor, "it is told", || !told().is_empty());
+    assert_eq!(told().len(), 1);
+    let response = wait(&executor, "the call fails", client.call(AddRequest { a: 1, b: 2 }));
+    assert!(matches!(response, Err(CallError::NotSent { .. })), "{response:?}");
+}
+
+/// A server of ours reads both forms, beside whichever other server.
+#[test]
+fn a_server_of_ours_is_called_beside_one_on_another_dds() {
     let (log, id) = (log(), domain_id());
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (here, there) = (join(id).ros(&context), join(id).ros(&context));
     let (caller, adder) = (here.create_node("caller").unwrap(), there.create_node("adder").unwrap());
-    let client = caller.create_client::<AddTwoInts>("both").unwrap();
     let group = executor.create_group("server", ());
-    let _server = adder.on(&group).create_service::<AddTwoInts, _, _>("both", AddRequest::add).unwrap();
-    wait_until(&executor, "the server is ready", || client.service_is_ready());
-    let told = || log.with(&["service `/both`", "servers on Cyclone DDS and on another DDS", "stop one kind"]);
-    assert_eq!(told().len(), 0);
-    let stranger = Stranger::new(id);
-    let service = "example_interfaces::srv::dds_::AddTwoInts";
-    let _requests = stranger.reader::<(i64, i64)>("rq/bothRequest", &format!("{service}_Request_"));
-    let _responses = stranger.writer(&executor, "rr/bothReply", &format!("{service}_Response_"));
-    wait_until(&executor, "it is told", || !told().is_empty());
-    assert_eq!(told().len(), 1);
+    let serve = |node: &Node| node.on(&group).create_service::<AddTwoInts, _, _>("ours", AddRequest::add).unwrap();
+    let _far = serve(&adder);
+    let client = caller.create_client::<AddTwoInts>("ours").unwrap();
+    wait(&executor, "the server is ready", client.wait_for_service());
+    let call = |n| wait(&executor, "the answer", client.call(AddRequest { a: n, b: 2 }));
+    assert_eq!(call(1), Ok(AddResponse { sum: 3 }));
+    let _stranger = stranger(&executor, id, "ours");
+    for n in 0..5 {
+        assert_eq!(call(n), Ok(AddResponse { sum: n + 2 }));
+    }
+    drop(_far);
+    // A server in the client's own process, which has no numbers of the network.
+    let _near = serve(&caller);
+    for n in 0..5 {
+        assert_eq!(call(n), Ok(AddResponse { sum: n + 2 }));
+    }
+    assert_eq!(log.with(&["service `/ours`"]).len(), 0);
 }

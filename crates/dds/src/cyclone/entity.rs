@@ -224,9 +224,22 @@ impl Probe {
     }
 }
 
+/// Probe of a reader, which finds out if writers know of it. It may outlive the reader.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReaderProbe(i32);
+
+impl ReaderProbe {
+    /// Returns false if that writer is reliable, of another participant, and has sent the reader no heartbeat yet. It may not know of the
+    /// reader, and what it writes now may be lost.
+    pub(crate) fn is_known(self, writer: &Guid) -> bool {
+        // SAFETY: the library checks if a number is that of an entity, and the id has the size that it reads.
+        unsafe { ffi::rospin_dds_is_known(self.0, writer) != 0 }
+    }
+}
+
 /// A reader of encoded messages.
 pub(crate) struct Reader<L> {
-    _reader: Entity,
+    reader: Entity,
     guid: Guid,
     // Declared after the reader, so that the listener is dropped after it.
     _told: Told<L>,
@@ -251,7 +264,12 @@ impl<L: Listen> Reader<L> {
             ffi::rospin_dds_create_reader(participant, topic.0, &raw const qos, listener, &raw const receiver)
         };
         let reader = Entity(check(code)?);
-        Ok(Self { guid: reader.guid()?, _reader: reader, _told: told })
+        Ok(Self { guid: reader.guid()?, reader, _told: told })
+    }
+
+    /// Returns the probe of this reader.
+    pub(crate) const fn probe(&self) -> ReaderProbe {
+        ReaderProbe(self.reader.0)
     }
 
     pub(crate) const fn guid(&self) -> Guid {

@@ -120,6 +120,7 @@ unsafe extern "C" {
     pub(super) fn rospin_dds_assert_liveliness(writer: i32) -> i32;
     pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
+    pub(super) fn rospin_dds_is_known(reader: i32, writer: *const [u8; 16]) -> i32;
     pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;
     #[cfg(any(test, fuzzing))]
     pub(super) fn rospin_dds_read_identity(

@@ -19,7 +19,7 @@ mod sample;
 use std::ffi::{CStr, CString};
 use std::time::Duration;
 
-pub(crate) use entity::{Discovery, Participant, Probe, Reader, Writer};
+pub(crate) use entity::{Discovery, Participant, Probe, Reader, ReaderProbe, Writer};
 pub(crate) use listener::{Discover, Found, Listen, Receive};
 #[cfg(any(test, fuzzing))]
 #[allow(unused_imports, reason = "its tests are beside it")]

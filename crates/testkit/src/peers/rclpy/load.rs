@@ -1,5 +1,6 @@
 //! Many calls, many clients, large and frequent messages, and nodes that are killed.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -172,6 +173,31 @@ pub fn a_publisher_is_heard_from_its_first_message_on(rclpy: &Rclpy, ros: &Ros, 
     let numbers: Vec<_> = heard.iter().take(TICKS).cloned().collect();
     assert_eq!(numbers, (0..TICKS).map(|n| n.to_string()).collect::<Vec<_>>());
     assert_eq!((heard.len(), heard[TICKS].len()), (TICKS + 2, 1 << 20));
+}
+
+/// A subscription that wants a latched message of ROS 2 gets it, also beside another one of the process that wants no old ones.
+///
+/// # Panics
+/// If it does not, or the other one does.
+pub fn latched_messages_are_heard_beside_volatile_subscriptions(rclpy: &Rclpy, ros: &Ros, node: &Node) {
+    let _theirs = rclpy.start(&["serve"]);
+    wait_until(ros.executor(), "the publisher is there", || node.count_publishers("latched") == Ok(1));
+    for n in 0..10 {
+        let heard = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        let options = [
+            SubscriptionOptions::new("latched").keep_last(1).transient_local(),
+            SubscriptionOptions::new("latched").keep_last(1),
+        ];
+        let mut subscriptions = Vec::new();
+        for (options, count) in options.into_iter().zip(&heard) {
+            let count = Arc::clone(count);
+            let hear = move |_: Text| _ = count.fetch_add(1, Ordering::Relaxed);
+            subscriptions.push(node.create_subscription(options, hear).expect("a subscription"));
+        }
+        wait_until(ros.executor(), "the latched message is heard", || heard[0].load(Ordering::Relaxed) == 1);
+        assert_eq!(heard[1].load(Ordering::Relaxed), 0, "round {n}");
+        assert!(subscriptions.iter().all(|subscription| subscription.missed() == 0), "round {n}");
+    }
 }
 
 /// A node of ROS 2 asks all nodes for their parameters, while one of ours is among them. Returns the seconds that it took.
