@@ -84,8 +84,9 @@ pub use rospin_core::{OsScheduling, OsSchedulingError};
 
 pub use apply::{Applied, scheduling_of};
 pub use cores::{CoreSet, CoreSetError};
+pub(crate) use kernel::at_exit;
 #[cfg(not(rospin_shuttle))]
-pub(crate) use kernel::{at_exit, in_forked_child, is_real_time};
+pub(crate) use kernel::{in_forked_child, is_real_time};
 pub use memory::{lock_memory, prefault_stack};
 pub use options::{OnShortfall, ThreadOptions};
 pub(crate) use process::Process;
