@@ -26,8 +26,7 @@ impl State {
         // The label is needed only if the callback failed.
         let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
         if activation.deadline < now && ran && !suspended {
-            let late = (id, activation.deadline, now);
-            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, late);
+            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, (&activation, now));
         }
         // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
         let PutBack { woken, closing } = self.put_back((id, activation.group), callback, suspended);

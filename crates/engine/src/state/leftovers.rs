@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use rospin_core::policy::Fifo;
-use rospin_core::{EntityId, Instant, Scheduler};
+use rospin_core::{Activation, Instant, Scheduler};
 
 use super::State;
 use crate::changes::CHANGES_A_STEP;
@@ -36,9 +36,15 @@ impl Leftovers {
         &mut self,
         (executor, scheduler): (&Shared, &Scheduler),
         label: &Label,
-        (id, deadline, now): (EntityId, Instant, Instant),
+        (activation, now): (&Activation, Instant),
     ) {
-        let release = scheduler.relative_deadline(id).map_or(deadline, |relative| deadline - relative);
+        let deadline = activation.deadline;
+        let release = if activation.segment == 0 {
+            activation.release
+        } else {
+            // A later segment has the time at which it was woken.
+            scheduler.relative_deadline(activation.entity).map_or(deadline, |relative| deadline - relative)
+        };
         let lateness = now.saturating_since(deadline + executor.before_first_spin(release));
         if lateness.is_zero() {
             return;

@@ -191,7 +191,8 @@ impl State {
             return false;
         };
         let Self { scheduler, entities, leftovers, .. } = self;
-        let (id, deadline) = (run.activation.entity, run.activation.deadline);
+        let finished = run.activation;
+        let id = finished.entity;
         let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
         let Some(entity) = entity.filter(|entity| entity.id == id && !entity.closing) else {
             return false;
@@ -199,8 +200,8 @@ impl State {
         let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
         if goes_on {
             entity.slots[run.callback.slot].pass_on(run.activation.sequence);
-            if deadline < now {
-                leftovers.note_miss((executor, scheduler), &run.callback.label, (id, deadline, now));
+            if finished.deadline < now {
+                leftovers.note_miss((executor, scheduler), &run.callback.label, (&finished, now));
             }
         }
         goes_on
@@ -223,8 +224,7 @@ impl State {
         };
         let Run { activation, callback } = &mut *run;
         if activation.deadline < now {
-            let late = (activation.entity, activation.deadline, now);
-            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, late);
+            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, (activation, now));
         }
         let release = callback.cx.pending.since(|| now);
         let before = (activation.entity, activation.group);

@@ -1,7 +1,7 @@
 //! Wakers and destructors of other code that panic: nobody but their owners is harmed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Wake, Waker};
 use std::{iter, pin::Pin};
 
@@ -136,16 +136,19 @@ fn all_that_wait_for_ros_time_are_woken_although_wakers_panic() {
         let woken = Count::new();
         // A callback that sets ROS time while its executor spins, so that the barriers stay closed until the jump callback ran.
         let (ros, wakes) = (context.ros_time(), woken.clone());
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&kept);
         let _entity = group
             .create_stream("setter", futures::stream::iter([1]), move |(), _| {
                 let mut barriers: Vec<_> = (0..3).map(|_| Box::pin(ros.set_active(true))).collect();
                 barriers.iter_mut().for_each(|barrier| poll_once(barrier.as_mut(), &bad(&wakes)));
-                // They are forgotten, as a task that awaits them would be suspended.
-                barriers.into_iter().for_each(std::mem::forget);
+                // They stay, as in a task that awaits them.
+                keep.lock().unwrap().append(&mut barriers);
             })
             .unwrap();
         spin_all(&executor);
         assert_eq!(woken.get(), 3);
+        kept.lock().unwrap().clear();
     });
 }
 

@@ -5,8 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::Written;
+use super::lock_free::depth::Depth;
 use super::lock_free::owning::OwningPointer;
 use super::lock_free::ring::{Consumer, Producer, ring};
+
+/// Returns a depth that is not too large.
+fn of_depth(depth: usize) -> Depth {
+    Depth::new(depth).expect("a depth")
+}
 
 /// The place of a message, which makes a second owner an error instead of a crash.
 struct Place {
@@ -81,7 +87,7 @@ fn assert_complete(count: u64, parts: &[&[u64]]) {
 /// Runs a producer that displaces messages while consumers take. In the end nothing is left over.
 fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
     loom::model(move || {
-        let (mut producer, consumer) = ring::<Message>(depth, ());
+        let (mut producer, consumer) = ring::<Message>(of_depth(depth), ());
         let threads: Vec<_> = (0..consumers)
             .map(|_| {
                 let consumer = consumer.clone();
@@ -136,7 +142,7 @@ fn two_consumers_of_two_slots() {
 #[test]
 fn what_is_refused_displaces_nothing() {
     loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(1, ());
+        let (mut producer, consumer) = ring::<Message>(of_depth(1), ());
         let thread = thread::spawn(move || (pop_times(&consumer, 2), consumer));
         let refused = |stamp| producer.push_if_room(Message::new(stamp), stamp).err().map(Message::open);
         let refused: Vec<_> = (1..=3).filter_map(refused).collect();
@@ -154,7 +160,7 @@ fn what_is_refused_displaces_nothing() {
 #[test]
 fn stamps_are_never_stale() {
     loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(2, ());
+        let (mut producer, consumer) = ring::<Message>(of_depth(2), ());
         let thread = thread::spawn(move || {
             let mut last = 0;
             for _ in 0..2 {
@@ -179,7 +185,7 @@ fn stamps_are_never_stale() {
 #[test]
 fn a_full_ring_never_looks_empty() {
     loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(2, ());
+        let (mut producer, consumer) = ring::<Message>(of_depth(2), ());
         publish(&mut producer, 1..=1);
         let thread = thread::spawn(move || assert!(consumer.oldest_stamp().is_some()));
         publish(&mut producer, 2..=4);
@@ -193,7 +199,7 @@ fn a_full_ring_never_looks_empty() {
 #[test]
 fn a_full_ring_is_never_short() {
     loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(4, ());
+        let (mut producer, consumer) = ring::<Message>(of_depth(4), ());
         publish(&mut producer, 1..=4);
         let thread = thread::spawn(move || {
             let len = consumer.len();
@@ -213,7 +219,7 @@ fn dropping_releases_the_messages() {
 
     loom::model(|| {
         let message = Arc::new(Written::nothing());
-        let (mut producer, consumer) = ring::<Box<Arc<Written>>>(2, ());
+        let (mut producer, consumer) = ring::<Box<Arc<Written>>>(of_depth(2), ());
         let thread = thread::spawn(move || {
             if let Some(taken) = consumer.pop() {
                 assert_eq!(taken.read(), 1);
