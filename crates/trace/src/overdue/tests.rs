@@ -127,7 +127,7 @@ fn what_a_snapshot_found_waiting_is_told_from_there_on() {
     // Another sink starts later, and has the same events.
     take(&mut watch, &found);
     let one = only(&watch, 3_000);
-    assert_eq!((one.of, one.is_inferred), ((0, SCAN), false));
+    assert_eq!((one.of, one.is_inferred, one.is_at_least), ((0, SCAN), false, true));
     assert_eq!((one.reason, one.culprit), (Reason::Priority, Some((0, PLAN))));
     take(&mut watch, &[ends(step(PLAN, 40, 0), 3_000), starts(step(SCAN, 41, 0), 3_000)]);
     assert!(watch.overdue(3_010 * MS).iter().all(|one| one.of != (0, SCAN)));

@@ -49,6 +49,8 @@ struct Executor {
     threads: u64,
     /// The time of its first callback or polling point.
     since: Option<u64>,
+    /// True if it ran callbacks before the events begin.
+    is_found: bool,
     /// The number of its threads that run a callback.
     running: u64,
     /// The time since which some thread of it runs nothing, if one does.
@@ -313,6 +315,7 @@ impl Watch {
         }
         self.open.insert(key, Open { is_running, since: at, before_spin: 0 });
         let of = self.executor(step.executor);
+        of.is_found = true;
         if is_running {
             of.running += 1;
         }
@@ -477,8 +480,12 @@ impl Watch {
         if now.saturating_sub(release) <= patience(limit) {
             return None;
         }
-        let last = if of.kind == EntityKind::Timer { of.last_end.unwrap_or(since) } else { release };
-        Some(self.one((number, Some(sequence)), of, (last.min(release), release, now), limit))
+        let is_timer = of.kind == EntityKind::Timer;
+        let last = if is_timer { of.last_end.unwrap_or(since) } else { release };
+        let one = self.one((number, Some(sequence)), of, (last.min(release), release, now), limit);
+        // Before the events begin, nothing is known of its runs.
+        let is_found = self.executors.get(&number.0).is_some_and(|of| of.is_found);
+        Some(Overdue { is_at_least: is_timer && of.last_end.is_none() && is_found, ..one })
     }
 
     /// Returns the timer if its executor has been busy for so long that it must have been due meanwhile.
