@@ -49,7 +49,7 @@ struct Executor {
     threads: u64,
     /// The time of its first callback or polling point.
     since: Option<u64>,
-    /// True if it ran callbacks before the events begin.
+    /// True if it was at work before the events begin.
     is_found: bool,
     /// The number of its threads that run a callback.
     running: u64,
@@ -157,9 +157,12 @@ impl Watch {
     /// Takes an event, which a thread recorded at the time `at`. Events come in the order of time.
     pub(crate) fn event(&mut self, thread: u32, at: u64, event: &Event) {
         match *event {
-            Event::Released { step, release, deadline }
-            | Event::Antedated { step, release, deadline }
-            | Event::FoundReady { step, release, deadline, .. } => {
+            Event::Released { step, release, deadline } | Event::Antedated { step, release, deadline } => {
+                self.released(step, release.as_nanos(), deadline.as_nanos());
+            }
+            Event::FoundReady { step, release, deadline, .. } => {
+                // A timer is ready only once its executor has looked at it.
+                self.executor(step.executor).is_found = true;
                 self.released(step, release.as_nanos(), deadline.as_nanos());
             }
             Event::FoundRunning { step } => self.found(step, at, true),
