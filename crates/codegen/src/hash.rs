@@ -13,7 +13,7 @@ use crate::packages::Packages;
 /// Name of the field that ROS 2 gives to a message without fields.
 pub(crate) const NOTHING: &str = "structure_needs_at_least_one_member";
 
-/// What others know of a type: its hash and its description.
+/// Hash and description of a type, by which other nodes know it.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) hash: String,

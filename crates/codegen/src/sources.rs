@@ -24,7 +24,7 @@ impl Sources {
     /// Returns the files of a package: those that its `CMakeLists.txt` lists, or else those in its folders.
     ///
     /// # Errors
-    /// If there are none, or if the list cannot be read.
+    /// If the package has no definitions, or if the list cannot be read.
     pub(crate) fn of_folder(folder: &Path, distribution: &str) -> Result<Self, GenerateError> {
         let script = folder.join("CMakeLists.txt");
         let list = if script.is_file() { cmake::list(&script, distribution)? } else { None };
@@ -46,7 +46,7 @@ impl Sources {
     /// Returns the files that the user names.
     ///
     /// # Errors
-    /// If one does not exist, or if there are none.
+    /// If a file does not exist, or if the list of files is empty.
     pub(crate) fn of_files(folder: &Path, files: &[PathBuf]) -> Result<Self, GenerateError> {
         for file in files {
             if !folder.join(file).is_file() {

@@ -51,7 +51,7 @@ pub(crate) struct Ending {
     has_come: Condvar,
 }
 
-/// What the waiting thread must know.
+/// News for the thread that waits in `run`.
 #[derive(Debug, Default)]
 struct News {
     end: Option<Result<Ended, RunError>>,

@@ -15,7 +15,7 @@ use crate::executors::Executors;
 /// Error of a component's constructor, or the message of its panic.
 pub(crate) struct LoadError(pub(crate) Box<dyn Error + Send + Sync>);
 
-/// What a component must become.
+/// Order to create a component.
 pub(crate) struct Order {
     /// The name of the node, before the program's arguments rename it.
     pub(crate) name: NodeName,

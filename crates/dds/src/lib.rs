@@ -69,7 +69,7 @@
 //! A message that is published just when a subscription is created may be lost if its publisher's DDS is neither Cyclone's nor Fast
 //! DDS: Cyclone DDS cannot know where the history of such a publisher ends.
 //!
-//! What Cyclone DDS itself has to say goes to the log, at most 20 lines a second. It says it with locks of its own held, so a logger of
+//! Warnings of Cyclone DDS itself go to the log, at most 20 lines a second. It gives them with locks of its own held, so a logger of
 //! yours must not call this crate; that of `rospin::init` does not.
 //!
 //! # Security

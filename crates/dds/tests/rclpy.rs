@@ -99,7 +99,7 @@ fn parameters_of_all_nodes_are_listed_within_a_second() {
 /// Variable with the domain that a program joins whose standard error is looked at.
 const QUIET_DOMAIN: &str = "ROSPIN_TEST_QUIET_DOMAIN";
 
-/// What Fast DDS announces of its types is nothing that Cyclone DDS could read, and nobody needs to hear of it.
+/// Cyclone DDS cannot read the type descriptions that Fast DDS announces. That is no reason for a warning.
 #[test]
 fn nothing_is_written_beside_the_log() {
     if let Ok(id) = std::env::var(QUIET_DOMAIN) {

@@ -5,7 +5,7 @@ mod robot;
 
 use robot::{Robot, SOUND, Said};
 
-/// What a tool must say.
+/// Words that a tool must print about a fault, or the reason for which it prints none.
 enum Cell {
     /// All of these texts. Those with a ` | ` in them are parts of one line.
     Says(&'static [&'static str]),
@@ -32,7 +32,7 @@ impl Said {
             0 => Some(self.monitor.join("\n")),
             1 => Some(self.top.clone()),
             2 => Some(self.report.clone()),
-            // What a browser shows of it.
+            // The text of the page, as a browser shows it.
             3 => Some(self.page.replace("</td><td", "</td> <td").replace("&gt;", ">")),
             _ => self.flight.clone(),
         }

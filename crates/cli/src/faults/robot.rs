@@ -57,7 +57,7 @@ pub(super) const SOUND: Robot = Robot {
     stated: (1, 5),
 };
 
-/// What the tools say.
+/// Output of each tool.
 pub(super) struct Said {
     /// Violations, in the order in which the monitor told of them.
     pub(super) monitor: Vec<String>,

@@ -19,7 +19,7 @@ const VALUE_BYTES_MAX: usize = 1 << 20;
 /// The deepest nesting of included files.
 const INCLUDES_MAX: usize = 8;
 
-/// What follows after commands were run.
+/// Outcome of running commands: the next step.
 #[derive(PartialEq, Eq)]
 enum Flow {
     Next,

@@ -57,7 +57,7 @@ pub(crate) fn parse(package: &str, file: &Path, text: &str) -> Result<Interface,
     Ok(Interface { package: package.to_owned(), kind, name, file: file.to_owned(), text: text.to_owned(), parts })
 }
 
-/// What a file defines.
+/// Definitions in a file.
 #[derive(Default)]
 struct Found {
     /// Modules, names and fields of structures.

@@ -22,7 +22,7 @@ struct World {
     unload: Client<UnloadNode>,
     list: Client<ListNodes>,
     handle: ContainerHandle,
-    /// What the components tell: that they run, with the name of their thread, and that they were dropped.
+    /// Reports of the components: that they run, with the name of their thread, and that they were dropped.
     told: Receiver<String>,
     running: JoinHandle<Result<Ended, RunError>>,
 }

@@ -178,7 +178,7 @@ fn servers_without_headers_are_called() {
     assert!(matches!(response, Err(CallError::Unavailable { .. })), "{response:?}");
 }
 
-/// What goes out has both parameters: the standard's, which Jazzy and later read from any vendor, and the older one of Fast DDS,
+/// A response has both parameters: the standard's, which Jazzy and later read from any vendor, and the older one of Fast DDS,
 /// which Humble reads. They are looked for in a capture of the packets.
 #[test]
 fn packets_have_the_identity_twice() {
