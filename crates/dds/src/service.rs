@@ -93,6 +93,27 @@ struct Owed {
     since: Instant,
 }
 
+/// Adds a response to those that wait. Returns how many are lost for that: those that waited too long, and the oldest one if there is
+/// no room, of the same client or of all.
+fn keep(owed: &mut VecDeque<Owed>, response: Response) -> usize {
+    let waiting = owed.len();
+    owed.retain(|debt| debt.since.elapsed() <= OWED_TIME);
+    let mut lost = waiting - owed.len();
+    // A client that never becomes whole must not displace the responses to others.
+    let is_same = |debt: &Owed| debt.response.requester == response.requester;
+    let oldest = match owed.iter().filter(|debt| is_same(debt)).count() {
+        OWED_OF_ONE_MAX.. => owed.iter().position(is_same),
+        _ if owed.len() == OWED_MAX => Some(0),
+        _ => None,
+    };
+    if let Some(oldest) = oldest {
+        owed.remove(oldest);
+        lost += 1;
+    }
+    owed.push_back(Owed { response, since: Instant::now() });
+    lost
+}
+
 impl Responses {
     /// Sends a response, or keeps it until the client's reader is matched. Does nothing if the client has gone.
     fn send(&self, response: Response) -> Result<(), Refused> {
@@ -103,21 +124,7 @@ impl Responses {
             None => return Ok(()),
             Some(true) => {}
             Some(false) => {
-                let waiting = owed.len();
-                owed.retain(|debt| debt.since.elapsed() <= OWED_TIME);
-                let mut lost = waiting - owed.len();
-                // A client that never becomes whole must not displace the responses to others.
-                let is_same = |debt: &Owed| debt.response.requester == response.requester;
-                let oldest = match owed.iter().filter(|debt| is_same(debt)).count() {
-                    OWED_OF_ONE_MAX.. => owed.iter().position(is_same),
-                    _ if owed.len() == OWED_MAX => Some(0),
-                    _ => None,
-                };
-                if let Some(oldest) = oldest {
-                    owed.remove(oldest);
-                    lost += 1;
-                }
-                owed.push_back(Owed { response, since: Instant::now() });
+                let lost = keep(&mut owed, response);
                 drop(owed);
                 self.lose(lost, "discovery did not find all of its client in time, or too many waited for that");
                 return Ok(());
