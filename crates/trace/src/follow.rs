@@ -29,6 +29,8 @@ pub(crate) struct Follower {
     cut_ns: u64,
     /// The latest time of an event that was added.
     latest_ns: u64,
+    /// The times of the losses behind the cut. A snapshot that is later waits for them: it replaces the state that they end.
+    losses: Vec<u64>,
     /// Threads and executors that are gone, with the latest time of an event then.
     gone: Vec<(u64, DefinitionKey)>,
 }
@@ -62,8 +64,8 @@ impl Follower {
         waiting.events.extend(events);
         for words in events {
             self.latest_ns = self.latest_ns.max(words[0]);
-            if let Some((_, Event::Dropped { .. })) = Event::decode(words) {
-                self.executors.values_mut().for_each(|followed| followed.state = None);
+            if is_loss(words) {
+                self.losses.push(words[0]);
             }
         }
     }
@@ -133,10 +135,10 @@ impl Follower {
         let mut taken: Vec<Batch> = Vec::new();
         loop {
             let before = taken.len();
-            let Self { threads, executors, .. } = self;
+            let Self { threads, executors, losses, .. } = self;
             for (thread, waiting) in threads {
                 let mut batch = Vec::new();
-                while let Some(words) = waiting.take(executors, *thread, end_ns) {
+                while let Some(words) = waiting.take(executors, losses, *thread, end_ns) {
                     batch.push(words);
                 }
                 if !batch.is_empty() {
@@ -164,7 +166,8 @@ impl Follower {
         let waited_for = |followed: &&mut Followed| followed.state.is_some() || followed.is_expected;
         let mut gives_up = false;
         for followed in self.executors.values_mut().filter(|_| is_stuck).filter(waited_for) {
-            (followed.state, followed.is_expected, gives_up) = (None, false, true);
+            followed.lose();
+            gives_up = true;
         }
         gives_up
     }
@@ -187,14 +190,34 @@ impl Follower {
     }
 }
 
+fn is_loss(words: &Words) -> bool {
+    matches!(Event::decode(words), Some((_, Event::Dropped { .. })))
+}
+
 impl Waiting {
     /// Takes the thread's next event, if it is no later than `end_ns`, and if its scheduler saw nothing before that waits.
-    fn take(&mut self, executors: &mut BTreeMap<u16, Followed>, thread: u32, end_ns: u64) -> Option<Words> {
+    fn take(
+        &mut self,
+        executors: &mut BTreeMap<u16, Followed>,
+        losses: &mut Vec<u64>,
+        thread: u32,
+        end_ns: u64,
+    ) -> Option<Words> {
         let words = *self.events.front()?;
         if words[0].max(self.latest_ns) > end_ns {
             return None;
         }
         let event = Event::decode(&words).map(|(_, event)| event);
+        match event {
+            Some(Event::Dropped { .. }) => {
+                if let Some(place) = losses.iter().position(|at| *at == words[0]) {
+                    losses.swap_remove(place);
+                }
+                executors.values_mut().for_each(Followed::lose);
+            }
+            Some(Event::Snapshot { .. }) if losses.iter().any(|at| *at < words[0]) => return None,
+            _ => {}
+        }
         if let Some(event) = &event
             && let Some(executor) = executor_of(event)
         {
@@ -211,6 +234,11 @@ impl Waiting {
 }
 
 impl Followed {
+    /// Gives up the state: events were lost, perhaps those of this scheduler, and perhaps its first snapshot.
+    fn lose(&mut self) {
+        (self.state, self.is_expected) = (None, false);
+    }
+
     /// Takes note of an event of a thread, whose last hand-over has that number. Returns false if the scheduler saw others before.
     fn take(&mut self, thread: u32, of_thread: &mut u64, event: &Event) -> bool {
         if let Event::HandedOver { number, previous, count, .. } = event {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rospin_core::policy::{POLICIES, by_name};
-use rospin_core::recording::Event;
+use rospin_core::recording::{Definition, Event, Sink, Words};
 use rospin_engine::{Context, ContextOptions, ExecutorOptions, Recorder, SpinOptions, SubscriptionOptions};
 use rospin_trace::names::Name;
 use rospin_trace::replay::{AsRecorded, Verdict, check};
@@ -116,6 +116,74 @@ fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
         (all_judged, all_late) = (all_judged + judged, all_late + late);
     }
     assert!(all_judged > 100 && all_late > 2, "{all_judged} decisions, {all_late} files began late");
+}
+
+/// Sink that keeps the recording thread waiting while the test has its lock.
+struct Blocking(Arc<Mutex<()>>);
+
+impl Sink for Blocking {
+    fn define(&mut self, _: &Definition) {}
+
+    fn record(&mut self, _: u32, _: &[Words]) {
+        drop(self.0.lock().unwrap());
+    }
+
+    fn flush(&mut self) {}
+}
+
+/// A thread's log is full while the recording thread waits, and events are lost. Once the files begin behind the loss, they have the
+/// state again.
+#[test]
+fn after_lost_events_a_flight_recorder_has_the_state_again() {
+    let _alone = alone();
+    let folder = Folder::new("lost");
+    let recorder = Recorder::new();
+    recorder.set_capacity(64);
+    let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let group = executor.create_group("group", 0_u32);
+    let _subscription = group.create_subscription("topic", |heard: &mut u32, _: Arc<u32>| *heard += 1).unwrap();
+    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let lock = Arc::new(Mutex::new(()));
+    recorder.start(Blocking(Arc::clone(&lock))).unwrap();
+    recorder.start(FlightSink::new(&folder.file(), &process(), Duration::ZERO, 100_000)).unwrap();
+    let run = |times: u32| {
+        for number in 0..times {
+            let _ = publisher.publish(number);
+            executor.spin(SpinOptions::spin_all()).unwrap();
+        }
+    };
+    let file_now = |folder: &Folder| {
+        recorder.trigger("the test");
+        recorder.flush();
+        let (file, _) =
+            folder.files().into_iter().max_by_key(|(file, _)| file.metadata().unwrap().modified().unwrap()).unwrap();
+        let recording = open(&file);
+        std::fs::remove_file(file).unwrap();
+        recording
+    };
+    let has =
+        |recording: &Recording, is: fn(&Event) -> bool| recording.events.iter().any(|recorded| is(&recorded.event));
+    let is_loss = |event: &Event| matches!(event, Event::Dropped { .. });
+    loop {
+        {
+            let _blocked = lock.lock().unwrap();
+            run(1000);
+        }
+        if has(&file_now(&folder), is_loss) {
+            break;
+        }
+    }
+    let behind = loop {
+        run(1);
+        let recording = file_now(&folder);
+        if !has(&recording, is_loss) {
+            break recording;
+        }
+    };
+    assert!(has(&behind, |event| matches!(event, Event::Snapshot { .. })), "{}", render(&behind));
+    let replayed = check(&behind, &AsRecorded).remove(0);
+    assert_eq!(replayed.verdict, Verdict::Same, "{replayed}");
 }
 
 /// Returns the memory of this process in bytes, as the kernel counts it.

@@ -43,6 +43,8 @@ pub(super) struct Drainer {
     fresh: Vec<(DefinitionKey, Definition)>,
     /// The events of a round, for each log.
     events: Vec<Vec<Words>>,
+    /// True after a round that found lost events: the sinks do not know the executors' states any more.
+    has_lost: bool,
     /// The time until the next round.
     pause: Duration,
     last_round: time::Instant,
@@ -71,6 +73,7 @@ impl Drainer {
             known: BTreeMap::new(),
             fresh: Vec::new(),
             events: Vec::new(),
+            has_lost: false,
             pause: ROUND,
             last_round: time::Instant::now(),
         };
@@ -172,11 +175,12 @@ impl Drainer {
         let threads: Vec<u32> = self.logs.iter().map(|log| log.thread).collect();
         let mut events = self.events.iter_mut();
         let mut fill = 0.0_f64;
+        let mut loses = false;
         self.logs.retain_mut(|log| {
             // Looked at before the drain, which then finds all events of a thread that has ended.
             let is_closed = log.reader.is_closed();
             let Some(events) = events.next() else { return true };
-            log.drain(events);
+            loses |= log.drain(events);
             fill = fill.max(events.len() as f64 / log.reader.capacity() as f64);
             gone.extend(is_closed.then_some(DefinitionKey::Thread(log.thread)));
             !is_closed
@@ -205,6 +209,11 @@ impl Drainer {
             self.fresh.retain(|(key, _)| !gone.contains(key));
             gone.iter().for_each(|key| _ = self.known.remove(key));
         }
+        // The states are recorded once nothing is lost any more, since they would add to what is too much.
+        if self.has_lost && !loses {
+            self.recorder.tell_executors();
+        }
+        self.has_lost = loses;
     }
 
     /// Drops the definitions that all sinks have: an executor defines everything that it has when a sink comes.
@@ -215,14 +224,17 @@ impl Drainer {
 }
 
 impl ThreadLog {
-    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many.
-    fn drain(&mut self, events: &mut Vec<Words>) {
+    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many, and
+    /// returns true.
+    fn drain(&mut self, events: &mut Vec<Words>) -> bool {
         self.reader.drain(events);
         let dropped = self.reader.dropped();
-        if dropped > self.dropped {
+        let loses = dropped > self.dropped;
+        if loses {
             let at = events.last().map_or(Instant::ZERO, |words| Instant::from_nanos(words[0]));
             events.push(Event::Dropped { count: dropped - self.dropped }.encode(at));
             self.dropped = dropped;
         }
+        loses
     }
 }
