@@ -374,19 +374,28 @@ impl Model {
         format!("{} {}", self.label(callback), told.text())
     }
 
-    /// Returns a name of the callback that no other one has: with its executor or process where the name alone is not enough.
+    /// Returns a name of the callback that no other one has: with its executor or process, and a number, where the name alone is not
+    /// enough.
     #[must_use]
     pub fn label(&self, callback: usize) -> String {
         let of = &self.callbacks[callback];
-        let same = |other: &&Callback| other.name == of.name;
-        if self.callbacks.iter().filter(same).count() == 1 {
-            return of.name.clone();
+        let same: Vec<usize> =
+            (0..self.callbacks.len()).filter(|other| self.callbacks[*other].name == of.name).collect();
+        let is_in_process = |other: &usize| self.callbacks[*other].process == of.process;
+        let is_beside = |other: &usize| is_in_process(other) && self.callbacks[*other].executor == of.executor;
+        let mut parts = Vec::new();
+        if !same.iter().all(is_beside) {
+            parts.push(self.executors[of.executor].name.clone());
         }
-        let executor = &self.executors[of.executor];
-        if self.processes.len() == 1 {
-            return format!("{} ({})", of.name, executor.name);
+        if !same.iter().all(is_in_process) {
+            let process = &self.processes[of.process];
+            parts.push(format!("{} {}", process.name, process.process));
         }
-        let process = &self.processes[of.process];
-        format!("{} ({}, {} {})", of.name, executor.name, process.name, process.process)
+        let beside: Vec<usize> = same.into_iter().filter(is_beside).collect();
+        if beside.len() > 1 {
+            let before = beside.iter().filter(|other| **other < callback).count();
+            parts.push(format!("#{}", before + 1));
+        }
+        if parts.is_empty() { of.name.clone() } else { format!("{} ({})", of.name, parts.join(", ")) }
     }
 }

@@ -119,6 +119,16 @@ fn the_model_has_activations_messages_losses_and_incidents() {
 }
 
 #[test]
+fn callbacks_of_the_same_name_are_told_apart() {
+    let mut model = Model::new(&[recording("twins")]);
+    for twin in ["tracker", "planner"] {
+        model.callbacks.iter_mut().find(|callback| callback.name == twin).unwrap().name = "twin".to_owned();
+    }
+    let labels: Vec<_> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();
+    assert_eq!(labels, ["lidar", "twin (#1)", "twin (#2)"]);
+}
+
+#[test]
 fn the_user_s_own_trace_goes_on_while_the_executor_is_recorded() {
     let seen = Arc::new(std::sync::Mutex::new(0));
     let count = Arc::clone(&seen);

@@ -26,6 +26,12 @@ fn line(text: &str, width: usize, style: Style) -> Line<'static> {
     Line::styled(text.trim_end().to_owned(), style)
 }
 
+/// Returns the lines of a sentence in a style, broken between words where it is longer than the width.
+fn sentence(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let options = textwrap::Options::new(width).subsequent_indent("  ");
+    textwrap::wrap(text, options).iter().map(|part| line(part, width, style)).collect()
+}
+
 /// Returns the lines above the table: what is watched, and how it is shown.
 pub(super) fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     let count = app.programs.len();
@@ -58,12 +64,12 @@ pub(super) fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns a line for each callback that should run and does not, those that have not for longest first.
+/// Returns a sentence for each callback that should run and does not, those that have not for longest first.
 fn overdue(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut all: Vec<_> = app.programs.iter().flat_map(|program| &program.view.overdue).collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.for_ns));
     let shown = if all.len() > OVERDUE { OVERDUE - 1 } else { OVERDUE };
-    let mut lines: Vec<_> = all.iter().take(shown).map(|one| line(&one.text, width, BAD)).collect();
+    let mut lines: Vec<_> = all.iter().take(shown).flat_map(|one| sentence(&one.text, width, BAD)).collect();
     if all.len() > OVERDUE {
         lines.push(line(&format!("… and {} more do not run", all.len() - shown), width, BAD));
     }
@@ -262,7 +268,7 @@ pub(super) fn detail(app: &App, width: usize, height: usize) -> Vec<Line<'static
     let mut lines =
         vec![line(&of.name, width, BOLD), line(&settings, width, PLAIN), line(&totals.join(", "), width, PLAIN)];
     if let Some(one) = row.program.view.overdue.iter().find(|one| one.place == of.place) {
-        lines.push(line(&one.text, width, BAD));
+        lines.extend(sentence(&one.text, width, BAD));
     }
     let Some(detail) = &app.detail else {
         lines.push(line("Its times come with the next interval.", width, DIM));

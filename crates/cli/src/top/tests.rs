@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rospin_engine::Instant;
 use rospin_engine::recording::{Event, Step};
 use rospin_trace::Recorded;
-use rospin_trace::live::{Item, Live};
+use rospin_trace::live::{Item, Live, OverdueView};
 use rospin_trace::names::Name;
 
 use super::app::{App, Page};
@@ -111,6 +111,32 @@ fn a_small_terminal_shows_the_callbacks_of_a_program() {
     assert_eq!(screen[3], "CALLBACK              RATE  UTIL EXEC99 RESP99  RSPMAX DEADLN  QUEUE  LOST  MISS");
     let screen = screen.join("\n");
     assert!(screen.contains("\ncallback_002 "), "{screen}");
+}
+
+/// The culprit stands at the end of the sentence.
+#[test]
+fn a_sentence_that_is_longer_than_the_screen_is_not_cut() {
+    let mut shown = Fake::new(700, "robot", 3).second();
+    let culprit = "robot/global_planner/costmap/obstacles";
+    let text =
+        format!("robot/localization/lidar/points has not run for 297 ms (period 94 ms): {culprit} held its thread");
+    let callback = shown.view.callbacks[0].name.clone();
+    let place = shown.view.callbacks[0].place;
+    shown.view.overdue = vec![OverdueView {
+        place,
+        callback,
+        for_ns: 297_000_000,
+        is_at_least: false,
+        limit_ns: Some(94_000_000),
+        culprit: Some(culprit.to_owned()),
+        text,
+    }];
+    let mut app = App { interval: Duration::from_secs(1), ..App::default() };
+    app.update(vec![shown], |_| None);
+    let screen = screen_of(&mut app, 80, 24);
+    assert_eq!(screen[2], "robot/localization/lidar/points has not run for 297 ms (period 94 ms):");
+    assert_eq!(screen[3], "  robot/global_planner/costmap/obstacles held its thread");
+    assert!(screen[4].starts_with("[callbacks]"), "{}", screen.join("\n"));
 }
 
 #[test]

@@ -102,8 +102,11 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
         0 => "none is missing".to_owned(),
         dropped => format!("{dropped} more are missing, because buffers were full: record with a larger --buffer"),
     };
-    let mut lines =
-        vec![format!("{} events of {} processes in {seconds:.3} s; {missing}.", model.events, model.processes.len())];
+    let processes = match model.processes.len() {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    };
+    let mut lines = vec![format!("{} events of {processes} in {seconds:.3} s; {missing}.", model.events)];
     lines.extend(choice.window.clone());
     let activations: Vec<_> = model.activations.iter().filter(|of| choice.has_activation(of)).collect();
     let waiting = model.waiting.iter().filter(|of| of.is_late && choice.has(of.callback)).count();

@@ -167,7 +167,7 @@ mod tests {
             line.split(' ').next().unwrap().parse::<usize>().unwrap()
         };
         let length =
-            1e-3 * all.split(" processes in ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap() * 1e3;
+            1e-3 * all.split(" process in ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap() * 1e3;
         let middle = format!("{:.4}", length / 2.0);
         let [first, second] = [["--to", &middle], ["--from", &middle]]
             .map(|window| trace(&[&["report", GOLDEN, "--worst", "0"][..], &window].concat()).unwrap());
