@@ -10,7 +10,7 @@ use rospin_engine::os::OsScheduling;
 use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
 use rospin_report::Failure;
 use rospin_scenario::Deployment;
-use rospin_scenario::deployment::ExecutorPlan;
+use rospin_scenario::deployment::{ExecutorPlan, Mismatch, Names, Reaction};
 
 use crate::isolated::{self, Filled, Template};
 use crate::scenario_file;
@@ -26,6 +26,7 @@ writes a template with all that it has to the file that ROSPIN_DEPLOYMENT_TEMPLA
 Examples:
   rospin deploy template crates/scenario/scenarios/chain.toml --output robot.toml
   rospin deploy check robot.toml
+  rospin deploy check robot.toml --system system.toml
   rospin deploy fill template.yaml --system system.toml --deployment robot.toml -o config.yaml
   ROSPIN_DEPLOYMENT_TEMPLATE=robot.toml my_robot
   ROSPIN_DEPLOYMENT=robot.toml my_robot")]
@@ -63,6 +64,9 @@ enum Action {
         /// Deployment files
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// Also compares the names with this system file's, which `rospin trace model` writes
+        #[arg(long, value_name = "FILE")]
+        system: Option<PathBuf>,
     },
 }
 
@@ -86,7 +90,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         Action::Fill { template, system, deployment, output } => {
             fill(&template, (&system, &deployment), output.as_deref(), out)
         }
-        Action::Check { files } => check(&files, out),
+        Action::Check { files, system } => check(&files, system.as_deref(), out),
     }
 }
 
@@ -135,8 +139,9 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Checks deployment files together, and if this machine has their cores. Prints what they have.
-fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
+/// Checks deployment files together, if this machine has their cores, and if the system file `system` has their names. Prints what
+/// they have.
+fn check(files: &[PathBuf], system: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let deployment = Deployment::load(files).map_err(Failure::input)?;
     check_cores(&deployment).map_err(Failure::input)?;
     let Deployment { executors, groups, callbacks, chains, threads, .. } = &deployment;
@@ -152,8 +157,45 @@ fn check(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(said) = middleware_threads(&deployment) {
         writeln!(out, "{said}")?;
     }
-    writeln!(out, "Whether its names are the program's is checked when the program begins to spin.")?;
+    let Some(system) = system else {
+        writeln!(
+            out,
+            "Whether its names are the program's is checked when the program begins to spin, and by --system FILE before that."
+        )?;
+        return Ok(());
+    };
+    check_names(&deployment, system, out)
+}
+
+/// Compares a deployment with the system file at `path`. Prints each name that does not fit; one that the program would refuse is
+/// also an error.
+fn check_names(deployment: &Deployment, path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let system = scenario_file::read(path).map_err(Failure::input)?;
+    let (mut refused, mut warned) = (Vec::new(), 0);
+    for mismatch in deployment.compare(&Names::of_system(&system)) {
+        let passes = mismatch.is_of_unknown_names() && deployment.on_unknown == Reaction::Warn;
+        if passes || mismatch.is_warning() {
+            writeln!(out, "Warning: {mismatch}")?;
+            warned += 1;
+        } else {
+            refused.push(mismatch);
+        }
+    }
+    if !refused.is_empty() {
+        return Err(Failure::input(Misfits { system: path.to_owned(), refused }));
+    }
+    if warned == 0 {
+        writeln!(out, "Its names are those of {}.", path.display())?;
+    }
     Ok(())
+}
+
+/// Error of a deployment that does not fit a system file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}", system.display(), refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+struct Misfits {
+    system: PathBuf,
+    refused: Vec<Mismatch>,
 }
 
 /// Returns a sentence about the scheduling that the threads of a middleware get; `None` if no executor is real-time.
@@ -199,6 +241,46 @@ mod tests {
         let error = deploy(&["template", scenario, "--output", file]).unwrap_err();
         assert!(error.contains("robot.toml"), "{error}");
         assert_eq!(deploy(&["check", file, file]).unwrap_err().matches("robot.toml").count(), 2);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The system has two robots, each in a namespace, and a lidar that both share.
+    #[test]
+    fn names_are_compared_with_those_of_a_system_file() {
+        let folder = std::env::temp_dir().join(format!("rospin-cli-{}-system", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let mut system =
+            "duration = \"1 s\"\nexecutor = [{ name = \"main\" }]\ngroup = [{ name = \"steer\" }]\n".to_owned();
+        for name in [
+            "lidar/ping",
+            "robot1/planner/steer/scan",
+            "robot1/log/path",
+            "robot2/planner/steer/scan",
+            "robot2/log/path",
+        ] {
+            system += &format!(
+                "[[callback]]\nname = \"{name}\"\ngroup = \"steer\"\nkind = \"subscription\"\nexecution = \"1 ms\"\n"
+            );
+        }
+        fs::write(path("system.toml"), system).unwrap();
+        let check_text = |text: &str| {
+            fs::write(path("robot.toml"), text).unwrap();
+            deploy(&["check", &path("robot.toml"), "--system", &path("system.toml")])
+        };
+        let good = "executor = [{ name = \"main\" }]
+            group = [{ node = \"planner\", name = \"steer\", executor = \"main\" }]
+            callback = [{ name = \"/robot2/planner/steer/scan\", priority = 9 }]
+            chain = [{ name = \"c\", callbacks = [\"/lidar/ping\", \"planner/steer/scan\", \"log/path\"] }]";
+        let said = check_text(good).unwrap();
+        assert!(said.contains("Its names are those of"), "{said}");
+        let error = check_text(
+            &good.replace("log/path", "log/pth").replace("executor = [{", "executor = [{ name = \"mian\" }, {"),
+        )
+        .unwrap_err();
+        assert!(error.contains("(did you mean `log/path`?)") && error.contains("executor `mian`"), "{error}");
+        let torn = check_text(&good.replace("/lidar/ping", "lidar/ping")).unwrap_err();
+        assert!(torn.contains("no namespace has all of its callbacks"), "{torn}");
         fs::remove_dir_all(folder).unwrap();
     }
 

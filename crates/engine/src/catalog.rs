@@ -1,12 +1,12 @@
 //! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of one is
 //! written from them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sync::{Mutex, MutexGuard};
 
 use rospin_scenario::Deployment;
-use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan};
+use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan, NamedCallback, Names};
 
 /// Catalog of the program's executors, groups and callbacks. It is closed before the first spin, so that it does not grow with
 /// entities that come and go.
@@ -20,6 +20,27 @@ pub(crate) struct Program {
     pub(crate) deployment: Deployment,
     /// The names of callbacks that are timers.
     pub(crate) timers: BTreeSet<String>,
+    /// The namespaces of callbacks' nodes, by the callbacks' names. Callbacks of the root namespace are left out.
+    namespaces: BTreeMap<String, String>,
+}
+
+impl Program {
+    /// Returns the namespace of the node of the callback called `name`.
+    pub(crate) fn namespace_of(&self, name: &str) -> &str {
+        self.namespaces.get(name).map_or("", String::as_str)
+    }
+
+    /// Returns the names that a deployment file is compared with.
+    pub(crate) fn names(&self) -> Names {
+        let mut names = Names::of_program();
+        names.executors.extend(self.deployment.executors.iter().map(|executor| executor.name.clone()));
+        names.groups.extend(self.deployment.groups.iter().map(|group| (group.node.clone(), group.name.clone())));
+        for CallbackPlan { name, .. } in &self.deployment.callbacks {
+            let (namespace, is_timer) = (self.namespace_of(name).to_owned(), self.timers.contains(name));
+            names.callbacks.push(NamedCallback { name: name.clone(), namespace, is_timer });
+        }
+        names
+    }
 }
 
 impl Catalog {
@@ -54,14 +75,18 @@ impl Catalog {
         });
     }
 
-    /// Adds a callback, unless the catalog is closed or has one of that name.
-    pub(crate) fn callback(&self, plan: impl FnOnce() -> CallbackPlan) {
-        self.with(|all| {
+    /// Adds a callback of a node in `namespace`, unless the catalog is closed or has one of that name.
+    pub(crate) fn callback(&self, namespace: &str, plan: impl FnOnce() -> CallbackPlan) {
+        if let Some(program) = &mut *self.lock() {
             let plan = plan();
-            if !all.callbacks.iter().any(|callback| callback.name == plan.name) {
-                all.callbacks.push(plan);
+            if program.deployment.callbacks.iter().any(|callback| callback.name == plan.name) {
+                return;
             }
-        });
+            if !namespace.is_empty() {
+                program.namespaces.insert(plan.name.clone(), namespace.to_owned());
+            }
+            program.deployment.callbacks.push(plan);
+        }
     }
 
     /// Notes that the callback of that name is a timer.

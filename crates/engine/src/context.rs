@@ -12,7 +12,7 @@ use rospin_scenario::deployment::DeploymentError;
 
 use crate::catalog::{Catalog, Program};
 use crate::clock::Clock;
-use crate::deployed::{DeployError, Deployed};
+use crate::deployed::{DeployError, Deployed, priority_in};
 use crate::foreign::{self, ForeignList};
 use crate::incident::{Incident, MissReporter, MissedDeadline, Reporter, log_incident};
 use crate::loss::{Ledger, Loss, LossCounters, Misses};
@@ -313,8 +313,9 @@ impl Context {
         &self.0.scribe
     }
 
-    pub(crate) fn priority_of(&self, entity: &str) -> Option<Priority> {
-        self.0.priorities.get(entity)
+    /// Returns the priority that the program's chains give the entity, whose node is in `namespace`.
+    pub(crate) fn priority_of(&self, entity: &str, namespace: &str) -> Option<Priority> {
+        priority_in(&self.0.priorities, entity, namespace)
     }
 
     pub(crate) fn reporter(&self) -> Reporter {

@@ -4,50 +4,22 @@ use std::io;
 use std::path::PathBuf;
 
 use rospin_core::{Priority, PriorityMap};
-use rospin_scenario::deployment::{Ambiguous, CallbackPlan, ExecutorPlan, GroupPlan, Reaction, ThreadPlan};
-use rospin_scenario::{Deployment, nearest, nearest_of};
+use rospin_scenario::Deployment;
+use rospin_scenario::deployment::names::forms;
+use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, Mismatch, Reaction, ThreadPlan};
 
 use crate::catalog::Program;
 use crate::executor_options::ExecutorOptions;
 use crate::foreign;
 use crate::os::{CoreSet, OnShortfall, ThreadId, ThreadOptions, cut_off, lock_memory, threads_of_process};
 
-/// The most names of a program that an error lists.
-const KNOWN_MAX: usize = 5;
-
 /// Reasons for which a program does not run with its deployment file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeployError {
-    /// The file names an executor, a group or a callback that the program does not have.
-    #[error(
-        "the deployment names {what}, which the program does not have{}; it has {known}; correct the name, or pass over such \
-         names with on_unknown = \"warn\"",
-        near.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
-    )]
-    Unknown {
-        /// The unknown executor, group or callback.
-        what: String,
-        /// The program's name that is most like it, if one is.
-        near: Option<String>,
-        /// The program's names of that kind, separated by commas. Of many, the ones that are most like it.
-        known: String,
-    },
-    /// A chain of the file leads through a timer, which receives no data.
-    #[error(
-        "chain `{chain}`: `{timer}` is a timer and takes nothing from `{from}`; let a chain of its own start there"
-    )]
-    Timer {
-        /// The name of the chain.
-        chain: String,
-        /// The callback that precedes the timer in the chain.
-        from: String,
-        /// The name of the timer.
-        timer: String,
-    },
-    /// Patterns of the file put one group on two executors.
-    #[error("the deployment contradicts itself: {0}")]
-    Ambiguous(Ambiguous),
+    /// The file does not fit the program.
+    #[error("{0}")]
+    Mismatch(Mismatch),
     /// The file names a core that the machine does not have.
     #[error("the deployment puts {what} on core {missing}, which this machine does not have; choose from {online}")]
     Core {
@@ -69,12 +41,6 @@ pub enum DeployError {
         /// The error of writing the template.
         reason: io::Error,
     },
-}
-
-impl From<Ambiguous> for DeployError {
-    fn from(error: Ambiguous) -> Self {
-        Self::Ambiguous(error)
-    }
 }
 
 /// Checks that this machine has all cores that a deployment names.
@@ -132,11 +98,11 @@ impl Deployed {
 
     // ---- callbacks ----
 
-    /// Returns the file's settings for the entity of that name. A priority that the file gives to the entity itself takes
-    /// precedence over one that follows from chains.
-    pub(crate) fn callback(&self, name: &str) -> CallbackPlan {
-        let mut plan = self.plan.callback(name).cloned().unwrap_or_else(|| CallbackPlan::new(name));
-        let of_chains = || self.chains.get(name).map(|Priority(priority)| priority);
+    /// Returns the file's settings for the entity of that name, whose node is in `namespace`. A priority that the file gives to the
+    /// entity itself takes precedence over one that follows from chains.
+    pub(crate) fn callback(&self, name: &str, namespace: &str) -> CallbackPlan {
+        let mut plan = self.plan.callback(name, namespace).cloned().unwrap_or_else(|| CallbackPlan::new(name));
+        let of_chains = || priority_in(&self.chains, name, namespace).map(|Priority(priority)| priority);
         plan.priority = plan.priority.or_else(of_chains);
         plan
     }
@@ -145,8 +111,8 @@ impl Deployed {
 
     /// Compares the deployment with the program and the machine, and locks memory if the file says so, before anything runs.
     pub(crate) fn begin(&self, program: &Program) -> Result<(), DeployError> {
-        self.check_names(&program.deployment)?;
-        self.check_chains(program)?;
+        self.check_names(program)?;
+        self.warn_of_deadlines(program);
         check_cores(&self.plan)?;
         if self.plan.lock_memory
             && let Err(error) = lock_memory()
@@ -157,51 +123,25 @@ impl Deployed {
         Ok(())
     }
 
-    fn check_names(&self, program: &Deployment) -> Result<(), DeployError> {
-        for group in &program.groups {
-            self.plan.executor_of(&group.node, &group.name)?;
-        }
-        let nodes: Vec<_> = program.groups.iter().map(node).collect();
-        for plan in &self.plan.groups {
-            let has = program.groups.iter().any(|group| plan.is_for(&group.node, &group.name));
-            let known = || program.groups.iter().map(|group| format!("{}/{}", group.node, group.name));
-            self.known(&nodes, has, "group", &format!("{}/{}", plan.node, plan.name), "", known)?;
-        }
-        for plan in &self.plan.executors {
-            let used = self.plan.groups.iter().any(|group| group.executor == plan.name);
-            let has = used || program.executors.iter().any(|executor| executor.name == plan.name);
-            let known = || program.executors.iter().map(|executor| executor.name.clone());
-            self.known(&nodes, has, "executor", &plan.name, "", known)?;
-        }
-        let callbacks = || program.callbacks.iter().map(|callback| callback.name.clone());
-        for plan in &self.plan.callbacks {
-            let has = program.callbacks.iter().any(|callback| plan.is_for(&callback.name));
-            self.known(&nodes, has, "callback", &plan.name, "", callbacks)?;
-        }
-        for chain in &self.plan.chains {
-            for name in &chain.callbacks {
-                let has = program.callbacks.iter().any(|callback| callback.name == *name);
-                self.known(&nodes, has, "callback", name, &format!(" of chain `{}`", chain.name), callbacks)?;
+    /// Compares the file's names with the program's.
+    fn check_names(&self, program: &Program) -> Result<(), DeployError> {
+        for mismatch in self.plan.compare(&program.names()) {
+            let is_refused = !mismatch.is_of_unknown_names() || self.plan.on_unknown == Reaction::Fail;
+            if is_refused && !mismatch.is_warning() {
+                return Err(DeployError::Mismatch(mismatch));
             }
+            log::warn!(target: "rospin", "{mismatch}");
         }
         Ok(())
     }
 
-    /// Refuses chains that go on through a timer. If the file has chains, warns of callbacks with a deadline that neither a chain
-    /// nor a setting gives a priority.
-    fn check_chains(&self, program: &Program) -> Result<(), DeployError> {
-        for chain in &self.plan.chains {
-            let mut links = chain.callbacks.windows(2);
-            if let Some([from, timer]) = links.find(|link| program.timers.contains(&link[1])) {
-                let (chain, from, timer) = (chain.name.clone(), from.clone(), timer.clone());
-                return Err(DeployError::Timer { chain, from, timer });
-            }
-        }
+    /// If the file has chains, warns of callbacks with a deadline that neither a chain nor a setting gives a priority.
+    fn warn_of_deadlines(&self, program: &Program) {
         if self.plan.chains.is_empty() {
-            return Ok(());
+            return;
         }
         for of_program in &program.deployment.callbacks {
-            let plan = self.callback(&of_program.name);
+            let plan = self.callback(&of_program.name, program.namespace_of(&of_program.name));
             let deadline = plan.deadline.or(of_program.deadline);
             if let (Some(deadline), None, None) = (deadline, plan.priority, of_program.priority) {
                 log::warn!(
@@ -212,38 +152,6 @@ impl Deployed {
                 );
             }
         }
-        Ok(())
-    }
-
-    /// Refuses or warns of a name in the file that the program does not have (`has` is false), unless the file says that it is of
-    /// another program (`elsewhere`). `nodes` has the names of this program's nodes. `what` is the kind of thing and `of` what
-    /// follows its name in the message. `known` returns the program's names of that kind.
-    fn known<N: Iterator<Item = String>>(
-        &self,
-        nodes: &[String],
-        has: bool,
-        what: &str,
-        name: &str,
-        of: &str,
-        known: impl FnOnce() -> N,
-    ) -> Result<(), DeployError> {
-        if has || self.plan.is_elsewhere(name, nodes) {
-            return Ok(());
-        }
-        let known: Vec<_> = known().collect();
-        let all: Vec<&str> = known.iter().map(String::as_str).collect();
-        let near = nearest(name, &all).map(str::to_owned);
-        let known = match all.len().saturating_sub(KNOWN_MAX) {
-            0 if all.is_empty() => "none".to_owned(),
-            0 => all.join(", "),
-            more => format!("{}, and {more} more", nearest_of(name, &all, KNOWN_MAX).join(", ")),
-        };
-        let error = DeployError::Unknown { what: format!("{what} `{name}`{of}"), near, known };
-        if self.plan.on_unknown == Reaction::Fail {
-            return Err(error);
-        }
-        log::warn!(target: "rospin", "{error}");
-        Ok(())
     }
 
     // ---- other threads ----
@@ -323,9 +231,13 @@ impl Deployed {
     }
 }
 
-/// Returns the name of the group's node. A group without a node counts as one.
-fn node(group: &GroupPlan) -> String {
-    if group.node.is_empty() { group.name.clone() } else { group.node.clone() }
+/// Returns the priority of the entity called `name`, whose node is in `namespace`, from priorities by absolute and relative names. Of
+/// several that name it, the highest one counts, which is that of its most critical chain.
+pub(crate) fn priority_in(priorities: &PriorityMap, name: &str, namespace: &str) -> Option<Priority> {
+    let forms = forms(name, namespace);
+    let absolute = forms.first().and_then(|full| priorities.get(&format!("/{full}")));
+    let relative = forms.iter().filter_map(|form| priorities.get(form));
+    absolute.into_iter().chain(relative).max()
 }
 
 /// Sets scheduling and cores. `None` and no cores leave them as they are.

@@ -7,7 +7,6 @@ use rospin_core::{EntityKind, EntitySpec, GroupKind, Priority, TimerSpec};
 use rospin_scenario::deployment::CallbackPlan;
 
 use crate::body::{AsyncBody, Attached, Direct, Due, ExclusiveBody, Locked, Payload, SharedBody, Take};
-use crate::context::Context;
 use crate::entity::EntityHandle;
 use crate::error::{GroupGone, TimerError, depth_of};
 use crate::group_core::GroupCore;
@@ -60,7 +59,7 @@ impl<'a> Outline<'a> {
     ) -> Result<Self, GroupGone> {
         group.check()?;
         let name = common.name.clone().unwrap_or_else(default_name);
-        deploy(&group.context, &name, &mut common, depth);
+        deploy(group, &name, &mut common, depth);
         let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
         Ok(Self { group, kind, common, name, losses, timer: None, closer: None, signal: None })
     }
@@ -100,7 +99,8 @@ impl<'a> Outline<'a> {
     /// Hands the entity over to its executor, with its callback. Returns the entity's handle.
     fn finish(self, max_in_flight: u32, callback: Box<Callback>) -> EntityHandle {
         let Self { group, kind, common, name, losses, timer, closer, signal } = self;
-        let priority = common.priority.or_else(|| group.context.priority_of(&name)).unwrap_or_default();
+        let priority =
+            common.priority.or_else(|| group.context.priority_of(&name, &group.namespace)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
         let membership = Membership::new(&group.executor.shared);
         let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
@@ -125,10 +125,12 @@ impl<'a> Outline<'a> {
 }
 
 /// Enters the entity into the catalog, and applies the settings of the deployment file, which take precedence.
-fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut usize>) {
-    context.catalog().callback(|| {
+fn deploy(group: &GroupCore, name: &str, common: &mut Common, depth: Option<&mut usize>) {
+    let (context, namespace) = (&group.context, group.namespace.as_str());
+    context.catalog().callback(namespace, || {
         let mut plan = CallbackPlan::new(name);
-        plan.priority = common.priority.or_else(|| context.priority_of(name)).map(|Priority(priority)| priority);
+        plan.priority =
+            common.priority.or_else(|| context.priority_of(name, namespace)).map(|Priority(priority)| priority);
         plan.deadline = common.deadline;
         plan.depth = depth.as_ref().map(|depth| u32::try_from(**depth).unwrap_or(u32::MAX));
         plan
@@ -136,7 +138,7 @@ fn deploy(context: &Context, name: &str, common: &mut Common, depth: Option<&mut
     let Some(deployed) = context.deployed() else {
         return;
     };
-    let plan = deployed.callback(name);
+    let plan = deployed.callback(name, namespace);
     common.priority = plan.priority.map(Priority).or(common.priority);
     common.deadline = plan.deadline.or(common.deadline);
     if let (Some(depth), Some(planned)) = (depth, plan.depth) {

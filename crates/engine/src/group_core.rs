@@ -4,6 +4,7 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rospin_core::{EntityKind, GroupId, GroupKind, Priority};
+use rospin_scenario::deployment::names::namespace_of;
 
 use crate::body::AnyPayload;
 use crate::changes::Ticket;
@@ -20,6 +21,8 @@ pub(crate) struct GroupCore {
     pub(crate) name: String,
     /// The beginning of its entities' names: the node and the group.
     path: String,
+    /// The namespace of the group's node, such as `/robot1`; empty for the root, and for a group of no node.
+    pub(crate) namespace: String,
     pub(crate) kind: GroupKind,
     pub(crate) on_panic: OnPanic,
     /// The group's id, once its executor has added the group.
@@ -43,7 +46,7 @@ impl GroupCore {
         payload: Option<AnyPayload>,
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
-        let path = options.path();
+        let (path, namespace) = (options.path(), namespace_of(&options.node).to_owned());
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
             let _ = added.set(state.add_group(name, kind, payload));
@@ -51,6 +54,7 @@ impl GroupCore {
         Arc::new(Self {
             name: options.name,
             path,
+            namespace,
             kind,
             on_panic: options.on_panic,
             id,
@@ -73,6 +77,16 @@ impl GroupCore {
         format!("{}/{}", self.path, of.trim_start_matches('/'))
     }
 
+    /// Returns the name of an entity whose options give it the name `given`: relative to the node's namespace, unless it begins with
+    /// `/`.
+    pub(crate) fn name_given(&self, given: &str) -> String {
+        match given.strip_prefix('/') {
+            Some(absolute) => absolute.to_owned(),
+            None if self.namespace.is_empty() => given.to_owned(),
+            None => format!("{}/{given}", self.namespace.trim_start_matches('/')),
+        }
+    }
+
     /// Returns a reporter for errors of an entity's callback.
     pub(crate) fn failures(&self, entity: &str) -> Failures {
         Failures::new(self.context.reporter(), &self.executor.shared, &self.name, entity)
@@ -81,12 +95,12 @@ impl GroupCore {
     /// Returns the queue depth that the deployment file has for the entity, if it has one.
     pub(crate) fn deployed_depth(&self, entity: &str) -> Option<usize> {
         let deployed = self.context.deployed()?;
-        deployed.callback(entity).depth.map(|depth| depth as usize)
+        deployed.callback(entity, &self.namespace).depth.map(|depth| depth as usize)
     }
 
     /// Returns the priority that the deployment file gives the entity, if it gives one.
     pub(crate) fn deployed_priority(&self, entity: &str) -> Option<Priority> {
-        self.context.deployed()?.callback(entity).priority.map(Priority)
+        self.context.deployed()?.callback(entity, &self.namespace).priority.map(Priority)
     }
 
     /// Removes the group with its entities.
@@ -145,6 +159,14 @@ macro_rules! common_methods {
         #[must_use]
         pub fn entity_name(&self, of: &str) -> String {
             self.core.entity_name(of)
+        }
+
+        /// Returns the full name of an entity of the group to which a user gives the name `given`: as ROS names, it is relative to
+        /// the namespace of the group's node unless it begins with `/`. In `/left`, `safety/scan` is `left/safety/scan`, and
+        /// `/safety/scan` is `safety/scan`.
+        #[must_use]
+        pub fn name_given(&self, given: &str) -> String {
+            self.core.name_given(given)
         }
 
         /// Returns the depth that the deployment file sets for the queue of the entity called `entity`; `None` if it sets none.

@@ -15,6 +15,9 @@ const BEGINNING: &str = "\
 # Executors, groups and callbacks that other programs have. Chains may name them, and programs may share one file.
 # elsewhere = [\"camera/*\"]
 
+# Names are relative to the namespace of a node, or to one above it, unless they begin with `/`: left out, a namespace may be any, so that one
+# file serves several robots.
+
 ";
 
 /// Explanation above the example of a chain.

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use rospin_engine::deployment::Mismatch;
 use rospin_engine::os::{CoreSet, OsScheduling, ThreadId, ThreadOptions, scheduling_of, threads_of_process};
 use rospin_engine::{
     Context, ContextOptions, DeployError, Deployment, ExecutorOptions, GroupOptions, OnPanic, SpinError, SpinOptions,
@@ -128,7 +129,7 @@ fn a_pattern_of_other_programs_does_not_hide_a_misspelt_name_of_this_ones_node()
 fn a_chain_does_not_go_on_through_a_timer() {
     let text = "chain = [{ name = \"c\", callbacks = [\"robot/map/timer0\", \"robot/control/timer0\"] }]";
     let error = program(deployed(text)).unwrap_err();
-    assert!(matches!(error, SpinError::Deployment(DeployError::Timer { .. })), "{error:?}");
+    assert!(matches!(error, SpinError::Deployment(DeployError::Mismatch(Mismatch::Timer { .. }))), "{error:?}");
     assert!(
         error.to_string().contains("`robot/control/timer0` is a timer and takes nothing from `robot/map/timer0`"),
         "{error}"
@@ -156,11 +157,37 @@ fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
         ),
     ] {
         let error = program(deployed(text)).unwrap_err();
-        assert!(matches!(error, SpinError::Deployment(DeployError::Unknown { .. })), "{error:?}");
+        assert!(matches!(error, SpinError::Deployment(DeployError::Mismatch(Mismatch::Unknown { .. }))), "{error:?}");
         let said = error.to_string();
         assert!(said.contains(what) && said.contains(known) && said.contains("on_unknown"), "{said}");
         program(deployed(&format!("on_unknown = \"warn\"\n{text}"))).unwrap();
     }
+}
+
+/// A chain that only one of two robots has completely, and one that no robot has completely.
+#[test]
+fn chains_are_in_one_namespace() {
+    let spin = |text: &str| {
+        let context = Context::new(deployed(text));
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let mut kept = Vec::new();
+        for (node, topic) in
+            [("/left/camera", "image"), ("/left/plan", "image"), ("/right/plan", "image"), ("/map", "load")]
+        {
+            let name = node.rsplit('/').next().unwrap();
+            let group = executor.create_group(GroupOptions::new(name).node(node), ());
+            kept.push(group.create_subscription(topic, |(), _: Arc<u32>| {}).unwrap());
+        }
+        executor.spin(SpinOptions::spin_all())
+    };
+    let chain = |callbacks: &str| format!("chain = [{{ name = \"c\", callbacks = {callbacks} }}]");
+    spin(&chain("[\"camera/image\", \"plan/image\"]")).unwrap();
+    spin(&chain("[\"/map/load\", \"plan/image\"]")).unwrap();
+    spin(&chain("[\"map/load\", \"left/plan/image\", \"/right/plan/image\"]")).unwrap();
+    let error = spin(&chain("[\"map/load\", \"plan/image\"]")).unwrap_err().to_string();
+    assert!(error.contains("no namespace has all of its callbacks; `/` lacks `plan/image`"), "{error}");
+    let error = Deployment::parse(&chain("[\"*/plan/image\"]")).unwrap_err().to_string();
+    assert!(error.contains("does not begin with `/`"), "{error}");
 }
 
 /// A program with 40 groups: the error has the name that was meant, and few others.

@@ -28,6 +28,9 @@ pub trait Group {
     /// Returns the default name of an entity of this group: the names of node and group, and `of`, such as a topic or `timer`.
     #[doc(hidden)]
     fn entity_name(&self, of: &str) -> String;
+    /// Returns the full name of an entity that its options call `given`.
+    #[doc(hidden)]
+    fn name_given(&self, given: &str) -> String;
     /// Returns the queue depth that the deployment file has for an entity of that name.
     #[doc(hidden)]
     fn deployed_depth(&self, entity: &str) -> Option<usize>;
@@ -111,6 +114,11 @@ macro_rules! group {
             fn entity_name(&self, of: &str) -> String {
                 let $given = self;
                 $inner.entity_name(of)
+            }
+
+            fn name_given(&self, given_name: &str) -> String {
+                let $given = self;
+                $inner.name_given(given_name)
             }
 
             fn deployed_depth(&self, entity: &str) -> Option<usize> {

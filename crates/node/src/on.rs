@@ -139,7 +139,9 @@ impl<'a, G: Group> On<'a, G> {
         F: Callback<G, Tick, Nothing, Form>,
     {
         let options = options.into();
-        let name = options.given_name().map_or_else(|| self.group.entity_name("timer"), str::to_owned);
+        let given = options.given_name().map(|given| self.group.name_given(given));
+        let name = given.clone().unwrap_or_else(|| self.group.entity_name("timer"));
+        let options = given.into_iter().fold(options, TimerOptions::name);
         let timer = callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))?;
         self.node
             .link()

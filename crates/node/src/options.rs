@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rospin_engine::{EntityOptions, Priority};
 
+use crate::group::Group;
 use crate::qos::{Durability, Qos, Reliability};
 use crate::statistics::TopicStatisticsOptions;
 
@@ -19,15 +20,19 @@ impl Common {
         Self { name: None, entity: EntityOptions::new("") }
     }
 
-    /// Returns the options of an entity that is part of something larger, such as an action.
-    pub(crate) fn named(name: String, priority: Option<Priority>) -> Self {
+    /// Returns the options of an entity that is part of something larger, such as an action. `name` is its full name.
+    pub(crate) fn named(name: &str, priority: Option<Priority>) -> Self {
         let entity = priority.into_iter().fold(EntityOptions::new(""), EntityOptions::priority);
-        Self { name: Some(name), entity }
+        Self { name: Some(format!("/{name}")), entity }
     }
 
-    /// Returns the name that the user gave, or `default`.
-    pub(crate) fn name_or(&self, default: impl FnOnce() -> String) -> String {
-        self.name.clone().unwrap_or_else(default)
+    /// Returns the full name of an entity of `group`: the one that the user gave, in the node's namespace, or the one for what the
+    /// entity serves, such as a topic.
+    pub(crate) fn name_in(&self, group: &dyn Group, of: &str) -> String {
+        match &self.name {
+            Some(given) => group.name_given(given),
+            None => group.entity_name(of),
+        }
     }
 
     /// Returns the engine's options under that name, and the quality of service with the depth of the deployment file,
@@ -51,8 +56,9 @@ impl Common {
 /// The setters of [`Common`], for the options of every entity with a callback.
 macro_rules! common_setters {
     () => {
-        /// Sets the name under which the entity appears in messages, traces, chains, loss counts and deployment files. The
-        /// default consists of the names of the node, the group, and the topics or the service.
+        /// Sets the name under which the entity appears in messages, traces, chains, loss counts and deployment files. As ROS names,
+        /// it is relative to the node's namespace unless it begins with `/`: in `/robot1`, `safety/scan` is
+        /// `robot1/safety/scan`. The default consists of the names of the node, the group, and the topics or the service.
         #[must_use]
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.common.name = Some(name.into());

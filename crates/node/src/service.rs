@@ -113,7 +113,7 @@ impl<S: Service> Draft<S> {
     pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
-        let name = common.name_or(|| group.entity_name(&service));
+        let name = common.name_in(group, &service);
         let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));
         qos.check_depth(&name)?;
         let unsent = Arc::default();

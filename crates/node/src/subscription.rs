@@ -137,7 +137,7 @@ impl Plan {
     fn new(node: &Node, group: &dyn Group, options: SubscriptionOptions) -> Result<Self, TopicError> {
         let SubscriptionOptions { common, topic, qos, statistics } = options;
         let resolved = node.resolve_topic(&topic)?;
-        let name = common.name_or(|| group.entity_name(&topic));
+        let name = common.name_in(group, &topic);
         let failures = group.failures(&name);
         let statistics = Prepared::new(node, group, statistics, &topic, &name)?;
         let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));

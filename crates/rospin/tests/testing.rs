@@ -8,7 +8,9 @@ use rospin::deployment::Reaction;
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::testing::{Harness, HarnessError};
-use rospin::{ClockKind, Deployment, ExecutorOptions, RosArguments, Subscription, Timer};
+use rospin::{
+    ClockKind, Deployment, ExecutorOptions, NodeOptions, RosArguments, Subscription, SubscriptionOptions, Timer,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -167,4 +169,63 @@ fn a_deployment_for_other_nodes_is_refused() {
     assert!(matches!(error, HarnessError::Spin { .. }), "{error}");
     deployment.on_unknown = Reaction::Warn;
     Harness::with_deployment(deployment, RosArguments::default()).run().unwrap();
+}
+
+/// Two robots in one process, each in a namespace of its own. On each, the planner takes a scan, and a monitor hears the planner's
+/// path before the log does, because its chain is the more critical one. The lidar is shared, and has an absolute name.
+#[test]
+fn one_deployment_serves_two_robots_in_their_namespaces() {
+    let file = "
+        executor = [{ name = \"main\", policy = \"fixed-priority\" }, { name = \"control\" }, { name = \"spare\" }]
+        group = [
+            { node = \"planner\", name = \"steer\", executor = \"control\" },
+            { node = \"/robot2/planner\", name = \"steer\", executor = \"spare\" },
+        ]
+        callback = [{ name = \"/robot2/planner/load\", priority = 99 }]
+        chain = [
+            { name = \"log\", criticality = 1, callbacks = [\"planner/scan\", \"log/path\"] },
+            { name = \"safe\", criticality = 2, callbacks = [\"/lidar/ping\", \"planner/scan\", \"safety/path\"] },
+        ]
+    ";
+    let mut test = Harness::with_deployment(Deployment::parse(file).unwrap(), RosArguments::default());
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hear = |name: String| {
+        let heard = Arc::clone(&heard);
+        move |_: &UInt32| heard.lock().unwrap().push(name.clone())
+    };
+    let mut kept = Vec::new();
+    let lidar = test.create_node("lidar").unwrap();
+    kept.push(lidar.create_subscription("ping", hear("ping".into())).unwrap());
+    for space in ["robot1", "robot2"] {
+        let node = |name: &str| test.create_node(NodeOptions::new(name).namespace(space)).unwrap();
+        let (planner, log) = (node("planner"), node("log"));
+        kept.push(planner.create_subscription("scan", hear(format!("{space} scan"))).unwrap());
+        kept.push(planner.create_subscription("load", hear(format!("{space} load"))).unwrap());
+        kept.push(log.create_subscription("path", hear(format!("{space} log"))).unwrap());
+        // An explicit name is relative to the namespace, too.
+        let monitor = SubscriptionOptions::new("path").name("safety/path");
+        kept.push(log.create_subscription(monitor, hear(format!("{space} safety"))).unwrap());
+        assert_eq!(kept.last().unwrap().name(), format!("{space}/safety/path"));
+        let steer = planner.create_group("steer", ()).unwrap();
+        let wheel = planner.on(&steer).create_subscription("wheel", hear(format!("{space} wheel"))).unwrap();
+        kept.push(wheel);
+    }
+    for topic in ["load", "path", "scan"] {
+        for space in ["robot1", "robot2"] {
+            let publisher = test.node().create_publisher(format!("/{space}/{topic}").as_str()).unwrap();
+            publisher.publish(UInt32 { data: 1 }).unwrap();
+        }
+    }
+    test.run().unwrap();
+    let order = [
+        "robot2 load",
+        "robot1 safety",
+        "robot2 safety",
+        "robot1 scan",
+        "robot2 scan",
+        "robot1 log",
+        "robot2 log",
+        "robot1 load",
+    ];
+    assert_eq!(*heard.lock().unwrap(), order);
 }

@@ -20,8 +20,8 @@ const DEPTH: usize = 100;
 
 /// Listener that keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
-/// It adds to its group the subscriptions `tf` and `tf_static`, with the names of node and group before theirs, and a jump
-/// callback that [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a
+/// It adds to its group the subscriptions `tf` and `tf_static`, which a deployment file names as it names others: `planner/tf` on the
+/// own group of the node `planner`, in any namespace, and `planner/frames/tf` on its group `frames`. It also adds a jump callback that [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a
 /// transform is in the buffer once an executor has run the subscription's callback.
 ///
 /// Transforms that the buffer refuses are [counted](Self::refused), and logged once for each frame and reason.
@@ -55,7 +55,7 @@ impl TransformListener {
         let refusals = Arc::new(Refusals { node: node.fully_qualified_name(), ..Refusals::default() });
         let subscribe = |topic: &str, is_static: bool| {
             let options = SubscriptionOptions::new(format!("/{topic}")).keep_last(DEPTH);
-            let options = options.name(group.entity_name(topic));
+            let options = options.name(format!("/{}", group.entity_name(topic)));
             let options = if is_static { options.transient_local() } else { options };
             let (buffer, refusals) = (buffer.clone(), Arc::clone(&refusals));
             node.on(group).create_plain_subscription(options, move |message: Arc<TFMessage>| {

@@ -180,7 +180,7 @@ impl<G: Group> On<'_, G> {
     ) -> Result<ActionClient<A>, ActionError> {
         let (node, group) = (self.node(), self.group());
         let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
-        let name = name.unwrap_or_else(|| group.entity_name(&action));
+        let name = name.map_or_else(|| group.entity_name(&action), |given| group.name_given(&given));
         let send_goal = node.create_client(part(&action, "send_goal").as_str())?;
         let cancel_goal = node.create_client(part(&action, "cancel_goal").as_str())?;
         let get_result = node.create_client(part(&action, "get_result").as_str())?;

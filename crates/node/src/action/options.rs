@@ -132,5 +132,5 @@ impl From<&str> for ActionClientOptions {
 
 /// Returns the options of one of several entities, called `name/part`.
 pub(crate) fn entity(name: &str, part: &str, priority: Option<Priority>) -> Common {
-    Common::named(format!("{name}/{part}"), priority)
+    Common::named(&format!("{name}/{part}"), priority)
 }

@@ -111,7 +111,7 @@ impl Node {
         }
         let serving = Serving(self.clone());
         let group = executor.create_group(GroupOptions::new("type_descriptions").node(node.clone()), ());
-        let options = ServiceOptions::new(format!("~/{SERVICE}")).name(group.entity_name(SERVICE));
+        let options = ServiceOptions::new(format!("~/{SERVICE}")).name(format!("/{}", group.entity_name(SERVICE)));
         let known = Arc::clone(self.known());
         let server = self
             .on(&group)

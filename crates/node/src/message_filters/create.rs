@@ -42,7 +42,7 @@ impl<G: Group> On<'_, G> {
         let (node, group) = (self.node(), self.group());
         let mut inputs = inputs.into_inputs();
         let topics: Vec<_> = inputs.iter().map(|input| input.topic.as_str()).collect();
-        let name = options.common.name_or(|| group.entity_name(&topics.join("+")));
+        let name = options.common.name_in(group, &topics.join("+"));
         if let Some(depth) = group.deployed_depth(&name) {
             inputs.iter_mut().for_each(|input| input.qos = input.qos.with_depth(depth));
         }

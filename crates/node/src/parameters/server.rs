@@ -160,7 +160,7 @@ impl Node {
         answer: fn(&Store, S::Request) -> S::Response,
     ) -> Result<Server, ServiceError> {
         let store = Arc::clone(self.store());
-        let name = group.entity_name(service);
+        let name = format!("/{}", group.entity_name(service));
         let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
         let options = options.priority(Priority::WAY_IN);
         self.on(group).create_service::<S, _, _>(options, move |request: S::Request| answer(&store, request))

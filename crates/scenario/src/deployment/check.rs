@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rospin_core::{ChainError, DEPTH_MAX, policy};
 
 use super::model::Deployment;
+use super::names::is_pattern;
 use crate::check::{Check, Table, known, unique};
 use crate::error::CheckError;
 
@@ -66,6 +67,17 @@ impl Deployment {
     }
 
     fn check_chains(&self) -> Check {
+        for (number, chain) in self.chains.iter().enumerate() {
+            if let Some(pattern) = chain.callbacks.iter().find(|name| is_pattern(name)) {
+                return Table("chain", number).wrong(
+                    "callbacks",
+                    format!(
+                        "`{pattern}` is a pattern, and a chain names its callbacks; a name that does not begin with `/` stands for \
+                         callbacks in every namespace, such as `planner/scan` for `/robot1/planner/scan` and `/robot2/planner/scan`"
+                    ),
+                );
+            }
+        }
         let Err(error) = self.chain_priorities() else {
             return Ok(());
         };

@@ -134,7 +134,8 @@ impl ExecutorPlan {
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct GroupPlan {
-    /// Name of the node, or a pattern with `*` and `?`. By default it matches any node.
+    /// Name of the node, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the node's namespace. By
+    /// default it matches any node.
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub node: String,
     /// Name of the group, or a pattern with `*` and `?`. An exact name takes precedence over a pattern.
@@ -164,8 +165,8 @@ impl GroupPlan {
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct CallbackPlan {
-    /// Name of the entity, or a pattern with `*` and `?`. An exact name takes precedence over a pattern, an earlier pattern
-    /// over a later one.
+    /// Name of the entity, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the namespace of the
+    /// entity's node. An exact name takes precedence over a pattern, an earlier pattern over a later one.
     pub name: String,
     /// Priority inside the executor; a larger number is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

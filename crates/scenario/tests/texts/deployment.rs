@@ -38,8 +38,11 @@ fn groups_are_found_by_node_and_name_and_a_name_goes_before_a_pattern() {
     let deployment = Deployment::parse(text).unwrap();
     let of = |node, group| deployment.executor_of(node, group).unwrap().unwrap();
     assert_eq!((of("leg", "map"), of("leg", "control"), of("arm", "control")), ("a".into(), "b".into(), "c".into()));
-    // Node names begin with a slash, which users often leave out.
-    assert_eq!((of("/arm", "control"), of("/robot/arm", "control")), ("c".into(), "b".into()));
+    // A name without a slash before it is relative to the namespace.
+    assert_eq!((of("/arm", "control"), of("/robot/arm", "control")), ("c".into(), "c".into()));
+    let absolute = Deployment::parse(&text.replace("\"arm\"", "\"/arm\"")).unwrap();
+    assert_eq!(absolute.executor_of("/arm", "control").unwrap().as_deref(), Some("c"));
+    assert_eq!(absolute.executor_of("/robot/arm", "control").unwrap().as_deref(), Some("b"));
     assert_eq!(Deployment::default().executor_of("arm", "control").unwrap(), None);
 }
 
@@ -58,9 +61,18 @@ fn patterns_that_contradict_each_other_are_an_error_that_names_both() {
 #[test]
 fn callbacks_are_found_by_name_or_pattern() {
     let robot = Deployment::parse(ROBOT).unwrap();
-    assert_eq!(robot.callback("control_loop/tick").unwrap().priority, Some(9));
-    assert_eq!(robot.callback("front/scan").unwrap().depth, Some(1));
-    assert_eq!(robot.callback("front/image"), None);
+    assert_eq!(robot.callback("control_loop/tick", "").unwrap().priority, Some(9));
+    assert_eq!(robot.callback("front/scan", "").unwrap().depth, Some(1));
+    assert_eq!(robot.callback("front/image", ""), None);
+    assert_eq!(robot.callback("left/control_loop/tick", "/left").unwrap().priority, Some(9));
+    let of_one =
+        "callback = [{ name = \"a/b\", depth = 1 }, { name = \"/left/a/b\", depth = 2 }, { name = \"*\", depth = 3 }]";
+    let of_one = Deployment::parse(of_one).unwrap();
+    let depth = |name, namespace| of_one.callback(name, namespace).unwrap().depth;
+    assert_eq!(
+        [depth("left/a/b", "/left"), depth("right/a/b", "/right"), depth("a/c", "")],
+        [Some(2), Some(1), Some(3)]
+    );
     assert_eq!(robot.clients[0].budget.unwrap().period.as_millis(), 20);
     let priorities = robot.chain_priorities().unwrap();
     assert!(priorities.get("brake/obstacles") > priorities.get("detect/scan"));

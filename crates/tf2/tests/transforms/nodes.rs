@@ -405,3 +405,25 @@ fn frames_are_shown_as_yaml_and_as_a_tree() {
     let error = buffer.lookup_transform("map", "nobody", Latest).unwrap_err();
     assert!(matches!(error, TransformError::UnknownFrame { .. }));
 }
+
+/// The file sets the depths of a listener's queues: one on the node's own group, in a namespace, and one on a further group.
+#[test]
+fn a_deployment_file_names_the_listeners_subscriptions() {
+    let file = "callback = [
+        { name = 'planner/tf', depth = 2 },
+        { name = 'planner/tf_static', depth = 9 },
+        { name = 'planner/frames/tf', depth = 1 },
+    ]";
+    let deployment = rospin::Deployment::parse(file).unwrap();
+    let mut test = rospin::testing::Harness::with_deployment(deployment, rospin::RosArguments::default());
+    let node = test.create_node(NodeOptions::new("planner").namespace("robot1")).unwrap();
+    let frames = node.create_group("frames", ()).unwrap();
+    let own = TransformListener::new(&node).unwrap();
+    let other = TransformListener::on(&node, &frames, Buffer::new()).unwrap();
+    let broadcaster = TransformBroadcaster::new(test.node()).unwrap();
+    for sec in 1..=5 {
+        broadcaster.send([transform("map", "base", sec)]).unwrap();
+    }
+    test.run().unwrap();
+    assert_eq!([own.dynamic().missed(), other.dynamic().missed()], [3, 4]);
+}

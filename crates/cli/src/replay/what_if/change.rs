@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rospin_engine::policy;
+use rospin_scenario::deployment::names::namespace_of;
 use rospin_scenario::{Deployment, ExecutionTime, Scenario};
 
 use super::scenario::Repeated;
@@ -130,9 +131,12 @@ impl Changes {
             Deployment::load(&self.deployment).map_err(|error| ChangeError::Deployment(error.to_string()))?;
         let Repeated { scenario, nodes, .. } = repeated;
         for (group, node) in scenario.groups.iter_mut().zip(nodes) {
-            let to = deployment.executor_of(node, &group.name);
-            if let Some(to) = to.map_err(|error| ChangeError::Deployment(error.to_string()))? {
-                group.executor = to;
+            // The own group of a node in a namespace reads like a group of the namespace.
+            for node in [node.clone(), format!("{node}/{}", group.name)] {
+                let to = deployment.executor_of(&node, &group.name);
+                if let Some(to) = to.map_err(|error| ChangeError::Deployment(error.to_string()))? {
+                    group.executor = to;
+                }
             }
         }
         let named: Vec<String> = scenario.groups.iter().map(|group| group.executor.clone()).collect();
@@ -153,7 +157,8 @@ impl Changes {
             executor.threads = plan.threads.unwrap_or(executor.threads);
         }
         for callback in &mut scenario.callbacks {
-            if let Some(plan) = deployment.callback(&callback.name) {
+            let namespace = namespace_of(namespace_of(&callback.name));
+            if let Some(plan) = deployment.callback(&callback.name, namespace) {
                 callback.priority = plan.priority.or(callback.priority);
                 callback.deadline = plan.deadline.or(callback.deadline);
                 callback.depth = plan.depth.unwrap_or(callback.depth);
