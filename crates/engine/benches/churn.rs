@@ -33,12 +33,12 @@ impl World {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher("topic").unwrap();
+        let publisher = context.create_local_publisher("topic").unwrap();
         let crowds: Vec<_> = (0..10).map(|n| executor.create_group(format!("crowd{n}"), ())).collect();
         let crowd = |n: usize| &crowds[n % crowds.len()];
         let timer = |n: usize| crowd(n).create_timer(HOUR + Duration::from_micros(n as u64), |(), _| {}).unwrap();
         let subscription =
-            |n: usize| crowd(n).create_subscription(format!("topic{n}").as_str(), |(), _: Arc<u32>| {}).unwrap();
+            |n: usize| crowd(n).create_local_subscription(format!("topic{n}").as_str(), |(), _: Arc<u32>| {}).unwrap();
         let _timers = (0..others / 2).map(timer).collect();
         let _subscriptions = (0..others / 2).map(subscription).collect();
         Self { context, executor, group, publisher, _timers, _subscriptions }
@@ -51,14 +51,14 @@ type Case = (&'static str, fn(&World));
 const CASES: [Case; 6] = [
     ("timer", |world| drop(world.group.create_timer(HOUR, |(), _| {}))),
     ("timer, due first", |world| drop(world.group.create_timer(Duration::from_secs(60), |(), _| {}))),
-    ("subscription", |world| drop(world.group.create_subscription("topic", |(), _: Arc<u32>| {}))),
+    ("subscription", |world| drop(world.group.create_local_subscription("topic", |(), _: Arc<u32>| {}))),
     ("subscription with a message", |world| {
-        let subscription = world.group.create_subscription("topic", |(), _: Arc<u32>| {});
+        let subscription = world.group.create_local_subscription("topic", |(), _: Arc<u32>| {});
         world.publisher.publish(1);
         drop(subscription);
     }),
     ("topic with its only subscription", |world| {
-        drop(world.group.create_subscription("a topic of its own", |(), _: Arc<u32>| {}));
+        drop(world.group.create_local_subscription("a topic of its own", |(), _: Arc<u32>| {}));
     }),
     ("group with a timer", |world| drop(world.executor.create_group("other", ()).create_timer(HOUR, |(), _| {}))),
 ];

@@ -91,10 +91,10 @@ fn messages(policy: &str, entities: usize, count: u64) -> Outcome {
     let mut subscriptions = Vec::new();
     for number in 0..entities {
         let topic = format!("topic{number}");
-        let publisher = context.create_publisher::<u64>(topic.as_str())?;
+        let publisher = context.create_local_publisher::<u64>(topic.as_str())?;
         let (again, countdown) = (publisher.clone(), Arc::clone(&countdown));
         let options = SubscriptionOptions::new(topic).priority(Priority(number as u32 % 8));
-        subscriptions.push(groups[number % 10].create_subscription(options, move |runs, message| {
+        subscriptions.push(groups[number % 10].create_local_subscription(options, move |runs, message| {
             *runs += 1;
             again.publish(message);
             countdown.down();
@@ -110,12 +110,12 @@ fn queued(policy: &str, count: u64) -> Outcome {
     let (_, context, executor) = still(policy)?;
     let countdown = Countdown::new(count, &executor);
     let group = executor.create_group("group", 0_u64);
-    let publisher = context.create_publisher::<u64>("topic")?;
+    let publisher = context.create_local_publisher::<u64>("topic")?;
     let again = publisher.clone();
     let messages: Vec<_> = (0..DEPTH).map(Arc::new).collect();
     let first = messages.clone();
     let options = SubscriptionOptions::new("topic").keep_last(DEPTH as usize);
-    let _subscription = group.create_subscription(options, move |runs, message: Arc<u64>| {
+    let _subscription = group.create_local_subscription(options, move |runs, message: Arc<u64>| {
         *runs += 1;
         // The last message of the queue fills it again. There is one notification for all of them.
         if *message == DEPTH - 1 {
@@ -133,7 +133,7 @@ fn turns(policy: &str, entities: usize, count: u64) -> Outcome {
     let (clock, context, executor) = still(policy)?;
     let countdown = Countdown::new(count, &executor);
     let group = executor.create_group("group", 0_u64);
-    let publisher = context.create_publisher::<u64>("topic")?;
+    let publisher = context.create_local_publisher::<u64>("topic")?;
     // Messages of different times. Moving the clock makes the executor look around once.
     let fill = move |publisher: &rospin_engine::Publisher<u64>| {
         for number in 0..depth {
@@ -145,7 +145,7 @@ fn turns(policy: &str, entities: usize, count: u64) -> Outcome {
     for number in 0..entities {
         let (again, countdown, fill) = (publisher.clone(), Arc::clone(&countdown), fill.clone());
         let options = SubscriptionOptions::new("topic").keep_last(depth as usize);
-        subscriptions.push(group.create_subscription(options, move |runs, message: Arc<u64>| {
+        subscriptions.push(group.create_local_subscription(options, move |runs, message: Arc<u64>| {
             *runs += 1;
             // The last one of the last subscription fills all queues again.
             if *message == depth - 1 && number == entities - 1 {

@@ -40,9 +40,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", Cell::new(0));
-    let publisher = context.create_publisher::<u64>("topic")?;
+    let publisher = context.create_local_publisher::<u64>("topic")?;
     let (again, handle) = (publisher.clone(), executor.handle());
-    let _subscription = group.create_subscription("topic", move |count: &mut Cell<u64>, message: Arc<u64>| {
+    let _subscription = group.create_local_subscription("topic", move |count: &mut Cell<u64>, message: Arc<u64>| {
         count.set(count.get() + 1);
         again.publish(message);
         if count.get().is_multiple_of(ACTIVATIONS) {

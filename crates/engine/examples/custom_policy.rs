@@ -47,15 +47,15 @@ pub(crate) fn order() -> Result<Vec<&'static str>, Box<dyn std::error::Error>> {
     let by_deadline = |millis| SubscriptionOptions::new("scan").deadline(Duration::from_millis(millis));
     let (map, avoid, stop) = (log("map"), log("avoid"), log("stop"));
     let (blink, control) = (log("blink"), log("control"));
-    let _map = group.create_subscription(by_deadline(500), move |(), _: Arc<u32>| map())?;
-    let _avoid = group.create_subscription(by_deadline(50), move |(), _: Arc<u32>| avoid())?;
+    let _map = group.create_local_subscription(by_deadline(500), move |(), _: Arc<u32>| map())?;
+    let _avoid = group.create_local_subscription(by_deadline(50), move |(), _: Arc<u32>| avoid())?;
     let emergency = SubscriptionOptions::new("scan").priority(Priority(1));
-    let _stop = group.create_subscription(emergency, move |(), _: Arc<u32>| stop())?;
+    let _stop = group.create_local_subscription(emergency, move |(), _: Arc<u32>| stop())?;
     let timer = |period| TimerOptions::one_shot(Duration::from_millis(10)).deadline(Duration::from_millis(period));
     let _blink = group.create_timer(timer(1000), move |(), _| blink())?;
     let _control = group.create_timer(timer(10), move |(), _| control())?;
 
-    context.create_publisher::<u32>("scan")?.publish(0);
+    context.create_local_publisher::<u32>("scan")?.publish(0);
     clock.advance(Duration::from_millis(10));
     executor.spin(SpinOptions::spin_all())?;
     let ran = ran.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -14,14 +14,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let executor = context.create_executor(ExecutorOptions::new("main"));
 
     let talker = executor.create_group("talker", 0);
-    let publisher = context.create_publisher::<String>("chatter")?;
+    let publisher = context.create_local_publisher::<String>("chatter")?;
     let _talk = talker.create_timer(Duration::from_millis(100), move |count, _| {
         *count += 1;
         publisher.publish(format!("hello {count}"));
     })?;
 
     let listener = executor.create_group("listener", Vec::new());
-    let _listen = listener.create_subscription("chatter", |heard, message: Arc<String>| {
+    let _listen = listener.create_local_subscription("chatter", |heard, message: Arc<String>| {
         println!("heard: {message}");
         heard.push(message);
     })?;

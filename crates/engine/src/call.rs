@@ -216,8 +216,8 @@ impl<Resp> Call<Resp> {
     /// let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
     /// let asleep = context.create_executor(ExecutorOptions::new("does not spin"));
-    /// let _service = asleep.create_group("adder", ()).create_service("add", |_, (a, b): (i64, i64)| a + b)?;
-    /// let client = context.create_client::<(i64, i64), i64>("add")?;
+    /// let _service = asleep.create_group("adder", ()).create_local_service("add", |_, (a, b): (i64, i64)| a + b)?;
+    /// let client = context.create_local_client::<(i64, i64), i64>("add")?;
     ///
     /// let call = client.call((40, 2)).timeout(Duration::from_millis(10));
     /// let sum = executor.spin_until(call, SpinOptions::new())?;

@@ -164,7 +164,7 @@ impl ContextOptions {
 /// let control = context.create_executor(ExecutorOptions::new("control"));
 /// let mapping = context.create_executor(ExecutorOptions::new("mapping"));
 /// // Topics reach across executors.
-/// let publisher = context.create_publisher::<String>("map")?;
+/// let publisher = context.create_local_publisher::<String>("map")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

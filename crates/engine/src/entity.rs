@@ -123,11 +123,11 @@ macro_rules! handle {
 }
 
 handle! {
-    /// Handle of a subscription, which receives the messages of a topic.
+    /// Handle of a subscription, which receives the messages of a local topic.
     Subscription
 }
 handle! {
-    /// Handle of a service, which answers requests.
+    /// Handle of a local service, which answers requests.
     Service
 }
 handle! {

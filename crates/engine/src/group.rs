@@ -40,7 +40,7 @@ use crate::topic::TopicError;
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let planner = executor.create_group("planner", Planner::default());
 /// // Both callbacks have the payload to themselves while they run: no mutex needed.
-/// let _obstacles = planner.create_subscription("obstacles", |planner, count: Arc<u32>| planner.obstacles = *count)?;
+/// let _obstacles = planner.create_local_subscription("obstacles", |planner, count: Arc<u32>| planner.obstacles = *count)?;
 /// let _plan = planner.create_timer(Duration::from_millis(100), |planner, _| {
 ///     println!("around {} obstacles", planner.obstacles);
 /// })?;
@@ -104,11 +104,11 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(JumpCallback { handle: draft.exclusive(move |payload, told| callback(payload, &told.jump)) })
     }
 
-    /// Creates a subscription; a plain `&str` is its topic.
+    /// Creates a subscription of a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
     /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
-    pub fn create_subscription<T, F>(
+    pub fn create_local_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
         callback: F,
@@ -121,11 +121,11 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Subscription { handle })
     }
 
-    /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
+    /// Creates a subscription of a local topic with an asynchronous callback, see [`create_local_subscription`](Self::create_local_subscription).
     ///
     /// # Errors
     /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
-    pub fn create_subscription_async<T, F, Fut>(
+    pub fn create_local_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
         callback: F,
@@ -139,12 +139,13 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Subscription { handle })
     }
 
-    /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
+    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a request. A plain
+    /// `&str` is its name.
     ///
     /// # Errors
     /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
     /// gone.
-    pub fn create_service<Req, Resp, F>(
+    pub fn create_local_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
         mut callback: F,
@@ -162,12 +163,12 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Service { handle })
     }
 
-    /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
+    /// Creates a local service with an asynchronous callback, see [`create_local_service`](Self::create_local_service).
     ///
     /// # Errors
     /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
     /// gone.
-    pub fn create_service_async<Req, Resp, F, Fut>(
+    pub fn create_local_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
         mut callback: F,

@@ -12,9 +12,9 @@ use std::ops::BitOr;
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let options = SubscriptionOptions::new("scan").demands(Guarantees::RELIABLE);
-/// let queue = context.create_queue::<u32>(options)?;
-/// let unsure = context.create_publisher::<u32>(PublisherOptions::new("scan").promises(Guarantees::NONE))?;
-/// let reliable = context.create_publisher::<u32>(PublisherOptions::new("scan"))?;
+/// let queue = context.create_local_queue::<u32>(options)?;
+/// let unsure = context.create_local_publisher::<u32>(PublisherOptions::new("scan").promises(Guarantees::NONE))?;
+/// let reliable = context.create_local_publisher::<u32>(PublisherOptions::new("scan"))?;
 /// assert_eq!([unsure, reliable].map(|publisher| publisher.publish(1).queued), [0, 1]);
 /// # Ok::<(), rospin_engine::TopicError>(())
 /// ```

@@ -17,7 +17,7 @@
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
 //!
 //! let talker = executor.create_group("talker", 0);
-//! let publisher = context.create_publisher::<String>("chatter")?;
+//! let publisher = context.create_local_publisher::<String>("chatter")?;
 //! let _timer = talker.create_timer(Duration::from_millis(10), move |count, _| {
 //!     *count += 1;
 //!     publisher.publish(format!("hello {count}"));
@@ -25,7 +25,7 @@
 //!
 //! let listener = executor.create_group("listener", ());
 //! let stop = executor.handle();
-//! let _subscription = listener.create_subscription("chatter", move |_, message: Arc<String>| {
+//! let _subscription = listener.create_local_subscription("chatter", move |_, message: Arc<String>| {
 //!     println!("heard: {message}");
 //!     stop.halt();
 //! })?;

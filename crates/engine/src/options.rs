@@ -224,7 +224,7 @@ impl From<Duration> for TimerOptions {
     }
 }
 
-/// The options of a subscription.
+/// The options of a subscription of a local topic.
 #[derive(Clone, Debug)]
 pub struct SubscriptionOptions {
     pub(crate) common: Common,
@@ -301,7 +301,7 @@ impl From<&str> for SubscriptionOptions {
     }
 }
 
-/// The options of a publisher.
+/// The options of a publisher on a local topic.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     pub(crate) topic: String,
@@ -382,7 +382,7 @@ impl From<&str> for PublisherOptions {
     }
 }
 
-/// The options of a service.
+/// The options of a local service.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     pub(crate) common: Common,

@@ -13,17 +13,17 @@ use crate::options::SubscriptionOptions;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::topic::{TopicEnds, TopicError, TopicSource};
 
-/// A subscription without a callback. Its owner takes the messages, on any thread, without an executor.
+/// A subscription of a local topic, without a callback. Its owner takes the messages, on any thread, without an executor.
 ///
 /// It is for code that has a loop of its own: a dedicated thread, another runtime, a test. Subscriptions with a callback are
-/// created on a [group](crate::CallbackGroup::create_subscription).
+/// created on a [group](crate::CallbackGroup::create_local_subscription).
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
-/// let queue = context.create_queue::<u32>("numbers")?;
-/// let publisher = context.create_publisher::<u32>("numbers")?;
+/// let queue = context.create_local_queue::<u32>("numbers")?;
+/// let publisher = context.create_local_publisher::<u32>("numbers")?;
 /// publisher.publish(1);
 /// assert_eq!(queue.try_take().as_deref(), Some(&1));
 /// assert_eq!(queue.try_take(), None);
@@ -35,12 +35,12 @@ pub struct Queue<T: Send + Sync + 'static> {
 }
 
 impl Context {
-    /// Creates a subscription without a callback, for code that has a loop of its own; a plain `&str` is its topic. Options that
-    /// only matter to executors, such as a priority, are ignored.
+    /// Creates a subscription of a local topic, without a callback, for code that has a loop of its own. A plain `&str` is its topic.
+    /// Options that only matter to executors, such as a priority, are ignored.
     ///
     /// # Errors
     /// If the topic carries messages of another type, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).
-    pub fn create_queue<T: Send + Sync + 'static>(
+    pub fn create_local_queue<T: Send + Sync + 'static>(
         &self,
         options: impl Into<SubscriptionOptions>,
     ) -> Result<Queue<T>, TopicError> {

@@ -30,8 +30,8 @@ use crate::topic::TopicError;
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("vision").threads(2));
 /// let group = executor.create_reentrant_group("detectors");
-/// let publisher = context.create_publisher::<Vec<u8>>("images")?;
-/// let _subscription = group.create_subscription("images", |image: Arc<Vec<u8>>| {
+/// let publisher = context.create_local_publisher::<Vec<u8>>("images")?;
+/// let _subscription = group.create_local_subscription("images", |image: Arc<Vec<u8>>| {
 ///     println!("{} bytes", image.len());
 /// })?;
 /// publisher.publish(vec![0; 640 * 480]);
@@ -89,11 +89,11 @@ impl ReentrantGroup {
         Ok(JumpCallback { handle: draft.reentrant(move |told| callback(&told.jump)) })
     }
 
-    /// Creates a subscription; a plain `&str` is its topic.
+    /// Creates a subscription of a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
     /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
-    pub fn create_subscription<T, F>(
+    pub fn create_local_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
         callback: F,
@@ -106,11 +106,11 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// Creates a subscription with an asynchronous callback, see [`create_subscription`](Self::create_subscription).
+    /// Creates a subscription of a local topic with an asynchronous callback, see [`create_local_subscription`](Self::create_local_subscription).
     ///
     /// # Errors
     /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
-    pub fn create_subscription_async<T, F, Fut>(
+    pub fn create_local_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
         callback: F,
@@ -124,12 +124,13 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// Creates a service, whose callback returns the response to a request; a plain `&str` is its name.
+    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a request. A plain
+    /// `&str` is its name.
     ///
     /// # Errors
     /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
     /// gone.
-    pub fn create_service<Req, Resp, F>(
+    pub fn create_local_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
         callback: F,
@@ -147,12 +148,12 @@ impl ReentrantGroup {
         Ok(Service { handle })
     }
 
-    /// Creates a service with an asynchronous callback, see [`create_service`](Self::create_service).
+    /// Creates a local service with an asynchronous callback, see [`create_local_service`](Self::create_local_service).
     ///
     /// # Errors
     /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
     /// gone.
-    pub fn create_service_async<Req, Resp, F, Fut>(
+    pub fn create_local_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
         callback: F,

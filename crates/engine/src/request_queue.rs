@@ -10,18 +10,18 @@ use crate::options::ServiceOptions;
 use crate::service::{ServiceError, ServiceSource};
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 
-/// A service without a callback. Its owner takes the requests and answers them, in any order, on any thread.
+/// A local service without a callback. Its owner takes the requests and answers them, in any order, on any thread.
 ///
 /// It is a [`Source`], for code that builds entities of its own. Services with a callback are created on a
-/// [group](crate::CallbackGroup::create_service).
+/// [group](crate::CallbackGroup::create_local_service).
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let mut requests = context.create_request_queue::<u32, u32>("double")?;
-/// let client = context.create_client::<u32, u32>("double")?;
+/// let mut requests = context.create_local_request_queue::<u32, u32>("double")?;
+/// let client = context.create_local_client::<u32, u32>("double")?;
 /// let call = client.call(21);
 ///
 /// let (request, reply) = requests.try_take().unwrap();
@@ -32,12 +32,12 @@ use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 pub struct RequestQueue<Req: Send + 'static, Resp: Send + 'static>(ServiceSource<Req, Resp>);
 
 impl Context {
-    /// Creates a service without a callback; a plain `&str` is its name. The owner of the queue takes the requests and answers
+    /// Creates a local service without a callback; a plain `&str` is its name. The owner of the queue takes the requests and answers
     /// them.
     ///
     /// # Errors
     /// If the service exists already, or has other types, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).
-    pub fn create_request_queue<Req: Send + 'static, Resp: Send + 'static>(
+    pub fn create_local_request_queue<Req: Send + 'static, Resp: Send + 'static>(
         &self,
         options: impl Into<ServiceOptions>,
     ) -> Result<RequestQueue<Req, Resp>, ServiceError> {

@@ -1,4 +1,4 @@
-//! In-process services: a callback answers requests, and clients await the responses.
+//! Local services: services of a context, no ROS services. A callback answers requests, and clients await the responses.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -111,7 +111,7 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
     }
 }
 
-/// A client of a service. Cheap to clone.
+/// A client of a local service: a service of its context, no ROS service. Cheap to clone.
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -119,8 +119,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> Endpoint<Req, Resp> {
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let adder = executor.create_group("adder", ());
-/// let _service = adder.create_service("add", |_, (a, b): (i64, i64)| a + b)?;
-/// let client = context.create_client::<(i64, i64), i64>("add")?;
+/// let _service = adder.create_local_service("add", |_, (a, b): (i64, i64)| a + b)?;
+/// let client = context.create_local_client::<(i64, i64), i64>("add")?;
 ///
 /// let sum = executor.spin_until(client.call((40, 2)), SpinOptions::new())??;
 /// assert_eq!(sum, 42);
@@ -133,11 +133,12 @@ pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
 }
 
 impl Context {
-    /// Creates a client of the service called `service`, which need not exist yet.
+    /// Creates a client of the local service called `service`, which need not exist yet. A local service is one of this context, no ROS
+    /// service.
     ///
     /// # Errors
     /// If the service has other types.
-    pub fn create_client<Req: Send + 'static, Resp: Send + 'static>(
+    pub fn create_local_client<Req: Send + 'static, Resp: Send + 'static>(
         &self,
         service: &str,
     ) -> Result<Client<Req, Resp>, ServiceError> {

@@ -16,9 +16,9 @@ use crate::registry::Registry;
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let robots = [Topics::new(), Topics::new()];
-/// let scan = |robot: &Topics| context.create_publisher::<u32>(PublisherOptions::new("scan").within(robot));
+/// let scan = |robot: &Topics| context.create_local_publisher::<u32>(PublisherOptions::new("scan").within(robot));
 /// let publishers = [scan(&robots[0])?, scan(&robots[1])?];
-/// let queue = context.create_queue::<u32>(SubscriptionOptions::new("scan").within(&robots[1]))?;
+/// let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("scan").within(&robots[1]))?;
 /// assert_eq!(publishers.map(|publisher| publisher.publish(1).queued), [0, 1]);
 /// # Ok::<(), rospin_engine::TopicError>(())
 /// ```

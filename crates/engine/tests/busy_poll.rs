@@ -32,9 +32,9 @@ fn messages_timers_and_halts_are_noticed() {
             let group = executor.create_reentrant_group("group");
             let (heard, ticked) = (Count::new(), Count::new());
             let (hears, ticks) = (heard.clone(), ticked.clone());
-            let _subscription = group.create_subscription("topic", move |_: Arc<u32>| _ = hears.up()).unwrap();
+            let _subscription = group.create_local_subscription("topic", move |_: Arc<u32>| _ = hears.up()).unwrap();
             let _timer = group.create_timer(ms(1), move |_| _ = ticks.up()).unwrap();
-            let publisher = context.create_publisher("topic").unwrap();
+            let publisher = context.create_local_publisher("topic").unwrap();
             let spinning = spin_in_background(&executor);
             for number in 1..=200 {
                 publisher.publish(7_u32);
@@ -53,7 +53,7 @@ fn a_thread_that_looks_takes_what_another_one_made_ready() {
         let context = context();
         let executor = polling(&context, 2);
         let (first, second) = (executor.create_group("first", ()), executor.create_group("second", ()));
-        let publisher = context.create_publisher("second").unwrap();
+        let publisher = context.create_local_publisher("second").unwrap();
         let (ran, has_run) = mpsc::channel();
         let handle = executor.handle();
         let once = TimerOptions::one_shot(Duration::ZERO);
@@ -64,7 +64,7 @@ fn a_thread_that_looks_takes_what_another_one_made_ready() {
                 expect(&has_run);
                 handle.halt();
             }),
-            second.create_subscription("second", move |(), _: Arc<i32>| ran.send(()).unwrap()).unwrap(),
+            second.create_local_subscription("second", move |(), _: Arc<i32>| ran.send(()).unwrap()).unwrap(),
         );
         executor.spin(SpinOptions::new()).unwrap();
     });
@@ -145,8 +145,8 @@ fn sleeps_in_between(context: Context, options: ExecutorOptions) -> bool {
     let group = executor.create_group("group", ());
     let (tell, told) = mpsc::channel();
     let _subscription =
-        group.create_subscription("topic", move |(), _: Arc<u32>| tell.send(sleeps()).unwrap()).unwrap();
-    let publisher = context.create_publisher("topic").unwrap();
+        group.create_local_subscription("topic", move |(), _: Arc<u32>| tell.send(sleeps()).unwrap()).unwrap();
+    let publisher = context.create_local_publisher("topic").unwrap();
     let spinning = spin_in_background(&executor);
     let at_callbacks: Vec<_> = (0..50_u32)
         .map(|number| {

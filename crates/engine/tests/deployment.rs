@@ -176,7 +176,7 @@ fn chains_are_in_one_namespace() {
         {
             let name = node.rsplit('/').next().unwrap();
             let group = executor.create_group(GroupOptions::new(name).node(node), ());
-            kept.push(group.create_subscription(topic, |(), _: Arc<u32>| {}).unwrap());
+            kept.push(group.create_local_subscription(topic, |(), _: Arc<u32>| {}).unwrap());
         }
         executor.spin(SpinOptions::spin_all())
     };
@@ -254,13 +254,19 @@ fn priority_deadline_and_depth_come_from_the_file() {
         let context = Context::new(deployed(text));
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("g", Vec::new());
-        let publisher = context.create_publisher::<u32>("t").unwrap();
-        let _a = group.create_subscription(SubscriptionOptions::new("t").name("a"), |all: &mut Vec<_>, n: Arc<u32>| {
-            all.push(format!("a{n}"));
-        });
-        let _b = group.create_subscription(SubscriptionOptions::new("t").name("b"), |all: &mut Vec<_>, n: Arc<u32>| {
-            all.push(format!("b{n}"));
-        });
+        let publisher = context.create_local_publisher::<u32>("t").unwrap();
+        let _a = group.create_local_subscription(
+            SubscriptionOptions::new("t").name("a"),
+            |all: &mut Vec<_>, n: Arc<u32>| {
+                all.push(format!("a{n}"));
+            },
+        );
+        let _b = group.create_local_subscription(
+            SubscriptionOptions::new("t").name("b"),
+            |all: &mut Vec<_>, n: Arc<u32>| {
+                all.push(format!("b{n}"));
+            },
+        );
         for number in 0..3 {
             publisher.publish(number);
         }

@@ -44,8 +44,8 @@ fn spin_anew() {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("anew"));
     let group = executor.create_group("group", 0);
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
-    let subscription = group.create_subscription("topic", |sum: &mut u32, n: Arc<u32>| *sum += *n).unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+    let subscription = group.create_local_subscription("topic", |sum: &mut u32, n: Arc<u32>| *sum += *n).unwrap();
     publisher.publish(2);
     // There are no asynchronous callbacks, and Tokio is not used.
     executor.spin(SpinOptions::spin_all()).unwrap();
@@ -64,8 +64,8 @@ fn what_spins_in_the_parent_is_dropped_in_the_child() {
     let begun = Arc::clone(&has_begun);
     let timer = group.create_timer(ms(1), move |(), _| begun.store(true, Ordering::Relaxed)).unwrap();
     let other = moved.create_timer(TimerOptions::periodic(ms(1)), |(), _| {}).unwrap();
-    let subscription = group.create_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let subscription = group.create_local_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
     let spinning = thread::spawn(|| executor.spin(SpinOptions::new()));
     eventually(|| has_begun.load(Ordering::Relaxed));
     in_forked_child(|| {

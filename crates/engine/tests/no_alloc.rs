@@ -68,8 +68,8 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
     const WARM: usize = 200;
     const TICKS: usize = WARM + 1000;
     let messages: Vec<Arc<u64>> = (0..64).map(Arc::new).collect();
-    let publisher: Publisher<u64> = context.create_publisher("numbers").unwrap();
-    let echo: Publisher<u64> = context.create_publisher("echo").unwrap();
+    let publisher: Publisher<u64> = context.create_local_publisher("numbers").unwrap();
+    let echo: Publisher<u64> = context.create_local_publisher("echo").unwrap();
     let (fed, notifier, heard) = (Count::new(), Arc::new(std::sync::OnceLock::<Notifier>::new()), Count::new());
 
     let driver = executor.create_group("driver", (0, 0));
@@ -103,19 +103,19 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
     let ears = executor.create_group("ears", 0_u64);
     let counter = heard.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(2).priority(Priority(3));
-    let _ear = ears.create_subscription(options, move |sum, n: Arc<u64>| {
+    let _ear = ears.create_local_subscription(options, move |sum, n: Arc<u64>| {
         COUNTED.set(true);
         counter.up();
         *sum += *n;
         echo.publish(n);
     });
-    let _echo = ears.create_subscription("echo", |sum, n: Arc<u64>| {
+    let _echo = ears.create_local_subscription("echo", |sum, n: Arc<u64>| {
         COUNTED.set(true);
         *sum += *n;
     });
     let reentrant = executor.create_reentrant_group("reentrant");
     let counter = heard.clone();
-    let _reentrant = reentrant.create_subscription("numbers", move |n: Arc<u64>| {
+    let _reentrant = reentrant.create_local_subscription("numbers", move |n: Arc<u64>| {
         COUNTED.set(true);
         counter.up();
         drop(n);

@@ -24,20 +24,21 @@ fn run(recorder: &Recorder) {
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("robot", ());
     let shared = executor.create_reentrant_group("shared");
-    let scans = context.create_publisher::<u32>("scan").unwrap();
-    let tracks = context.create_publisher::<u32>("tracks").unwrap();
+    let scans = context.create_local_publisher::<u32>("scan").unwrap();
+    let tracks = context.create_local_publisher::<u32>("tracks").unwrap();
     let timer = TimerOptions::periodic(Duration::from_millis(10)).name("lidar").priority(Priority(9));
     let _lidar = group.create_timer(timer, move |_, _| _ = scans.publish(1));
     let tracker = SubscriptionOptions::new("scan").name("tracker").keep_last(3).deadline(Duration::from_millis(7));
     let moved = clock.clone();
-    let _tracker = group.create_subscription(tracker, move |_, scan: Arc<u32>| {
+    let _tracker = group.create_local_subscription(tracker, move |_, scan: Arc<u32>| {
         moved.advance(Duration::from_millis(2));
         tracks.publish(*scan);
     });
     // Its name is that of a topic.
     let planner = SubscriptionOptions::new("tracks").name("tracks");
     let later = clock.clone();
-    let _planner = shared.create_subscription(planner, move |_: Arc<u32>| later.advance(Duration::from_millis(1)));
+    let _planner =
+        shared.create_local_subscription(planner, move |_: Arc<u32>| later.advance(Duration::from_millis(1)));
     for _ in 0..3 {
         clock.advance(Duration::from_millis(10));
         executor.spin(SpinOptions::spin_all()).unwrap();

@@ -63,14 +63,14 @@ fn main() -> rospin::Result<()> {
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", ());
     let (first, second) =
-        (context.create_publisher::<Instant>("first")?, context.create_publisher::<Instant>("second")?);
+        (context.create_local_publisher::<Instant>("first")?, context.create_local_publisher::<Instant>("second")?);
     let latencies = Arc::new(Mutex::new(Vec::with_capacity(MESSAGES)));
     let (noted, handle) = (Arc::clone(&latencies), executor.handle());
-    let _first = group.create_subscription("first", move |(), sent: Arc<Instant>| {
+    let _first = group.create_local_subscription("first", move |(), sent: Arc<Instant>| {
         work();
         second.publish(*sent);
     })?;
-    let _second = group.create_subscription("second", move |(), sent: Arc<Instant>| {
+    let _second = group.create_local_subscription("second", move |(), sent: Arc<Instant>| {
         work();
         let mut noted = noted.lock().expect("nobody panicked");
         noted.push(sent.elapsed());

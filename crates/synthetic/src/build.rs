@@ -258,7 +258,15 @@ impl Builder<'_> {
             Inlet::Topic(topic) => {
                 let options = SubscriptionOptions::new(topic).keep_last(plan.depth as usize);
                 let options = with_common!(options, plan);
-                create!(group, is_async, work, Arc<Message>, create_subscription, create_subscription_async, options)
+                create!(
+                    group,
+                    is_async,
+                    work,
+                    Arc<Message>,
+                    create_local_subscription,
+                    create_local_subscription_async,
+                    options
+                )
             }
             Inlet::Mailbox(mailbox) => {
                 let options = with_common!(EntityOptions::new(&plan.name), plan);
@@ -295,7 +303,7 @@ impl Builder<'_> {
                 Inlet::Topic(topic) if topics.contains(&topic) => {}
                 Inlet::Topic(topic) => {
                     topics.push(topic);
-                    let publisher = self.context.create_publisher::<Message>(topic.as_str()).map_err(refused)?;
+                    let publisher = self.context.create_local_publisher::<Message>(topic.as_str()).map_err(refused)?;
                     outlets.push(Outlet::Topic(publisher));
                 }
                 Inlet::Mailbox(mailbox) => outlets.push(Outlet::Mailbox(Arc::clone(mailbox))),

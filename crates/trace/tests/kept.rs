@@ -142,8 +142,8 @@ fn after_lost_events_a_flight_recorder_has_the_state_again() {
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", 0_u32);
-    let _subscription = group.create_subscription("topic", |heard: &mut u32, _: Arc<u32>| *heard += 1).unwrap();
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let _subscription = group.create_local_subscription("topic", |heard: &mut u32, _: Arc<u32>| *heard += 1).unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
     let lock = Arc::new(Mutex::new(()));
     recorder.start(Blocking(Arc::clone(&lock))).unwrap();
     recorder.start(FlightSink::new(&folder.file(), &process(), Duration::ZERO, 100_000)).unwrap();
@@ -197,10 +197,10 @@ fn memory() -> u64 {
 fn churn(count: u64, recorder: &Recorder) -> u64 {
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
     let executor = context.create_executor(ExecutorOptions::new("main"));
-    let publisher = context.create_publisher::<u64>("topic").unwrap();
+    let publisher = context.create_local_publisher::<u64>("topic").unwrap();
     let group = executor.create_group("robot", ());
     let stays = SubscriptionOptions::new("topic").name("stays");
-    let _stays = group.create_subscription(stays, |(): &mut (), _: Arc<u64>| {});
+    let _stays = group.create_local_subscription(stays, |(): &mut (), _: Arc<u64>| {});
     let mut before = 0;
     for number in 0..count {
         if number % 2_000 == 0 {
@@ -211,7 +211,7 @@ fn churn(count: u64, recorder: &Recorder) -> u64 {
             before = memory();
         }
         let options = SubscriptionOptions::new("topic").name(format!("visitor{number}"));
-        let visitor = group.create_subscription(options, |(): &mut (), _: Arc<u64>| {});
+        let visitor = group.create_local_subscription(options, |(): &mut (), _: Arc<u64>| {});
         if number % 10 == 0 {
             publisher.publish(number);
             executor.spin(SpinOptions::spin_all()).unwrap();
@@ -221,7 +221,7 @@ fn churn(count: u64, recorder: &Recorder) -> u64 {
     recorder.flush();
     let growth = memory().saturating_sub(before);
     let options = SubscriptionOptions::new("topic").name("culprit");
-    let _culprit = group.create_subscription(options, |(): &mut (), _: Arc<u64>| panic!("the test"));
+    let _culprit = group.create_local_subscription(options, |(): &mut (), _: Arc<u64>| panic!("the test"));
     publisher.publish(count);
     executor.spin(SpinOptions::spin_all()).unwrap();
     recorder.flush();

@@ -185,19 +185,19 @@ fn a_group_that_is_held_through_the_recording_is_known_to_be_held() {
         let context = Context::new(ContextOptions::new().manual_clock(ManualClock::new()).recorder(recorder.clone()));
         let policy = by_name(entry.name).unwrap();
         let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(policy));
-        let publisher = context.create_publisher::<u64>("topic").unwrap();
-        let held = context.create_publisher::<u64>("hold").unwrap();
+        let publisher = context.create_local_publisher::<u64>("topic").unwrap();
+        let held = context.create_local_publisher::<u64>("hold").unwrap();
         let (group, other) = (executor.create_group("g", 0_u64), executor.create_group("h", ()));
         let gate = Arc::new(Gate::default());
         let at = Arc::clone(&gate);
-        let _holder = group.create_subscription_async("hold", move |_: Payload<u64>, _: Arc<u64>| {
+        let _holder = group.create_local_subscription_async("hold", move |_: Payload<u64>, _: Arc<u64>| {
             let at = Arc::clone(&at);
             async move { at.pass().await }
         });
         let urgent = SubscriptionOptions::new("topic").name("urgent").priority(Priority(9));
-        let _urgent = group.create_subscription(urgent, |count: &mut u64, _: Arc<u64>| *count += 1);
+        let _urgent = group.create_local_subscription(urgent, |count: &mut u64, _: Arc<u64>| *count += 1);
         let low = SubscriptionOptions::new("topic").name("low").priority(Priority(1));
-        let _low = other.create_subscription(low, |(): &mut (), _: Arc<u64>| {});
+        let _low = other.create_local_subscription(low, |(): &mut (), _: Arc<u64>| {});
         let timer = TimerOptions::periodic(Duration::from_millis(5)).name("timer");
         let _timer = other.create_timer(timer, |(): &mut (), _| {}).unwrap();
         held.publish(0);
@@ -228,27 +228,27 @@ fn a_callback_that_was_removed_while_it_runs_holds_its_group() {
     let recorder = Recorder::new();
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
-    let publisher = context.create_publisher::<u64>("topic").unwrap();
-    let removed = context.create_publisher::<u64>("removed").unwrap();
+    let publisher = context.create_local_publisher::<u64>("topic").unwrap();
+    let removed = context.create_local_publisher::<u64>("removed").unwrap();
     let (group, other) = (executor.create_group("g", ()), executor.create_group("h", ()));
     let ((runs, running), (go_on, held)) = (channel(), channel::<()>());
-    let gone = group.create_subscription("removed", move |(): &mut (), _: Arc<u64>| {
+    let gone = group.create_local_subscription("removed", move |(): &mut (), _: Arc<u64>| {
         runs.send(()).unwrap();
         held.recv().unwrap();
     });
     let _urgent = {
         let options = SubscriptionOptions::new("topic").name("urgent").priority(Priority(9));
-        group.create_subscription(options, |(): &mut (), _: Arc<u64>| {})
+        group.create_local_subscription(options, |(): &mut (), _: Arc<u64>| {})
     };
     let (ended, ends) = channel();
-    let _low = other.create_subscription("topic", move |(): &mut (), _: Arc<u64>| ended.send(()).unwrap());
+    let _low = other.create_local_subscription("topic", move |(): &mut (), _: Arc<u64>| ended.send(()).unwrap());
     let spinning = executor.handle();
     let spin = std::thread::spawn(move || _ = executor.spin(SpinOptions::new()));
     removed.publish(0);
     running.recv().unwrap();
     drop(gone);
     // Another entity, which takes the place of the one that was removed.
-    let _later = other.create_subscription("later", |(): &mut (), _: Arc<u64>| {});
+    let _later = other.create_local_subscription("later", |(): &mut (), _: Arc<u64>| {});
     let memory = Memory::default();
     recorder.start(memory.clone()).unwrap();
     for round in 0..3 {
@@ -275,10 +275,14 @@ fn a_ready_set_that_is_being_served_is_known() {
         let context = Context::new(ContextOptions::new().manual_clock(ManualClock::new()).recorder(recorder.clone()));
         let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(by_name(name).unwrap()));
         let group = executor.create_group("g", ());
-        let publishers: Vec<_> =
-            (0..4).map(|number| context.create_publisher::<u64>(format!("topic{number}").as_str()).unwrap()).collect();
+        let publishers: Vec<_> = (0..4)
+            .map(|number| context.create_local_publisher::<u64>(format!("topic{number}").as_str()).unwrap())
+            .collect();
         let subscribe = |number: usize| {
-            group.create_subscription(SubscriptionOptions::new(format!("topic{number}")), |(): &mut (), _: Arc<u64>| {})
+            group.create_local_subscription(
+                SubscriptionOptions::new(format!("topic{number}")),
+                |(): &mut (), _: Arc<u64>| {},
+            )
         };
         let _kept: Vec<_> = (0..4).map(subscribe).collect();
         publishers[1..].iter().for_each(|publisher| _ = publisher.publish(1));

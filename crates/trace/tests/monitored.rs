@@ -92,8 +92,8 @@ impl Robot {
         let policy = POLICIES.iter().find(|policy| policy.name == self.policy).unwrap();
         let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy((policy.build)()));
         let group = executor.create_group("robot", ());
-        let scans = context.create_publisher::<u32>("/scan").unwrap();
-        let objects = context.create_publisher::<u32>("/objects").unwrap();
+        let scans = context.create_local_publisher::<u32>("/scan").unwrap();
+        let objects = context.create_local_publisher::<u32>("/objects").unwrap();
         let works = |ms: u32| {
             let clock = clock.clone();
             move || clock.advance(MS * ms)
@@ -106,12 +106,12 @@ impl Robot {
             (0..self.scans).for_each(|scan| _ = scans.publish(scan));
         });
         let options = SubscriptionOptions::new("/scan").name(self.detect_name).priority(Priority(3));
-        let _detect = group.create_subscription(options.keep_last(self.depth), move |(), scan: Arc<u32>| {
+        let _detect = group.create_local_subscription(options.keep_last(self.depth), move |(), scan: Arc<u32>| {
             detect();
             objects.publish(*scan);
         });
         let options = SubscriptionOptions::new("/objects").name("plan").priority(Priority(2));
-        let _plan = group.create_subscription(options, move |(), _: Arc<u32>| plan());
+        let _plan = group.create_local_subscription(options, move |(), _: Arc<u32>| plan());
         let _log = group.create_timer(timer("log", 40, 1), move |(), _| log());
 
         let monitor = Monitor::new(&Scenario::parse(SYSTEM).unwrap(), None);

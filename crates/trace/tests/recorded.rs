@@ -23,8 +23,8 @@ fn recording(name: &str) -> Recording {
     let context = Context::new(options);
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("robot", 0_u32);
-    let scans = context.create_publisher::<u32>("scan").unwrap();
-    let tracks = context.create_publisher::<u32>("tracks").unwrap();
+    let scans = context.create_local_publisher::<u32>("scan").unwrap();
+    let tracks = context.create_local_publisher::<u32>("tracks").unwrap();
     let lidar = TimerOptions::periodic(Duration::from_millis(10)).name("lidar").overrun(Overrun::Skip);
     let _lidar = group.create_timer(lidar, move |count, _| {
         *count += 1;
@@ -33,14 +33,15 @@ fn recording(name: &str) -> Recording {
     });
     let tracker = SubscriptionOptions::new("scan").name("tracker").keep_last(1).priority(Priority(5));
     let (moved, busy) = (clock.clone(), tracks);
-    let _tracker = group.create_subscription(tracker, move |_, scan: Arc<u32>| {
+    let _tracker = group.create_local_subscription(tracker, move |_, scan: Arc<u32>| {
         moved.advance(Duration::from_millis(2));
         busy.publish(*scan);
         assert!(*scan != 103, "the third scan");
     });
     let planner = SubscriptionOptions::new("tracks").name("planner").deadline(Duration::from_millis(1));
     let later = clock.clone();
-    let _planner = group.create_subscription(planner, move |_, _: Arc<u32>| later.advance(Duration::from_millis(3)));
+    let _planner =
+        group.create_local_subscription(planner, move |_, _: Arc<u32>| later.advance(Duration::from_millis(3)));
 
     executor.spin(SpinOptions::spin_all()).unwrap();
     let process = ProcessName { name: "robot".into(), process: 7, host: "here".into(), system_offset_ns: 1_000_000 };
@@ -136,9 +137,9 @@ fn the_user_s_own_trace_goes_on_while_the_executor_is_recorded() {
     let context = Context::new(ContextOptions::new().manual_clock(ManualClock::new()).recorder(recorder.clone()));
     let trace = move |_: rospin_engine::Instant, _: rospin_engine::trace::TraceEvent| *count.lock().unwrap() += 1;
     let executor = context.create_executor(ExecutorOptions::new("main").trace(trace));
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
     let group = executor.create_group("group", ());
-    let _subscription = group.create_subscription("topic", |(), _: Arc<u32>| {});
+    let _subscription = group.create_local_subscription("topic", |(), _: Arc<u32>| {});
     let run = || {
         publisher.publish(1);
         executor.spin(SpinOptions::spin_all()).unwrap();
@@ -160,8 +161,9 @@ fn events_that_are_in_the_file_and_those_that_were_dropped_are_all_events() {
     let recorder = Recorder::new();
     recorder.set_capacity(16);
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
-    let queue = context.create_queue::<u64>(SubscriptionOptions::new("topic").keep_last(MESSAGES as usize)).unwrap();
-    let publisher = context.create_publisher::<u64>("topic").unwrap();
+    let queue =
+        context.create_local_queue::<u64>(SubscriptionOptions::new("topic").keep_last(MESSAGES as usize)).unwrap();
+    let publisher = context.create_local_publisher::<u64>("topic").unwrap();
     let path = temporary("dropped");
     recorder.start(FileSink::create(&path, &ProcessName::of_this(0)).unwrap()).unwrap();
     (0..MESSAGES).for_each(|number| _ = publisher.publish(number));

@@ -126,13 +126,13 @@ fn robot(policy: impl Policy + 'static) -> Recording {
     let process = ProcessName { name: "robot".into(), process: 7, host: "here".into(), system_offset_ns: 0 };
     recorder.start(FileSink::create(&path, &process).unwrap()).unwrap();
     let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
-    let publisher = context.create_publisher::<u64>("topic").unwrap();
+    let publisher = context.create_local_publisher::<u64>("topic").unwrap();
     let group = executor.create_group("robot", ());
     let subscriptions: Vec<_> = [("low", 1), ("middle", 5), ("high", 9)]
         .into_iter()
         .map(|(name, priority)| {
             let options = SubscriptionOptions::new("topic").name(name).priority(Priority(priority));
-            group.create_subscription(options, |(), _: Arc<u64>| {})
+            group.create_local_subscription(options, |(), _: Arc<u64>| {})
         })
         .collect();
     for round in 0..10 {

@@ -233,7 +233,7 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
     let mut kept: Vec<Box<dyn std::any::Any>> = Vec::new();
     for number in 0..3_u64 {
         let topic = format!("topic{number}");
-        let publisher = context.create_publisher::<u64>(topic.as_str()).unwrap();
+        let publisher = context.create_local_publisher::<u64>(topic.as_str()).unwrap();
         let group = executor.create_group(format!("group{number}"), ());
         let options = TimerOptions::periodic(Duration::from_micros(500 + number * 130)).name(format!("timer{number}"));
         kept.push(Box::new(group.create_timer(options, move |(), _| _ = publisher.publish(number)).unwrap()));
@@ -241,7 +241,7 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
         let options = SubscriptionOptions::new(topic).name(format!("callback{number}"));
         let callback = move |(): &mut (), _: Arc<u64>| _ = counted.fetch_add(1, Ordering::Relaxed);
         kept.push(Box::new(
-            executor.create_group(format!("other{number}"), ()).create_subscription(options, callback).unwrap(),
+            executor.create_group(format!("other{number}"), ()).create_local_subscription(options, callback).unwrap(),
         ));
     }
     // Until there are enough activations and files; the machine may be busy.

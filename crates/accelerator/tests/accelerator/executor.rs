@@ -14,13 +14,13 @@ fn a_callback_that_awaits_the_device_holds_neither_thread_nor_group_if_asked() {
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("node", ());
     let log = Arc::new(Mutex::new(Vec::new()));
-    let images = context.create_publisher::<u64>("images").unwrap();
-    let others = context.create_publisher::<u64>("others").unwrap();
+    let images = context.create_local_publisher::<u64>("images").unwrap();
+    let others = context.create_local_publisher::<u64>("others").unwrap();
 
     let (notes, stop) = (Arc::clone(&log), executor.handle());
     let options = SubscriptionOptions::new("images").releases_group_at_await();
     let _images = group
-        .create_subscription_async(options, move |_, _: Arc<u64>| {
+        .create_local_subscription_async(options, move |_, _: Arc<u64>| {
             let (camera, notes, stop) = (Arc::clone(&camera), Arc::clone(&notes), stop.clone());
             async move {
                 notes.lock().unwrap().push("asks");
@@ -33,7 +33,7 @@ fn a_callback_that_awaits_the_device_holds_neither_thread_nor_group_if_asked() {
         .unwrap();
     let notes = Arc::clone(&log);
     let _others = group
-        .create_subscription("others", move |_, _: Arc<u64>| {
+        .create_local_subscription("others", move |_, _: Arc<u64>| {
             notes.lock().unwrap().push("other");
             // Only now does the device go on: the first callback waits, on the only thread and in the same group.
             device.run();

@@ -175,10 +175,10 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("notified").thread(setup.timer.clone()));
     let group = executor.create_group("notified", Vec::with_capacity(count as usize));
-    let publisher = context.create_publisher::<u64>("time")?;
+    let publisher = context.create_local_publisher::<u64>("time")?;
     let is_over = Arc::new(AtomicBool::new(false));
     let (handle, over) = (executor.handle(), Arc::clone(&is_over));
-    let _subscription = group.create_subscription("time", move |late_us: &mut Vec<f64>, sent_ns: Arc<u64>| {
+    let _subscription = group.create_local_subscription("time", move |late_us: &mut Vec<f64>, sent_ns: Arc<u64>| {
         late_us.push((now_ns() - *sent_ns) as f64 / 1e3);
         if over.load(Ordering::Relaxed) {
             handle.halt();
@@ -206,10 +206,10 @@ fn bursts(options: &ThreadOptions) -> Result<(Vec<f64>, Vec<f64>), MeasureError>
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("bursts").thread(options.clone()));
     let group = executor.create_group("bursts", Vec::with_capacity(BURST * BURSTS));
-    let publisher = context.create_publisher::<u64>("burst")?;
+    let publisher = context.create_local_publisher::<u64>("burst")?;
     let subscription = SubscriptionOptions::new("burst").keep_last(BURST);
     let record = |starts_ns: &mut Vec<u64>, _: Arc<u64>| starts_ns.push(now_ns());
-    let _subscription = group.create_subscription(subscription, record)?;
+    let _subscription = group.create_local_subscription(subscription, record)?;
     let mut published_ns = Vec::with_capacity(BURST * BURSTS);
     for _ in 0..BURSTS {
         for _ in 0..BURST {

@@ -167,7 +167,7 @@ impl Robot {
         };
         let timer =
             |name: &str, of: u64, priority| TimerOptions::periodic(ms(of)).name(name).priority(Priority(priority));
-        let scans = context.create_publisher::<u32>("/scan").unwrap();
+        let scans = context.create_local_publisher::<u32>("/scan").unwrap();
         let (scan, plan, filter) = (works(self.scan), works(self.plan), works(2));
         let group = executor.create_group("scanner", ());
         let _scan = group.create_timer(timer("scanner/scan", self.scan_period, 0), move |(), _| {
@@ -176,7 +176,8 @@ impl Robot {
         });
         let group = executor.create_group("filter", ());
         let options = SubscriptionOptions::new("/scan").name("filter/filter").priority(Priority(5));
-        let _filter = group.create_subscription(options.keep_last(self.filter_depth), move |(), _: Arc<u32>| filter());
+        let _filter =
+            group.create_local_subscription(options.keep_last(self.filter_depth), move |(), _: Arc<u32>| filter());
         let group = executor.create_group("planner", ());
         let _plan = group.create_timer(timer("planner/plan", 50, 10), move |(), _| plan());
         let group = executor.create_group("arm", ());

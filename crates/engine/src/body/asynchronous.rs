@@ -25,12 +25,12 @@ use crate::work::{Callback, Label};
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let squares = executor.create_group("squares", ());
-/// let _service = squares.create_service("square", |_, n: u64| n * n)?;
-/// let client = context.create_client::<u64, u64>("square")?;
+/// let _service = squares.create_local_service("square", |_, n: u64| n * n)?;
+/// let client = context.create_local_client::<u64, u64>("square")?;
 ///
 /// let sum = executor.create_group("sum", 0);
-/// let numbers = context.create_publisher::<u64>("numbers")?;
-/// let _subscription = sum.create_subscription_async("numbers", move |sum, number: Arc<u64>| {
+/// let numbers = context.create_local_publisher::<u64>("numbers")?;
+/// let _subscription = sum.create_local_subscription_async("numbers", move |sum, number: Arc<u64>| {
 ///     let client = client.clone();
 ///     async move {
 ///         // The executor runs other callbacks meanwhile, among them the service's.

@@ -1,4 +1,4 @@
-//! In-process topics: typed, without copies of messages, and with every lost message counted.
+//! Local topics: topics of a context, no ROS topics. They are typed, copy no messages, and count every lost message.
 //!
 //! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed. Subscriptions take
 //! without the lock: their end of the ring is lock-free.

@@ -64,7 +64,7 @@ impl<T> fmt::Debug for Published<T> {
     }
 }
 
-/// Publisher of messages of type `T` on an in-process topic. Cheap to clone; clones are the same publisher.
+/// Publisher of messages of type `T` on a local topic: a topic of its context, no ROS topic. Cheap to clone; clones are the same publisher.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,9 +73,9 @@ impl<T> fmt::Debug for Published<T> {
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let group = executor.create_group("listener", Vec::new());
-/// let publisher = context.create_publisher::<String>("chatter")?;
+/// let publisher = context.create_local_publisher::<String>("chatter")?;
 /// let _subscription =
-///     group.create_subscription("chatter", |heard: &mut Vec<String>, message: Arc<String>| {
+///     group.create_local_subscription("chatter", |heard: &mut Vec<String>, message: Arc<String>| {
 ///         heard.push(message.to_string());
 ///     })?;
 ///
@@ -92,11 +92,11 @@ pub struct Publisher<T: Send + Sync + 'static> {
 }
 
 impl Context {
-    /// Creates a publisher; a plain `&str` is its topic.
+    /// Creates a publisher on a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
     /// If the topic carries messages of another type, or if it keeps more than [`DEPTH_MAX`](crate::DEPTH_MAX) messages.
-    pub fn create_publisher<T: Send + Sync + 'static>(
+    pub fn create_local_publisher<T: Send + Sync + 'static>(
         &self,
         options: impl Into<PublisherOptions>,
     ) -> Result<Publisher<T>, TopicError> {

@@ -278,7 +278,7 @@ mod tests {
         let (options, depth) = (SubscriptionOptions::new("topic"), Depth::new(3).unwrap());
         let mut source =
             TopicSource::<u32>::subscribe(&context, (&options, depth), context.open_counters("a", "b")).unwrap();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let is_muted = |source: &TopicSource<u32>| source.any.consumer.mute().is_muted();
         publisher.publish(1);
         publisher.publish(2);

@@ -18,7 +18,7 @@ pub(crate) fn executor(policy: impl Policy + 'static) -> (ManualClock, Context, 
 pub(crate) fn ear(executor: &Executor, log: &Log<String>, name: &str, options: SubscriptionOptions) -> Subscription {
     let (log, name) = (log.clone(), name.to_owned());
     let group = executor.create_group("group", ());
-    group.create_subscription(options, move |(), n: Arc<u32>| log.push(format!("{name}{n}"))).unwrap()
+    group.create_local_subscription(options, move |(), n: Arc<u32>| log.push(format!("{name}{n}"))).unwrap()
 }
 
 /// Returns options of a subscription that is named after its topic.
@@ -27,5 +27,5 @@ pub(crate) fn on(topic: &str) -> SubscriptionOptions {
 }
 
 pub(crate) fn publish(context: &Context, topic: &str, n: u32) {
-    context.create_publisher::<u32>(topic).unwrap().publish(n);
+    context.create_local_publisher::<u32>(topic).unwrap().publish(n);
 }

@@ -34,7 +34,7 @@ fn open(gates: &mut [Option<oneshot::Sender<()>>], n: usize) {
 }
 
 fn publisher(context: &Context, count: usize) -> Publisher<usize> {
-    let publisher = context.create_publisher::<usize>("topic").unwrap();
+    let publisher = context.create_local_publisher::<usize>("topic").unwrap();
     (0..count).for_each(|n| _ = publisher.publish(n));
     publisher
 }
@@ -45,7 +45,7 @@ fn a_suspended_callback_holds_its_group_over_several_spins() {
         let (_, context, executor) = manual_executor();
         let (gates, mut keys) = Gates::new(1);
         let group = executor.create_group("group", Vec::new());
-        let _slow = group.create_subscription_async("topic", move |log: Payload<Vec<_>>, n: Arc<usize>| {
+        let _slow = group.create_local_subscription_async("topic", move |log: Payload<Vec<_>>, n: Arc<usize>| {
             let gate = gates.wait(*n);
             async move {
                 log.with(|log| log.push("begins"));
@@ -53,9 +53,9 @@ fn a_suspended_callback_holds_its_group_over_several_spins() {
                 log.with(|log| log.push("ends"));
             }
         });
-        let _other = group.create_subscription("topic", |log, _: Arc<usize>| log.push("other"));
+        let _other = group.create_local_subscription("topic", |log, _: Arc<usize>| log.push("other"));
         let bystander = executor.create_group("bystander", 0);
-        let _bystander = bystander.create_subscription("topic", |ran, _: Arc<usize>| *ran += 1);
+        let _bystander = bystander.create_local_subscription("topic", |ran, _: Arc<usize>| *ran += 1);
         let _publisher = publisher(&context, 1);
         spin_all(&executor);
         spin_all(&executor);
@@ -73,7 +73,7 @@ fn a_callback_that_releases_its_group_lets_others_run() {
         let (gates, mut keys) = Gates::new(2);
         let group = executor.create_group("group", Vec::new());
         let options = SubscriptionOptions::new("topic").releases_group_at_await();
-        let _slow = group.create_subscription_async(options, move |log: Payload<Vec<_>>, n: Arc<usize>| {
+        let _slow = group.create_local_subscription_async(options, move |log: Payload<Vec<_>>, n: Arc<usize>| {
             let gate = gates.wait(*n);
             async move {
                 log.with(|log| log.push(format!("begins {n}")));
@@ -81,7 +81,7 @@ fn a_callback_that_releases_its_group_lets_others_run() {
                 log.with(|log| log.push(format!("ends {n}")));
             }
         });
-        let _other = group.create_subscription("topic", |log, n: Arc<usize>| log.push(format!("other {n}")));
+        let _other = group.create_local_subscription("topic", |log, n: Arc<usize>| log.push(format!("other {n}")));
         let _publisher = publisher(&context, 2);
         spin_all(&executor);
         open(&mut keys, 1);
@@ -104,23 +104,24 @@ fn while_a_releasing_callback_is_polled_nobody_else_has_the_payload() {
         let group = executor.create_group("group", (false, 0));
         let options = SubscriptionOptions::new("topic").releases_group_at_await().keep_last(MESSAGES);
         let handle = executor.handle();
-        let _ear = group.create_subscription_async(options, move |payload: Payload<(bool, usize)>, _: Arc<usize>| {
-            let handle = handle.clone();
-            async move {
-                for _ in 0..3 {
-                    payload.with(|(inside, segments)| {
-                        assert!(!std::mem::replace(inside, true));
-                        thread::yield_now();
-                        *segments += 1;
-                        *inside = false;
-                        if *segments == 3 * MESSAGES {
-                            handle.halt();
-                        }
-                    });
-                    yield_now().await;
+        let _ear =
+            group.create_local_subscription_async(options, move |payload: Payload<(bool, usize)>, _: Arc<usize>| {
+                let handle = handle.clone();
+                async move {
+                    for _ in 0..3 {
+                        payload.with(|(inside, segments)| {
+                            assert!(!std::mem::replace(inside, true));
+                            thread::yield_now();
+                            *segments += 1;
+                            *inside = false;
+                            if *segments == 3 * MESSAGES {
+                                handle.halt();
+                            }
+                        });
+                        yield_now().await;
+                    }
                 }
-            }
-        });
+            });
         let _publisher = publisher(&context, MESSAGES);
         executor.spin(SpinOptions::new()).unwrap();
         assert_eq!(group.into_payload().ok(), Some((false, 3 * MESSAGES)));
@@ -174,7 +175,7 @@ fn resumed_segments_run_in_the_order_of_their_priority() {
                     log.push(n);
                 }
             };
-            ears.push(executor.create_group("group", ()).create_subscription_async(options, callback).unwrap());
+            ears.push(executor.create_group("group", ()).create_local_subscription_async(options, callback).unwrap());
         }
         let _publisher = publisher(&context, 1);
         spin_all(&executor);
@@ -203,9 +204,9 @@ fn a_callback_that_yields_all_the_time_does_not_keep_others_from_running() {
             }
         });
         let other = executor.create_group("other", 0);
-        let publisher = context.create_publisher::<usize>("topic").unwrap();
+        let publisher = context.create_local_publisher::<usize>("topic").unwrap();
         let forward = publisher.clone();
-        let _other = other.create_subscription("topic", move |ran, _: Arc<usize>| {
+        let _other = other.create_local_subscription("topic", move |ran, _: Arc<usize>| {
             *ran += 1;
             forward.publish(0);
             if *ran == 100 {
@@ -226,7 +227,7 @@ fn sixteen_are_under_way_at_most_and_nothing_is_lost() {
         let (begun, ended) = (Count::new(), Count::new());
         let group = executor.create_reentrant_group("group");
         let (up, done) = (begun.clone(), ended.clone());
-        let ear = group.create_subscription_async(options.keep_last(MESSAGES), move |n: Arc<usize>| {
+        let ear = group.create_local_subscription_async(options.keep_last(MESSAGES), move |n: Arc<usize>| {
             up.up();
             let (gate, done) = (gates.wait(*n), done.clone());
             async move {
@@ -274,7 +275,7 @@ fn futures_of_a_removed_entity_are_dropped_once() {
                     Poll::<()>::Pending
                 })
             };
-            (group.create_subscription_async("topic", callback).unwrap(), group)
+            (group.create_local_subscription_async("topic", callback).unwrap(), group)
         };
         let (ear, group) = start();
         let _publisher = publisher(&context, 3);
@@ -312,7 +313,7 @@ fn a_future_that_removes_its_own_entity_ends() {
         let slot = Arc::new(Mutex::new(None));
         let group = executor.create_group("group", ());
         let (own, ran, captured) = (Arc::clone(&slot), log.clone(), drops.on_drop());
-        let ear = group.create_subscription_async("topic", move |_, n: Arc<usize>| {
+        let ear = group.create_local_subscription_async("topic", move |_, n: Arc<usize>| {
             captured.touch();
             let (own, ran) = (Arc::clone(&own), ran.clone());
             async move {
@@ -368,7 +369,8 @@ fn a_callback_awaits_what_other_callbacks_send() {
         );
         let producer = executor.create_group("producer", ());
         let options = SubscriptionOptions::new("topic").keep_last(100);
-        let ear = producer.create_subscription(options, move |(), n: Arc<usize>| sender.unbounded_send(*n).unwrap());
+        let ear =
+            producer.create_local_subscription(options, move |(), n: Arc<usize>| sender.unbounded_send(*n).unwrap());
         let _publisher = publisher(&context, 100);
         spin_all(&executor);
         drop(ear);

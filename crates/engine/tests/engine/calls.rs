@@ -16,7 +16,7 @@ use rospin_engine::{
 };
 
 fn client(context: &Context, service: &str) -> Client<u32, u32> {
-    context.create_client(service).unwrap()
+    context.create_local_client(service).unwrap()
 }
 
 fn timeout(service: &str, millis: u64) -> Result<u32, CallError> {
@@ -30,7 +30,7 @@ fn a_call_that_is_not_answered_in_time_says_so() {
         let group = executor.create_group("server", ());
         let (key, gate) = oneshot::channel::<()>();
         let gate = gate.shared();
-        let _service = group.create_service_async("slow", move |_, n: u32| {
+        let _service = group.create_local_service_async("slow", move |_, n: u32| {
             let gate = gate.clone();
             async move {
                 gate.await.unwrap();
@@ -72,7 +72,8 @@ fn a_timeout_is_watched_wherever_the_call_is_awaited() {
             let (clock, context) = manual();
             let server = Arc::new(context.create_executor(ExecutorOptions::new("server").threads(threads(count))));
             let group = server.create_group("server", ());
-            let _service = group.create_service_async("never", |_, _: u32| futures::future::pending::<u32>()).unwrap();
+            let _service =
+                group.create_local_service_async("never", |_, _: u32| futures::future::pending::<u32>()).unwrap();
             let caller = context.create_executor(ExecutorOptions::new("caller"));
             let never = client(&context, "never");
             // Another executor watches the time, while the service's does not spin.
@@ -115,7 +116,7 @@ fn a_synchronous_callback_that_blocks_its_service_is_told() {
                 let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
                 let (group, other) = (executor.create_group("group", None), executor.create_group("other", None));
                 let serving = if is_same_group { &group } else { &other };
-                let _service = serving.create_service("echo", |_, n: u32| n);
+                let _service = serving.create_local_service("echo", |_, n: u32| n);
                 let (echo, stop) = (client(&context, "echo"), executor.handle());
                 let _timer = group.create_timer(TimerOptions::one_shot(ms(0)), move |answer, _| {
                     let call = echo.call(7);
@@ -139,9 +140,9 @@ fn a_synchronous_callback_may_wait_for_another_executor_or_thread() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let [one, other] = ["one", "other"].map(|name| Arc::new(context.create_executor(ExecutorOptions::new(name))));
-        let _service = other.create_group("echo", ()).create_service("echo", |(), n: u32| n);
+        let _service = other.create_group("echo", ()).create_local_service("echo", |(), n: u32| n);
         // A callback of the blocked executor has taken the request, but another thread answers it.
-        let queue = context.create_request_queue::<u32, u32>("thread").unwrap();
+        let queue = context.create_local_request_queue::<u32, u32>("thread").unwrap();
         let (give, given) = mpsc::channel::<(u32, rospin_engine::Reply<u32>)>();
         let _taker = one.create_group("taker", ()).create_source(
             rospin_engine::EntityKind::Service,
@@ -197,7 +198,7 @@ fn ring(context: &Context, executors: &[&Executor], names: &[&'static str]) -> V
                 }
             }
         };
-        group.create_service_async(*name, serve).unwrap().detach();
+        group.create_local_service_async(*name, serve).unwrap().detach();
         group
     });
     all.collect()
@@ -251,8 +252,8 @@ fn a_cycle_that_is_not_there_is_not_told() {
             let handle = executor.handle();
             // The callback of each group calls the service of the other group, so that both wait for each other in turns.
             let (to_a, to_b) = (client(&context, "a"), client(&context, "b"));
-            let _a = a.create_service("a", |(), n: u32| n);
-            let _b = b.create_service("b", |(), n: u32| n);
+            let _a = a.create_local_service("a", |(), n: u32| n);
+            let _b = b.create_local_service("b", |(), n: u32| n);
             let done = Count::new();
             let work = |client: Client<u32, u32>, gives_up: bool| {
                 let (handle, done) = (handle.clone(), done.clone());
@@ -283,10 +284,10 @@ fn a_call_that_outlives_its_callback_closes_no_cycle() {
         let (_, context, executor) = manual_executor();
         let [a, b] = ["a", "b"].map(|name| executor.create_group(name, None));
         let (to_a, to_b) = (client(&context, "a"), client(&context, "b"));
-        let _a = a.create_service("a", |_, n: u32| n).unwrap();
+        let _a = a.create_local_service("a", |_, n: u32| n).unwrap();
         let (key, gate) = oneshot::channel::<()>();
         let mut gate = Some(gate);
-        let _b = b.create_service_async("b", move |_, n: u32| {
+        let _b = b.create_local_service_async("b", move |_, n: u32| {
             let (gate, call) = (gate.take().unwrap(), to_a.call(n));
             async move {
                 gate.await.unwrap();
@@ -318,7 +319,7 @@ fn calls_end_with_what_would_answer_them() {
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", ());
         let options = ServiceOptions::new("echo").name("echo");
-        let service = group.create_service_async(options, |_, _: u32| futures::future::pending::<u32>()).unwrap();
+        let service = group.create_local_service_async(options, |_, _: u32| futures::future::pending::<u32>()).unwrap();
         let echo = client(&context, "echo");
         let calls = [0, 1, 2].map(|n| echo.call(n));
         spin_all(&executor);
@@ -329,12 +330,12 @@ fn calls_end_with_what_would_answer_them() {
         drop((service, group));
         // The group is removed before the executor knows of the service.
         let executor = context.create_executor(ExecutorOptions::new("main"));
-        let service = executor.create_group("group", ()).create_service("echo", |(), n: u32| n).unwrap();
+        let service = executor.create_group("group", ()).create_local_service("echo", |(), n: u32| n).unwrap();
         let call = echo.call(0);
         drop((service, executor));
         assert_eq!(block_on(call), unanswered);
         // The request queue is dropped with a request in it.
-        let queue = context.create_request_queue::<u32, u32>("echo").unwrap();
+        let queue = context.create_local_request_queue::<u32, u32>("echo").unwrap();
         let call = echo.call(0);
         drop(queue);
         assert_eq!(block_on(call), unanswered);
@@ -350,7 +351,7 @@ fn a_callback_that_awaits_ends_with_its_executor() {
         let group = server.create_group("server", ());
         let served = Count::new();
         let counter = served.clone();
-        let _service = group.create_service("echo", move |(), n: u32| {
+        let _service = group.create_local_service("echo", move |(), n: u32| {
             counter.up();
             n
         });
@@ -387,7 +388,7 @@ fn who_waits_for_a_service_is_woken_when_it_comes() {
             block_on(available);
         });
         expect(&begun);
-        let _service = executor.create_group("group", ()).create_service("echo", |(), n: u32| n).unwrap();
+        let _service = executor.create_group("group", ()).create_local_service("echo", |(), n: u32| n).unwrap();
         waiter.join().unwrap();
     });
 }

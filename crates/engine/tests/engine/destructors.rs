@@ -93,10 +93,10 @@ fn a_panic_in_the_drop_of_captured_state_stops_nobody_else() {
         let (context, _) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("node", 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let mine = Mine;
-        let bad = group.create_subscription(named("bad"), move |_, _: Arc<u8>| _ = &mine).unwrap();
-        let _good = group.create_subscription(named("good"), |ran, _: Arc<u8>| *ran += 1);
+        let bad = group.create_local_subscription(named("bad"), move |_, _: Arc<u8>| _ = &mine).unwrap();
+        let _good = group.create_local_subscription(named("good"), |ran, _: Arc<u8>| *ran += 1);
         let killer = executor.create_group("killer", ());
         let _killer = killer.create_stream("killer", futures::stream::iter([bad]), |(), bad| drop(bad));
         publisher.publish(1);
@@ -114,16 +114,16 @@ fn a_panic_in_the_drop_of_a_future_or_a_message_is_contained() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("node", 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
-        let mines = context.create_publisher::<Mine>("mines").unwrap();
-        let _future = group.create_subscription_async(named("future"), |ran: Payload<i32>, _: Arc<u8>| {
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let mines = context.create_local_publisher::<Mine>("mines").unwrap();
+        let _future = group.create_local_subscription_async(named("future"), |ran: Payload<i32>, _: Arc<u8>| {
             let mine = Mine;
             async move {
                 ran.with(|ran| *ran += 1);
                 let _mine = &mine;
             }
         });
-        let _message = group.create_subscription("mines", |ran, _: Arc<Mine>| *ran += 10);
+        let _message = group.create_local_subscription("mines", |ran, _: Arc<Mine>| *ran += 10);
         for n in 0..2 {
             publisher.publish(n);
             mines.publish(Mine);

@@ -75,9 +75,10 @@ fn a_waker_that_panics_harms_neither_the_publisher_nor_the_wakers_after_it() {
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", 0);
         let woken = Count::new();
-        let queues: Vec<_> = iter::repeat_with(|| context.create_queue::<u32>("topic").unwrap()).take(3).collect();
+        let queues: Vec<_> =
+            iter::repeat_with(|| context.create_local_queue::<u32>("topic").unwrap()).take(3).collect();
         queues.iter().for_each(|queue| queue.set_waker(bad(&woken)));
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let _entity = group
             .create_stream("publisher", futures::stream::iter([1, 2]), move |published, n: u32| {
                 *published += publisher.publish(n).queued;
@@ -93,13 +94,13 @@ fn wakers_may_panic_while_their_callers_unwind() {
     watchdog(|| {
         let (_, context, _executor) = manual_executor();
         let woken = Count::new();
-        let queue = context.create_queue::<u32>("topic").unwrap();
+        let queue = context.create_local_queue::<u32>("topic").unwrap();
         queue.set_waker(worse(&woken));
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         drop_while_unwinding(publisher.begin(1));
         assert_eq!(woken.get(), 1);
         drop_while_unwinding(queue);
-        let queue = context.create_queue::<u32>("topic").unwrap();
+        let queue = context.create_local_queue::<u32>("topic").unwrap();
         queue.set_waker(worse(&woken));
         queue.set_waker(worse(&woken));
     });
@@ -171,10 +172,10 @@ fn messages_may_panic_when_they_are_dropped_and_are_all_counted() {
     watchdog(|| {
         let (_, context, _executor) = manual_executor();
         let dropped = Count::new();
-        let queue = context.create_queue::<Bomb>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
-        let late = context.create_queue::<Bomb>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+        let queue = context.create_local_queue::<Bomb>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+        let late = context.create_local_queue::<Bomb>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
         let kept = PublisherOptions::new("topic").transient_local(2);
-        let publisher = context.create_publisher::<Bomb>(kept).unwrap();
+        let publisher = context.create_local_publisher::<Bomb>(kept).unwrap();
         for n in 0..5 {
             let delivery = publisher.publish(Bomb(dropped.clone()));
             assert_eq!(delivery.queued, 2, "message {n}");
@@ -195,8 +196,8 @@ fn requests_may_panic_when_they_are_dropped_and_callers_are_told() {
         let (_, context, _executor) = manual_executor();
         let dropped = Count::new();
         let server = ServiceOptions::new("service").keep_last(2);
-        let server = context.create_request_queue::<Bomb, ()>(server).unwrap();
-        let client = context.create_client::<Bomb, ()>("service").unwrap();
+        let server = context.create_local_request_queue::<Bomb, ()>(server).unwrap();
+        let client = context.create_local_client::<Bomb, ()>("service").unwrap();
         let mut calls: Vec<_> = (0..4).map(|_| Box::pin(client.call(Bomb(dropped.clone())))).collect();
         drop_while_unwinding(server);
         assert_eq!(dropped.get(), 4);
@@ -214,8 +215,8 @@ fn a_caller_whose_waker_panics_does_not_harm_the_service() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", 0);
-        let _service = group.create_service("service", |calls, n: u32| (*calls += 1, n).1).unwrap();
-        let client = context.create_client::<u32, u32>("service").unwrap();
+        let _service = group.create_local_service("service", |calls, n: u32| (*calls += 1, n).1).unwrap();
+        let client = context.create_local_client::<u32, u32>("service").unwrap();
         let woken = Count::new();
         let mut calls: Vec<_> = (0..2).map(|n| Box::pin(client.call(n))).collect();
         calls.iter_mut().for_each(|call| poll_once(call.as_mut(), &bad(&woken)));

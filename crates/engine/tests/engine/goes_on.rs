@@ -16,7 +16,7 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(2));
-        let others = context.create_publisher::<usize>("others").unwrap();
+        let others = context.create_local_publisher::<usize>("others").unwrap();
         let (ran, has_run) = mpsc::channel();
         let polls = Arc::new(AtomicUsize::new(0));
 
@@ -38,14 +38,14 @@ fn what_woke_the_activation_before_does_not_wake_the_next_one() {
                 Poll::Pending
             })
         };
-        let _entity = group.create_subscription_async(SubscriptionOptions::new("numbers"), callback).unwrap();
+        let _entity = group.create_local_subscription_async(SubscriptionOptions::new("numbers"), callback).unwrap();
         let handle = executor.handle();
         let listener = executor.create_reentrant_group("listener");
-        let _listener = listener.create_subscription("others", move |number: Arc<usize>| match *number {
+        let _listener = listener.create_local_subscription("others", move |number: Arc<usize>| match *number {
             1 => ran.send(()).unwrap(),
             _ => handle.halt(),
         });
-        let numbers = context.create_publisher::<usize>("numbers").unwrap();
+        let numbers = context.create_local_publisher::<usize>("numbers").unwrap();
         numbers.publish(1);
         numbers.publish(2);
         executor.spin(SpinOptions::new()).unwrap();
@@ -60,7 +60,7 @@ fn a_timer_that_falls_due_meanwhile_comes_before_the_next_item() {
         // The kernel's clock: a manual clock tells executors when it is moved, so their next look is no short way.
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("main"));
-        let numbers = context.create_publisher::<u32>("numbers").unwrap();
+        let numbers = context.create_local_publisher::<u32>("numbers").unwrap();
         let group = executor.create_group("group", Vec::new());
         let begin = std::time::Instant::now();
         let due = std::time::Duration::from_millis(5);
@@ -71,7 +71,7 @@ fn a_timer_that_falls_due_meanwhile_comes_before_the_next_item() {
             order.push("number");
             while begin.elapsed() < 2 * due {}
         };
-        let _subscription = group.create_subscription(options, callback).unwrap();
+        let _subscription = group.create_local_subscription(options, callback).unwrap();
         for number in 0..3 {
             numbers.publish(number);
         }
@@ -108,11 +108,11 @@ fn publishers_notify_again_after_a_burst_whatever_wraps_the_queue() {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", Vec::new());
-    let publisher = context.create_publisher::<u32>(PublisherOptions::new("numbers").transient_local(2)).unwrap();
+    let publisher = context.create_local_publisher::<u32>(PublisherOptions::new("numbers").transient_local(2)).unwrap();
     publisher.publish(1);
     publisher.publish(2);
     let latched = SubscriptionOptions::new("numbers").keep_last(4).transient_local();
-    let queue = Wrapped(context.create_queue(latched).unwrap());
+    let queue = Wrapped(context.create_local_queue(latched).unwrap());
     let hear = |heard: &mut Vec<u32>, number: Arc<u32>| heard.push(*number);
     let _entity = group.create_source(EntityKind::Subscription, EntityOptions::new("queue"), queue, hear).unwrap();
     spin_all(&executor);

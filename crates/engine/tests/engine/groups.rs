@@ -35,7 +35,7 @@ fn a_mutually_exclusive_group_runs_one_callback_at_a_time() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("pool").threads(threads(4))));
-        let publisher = context.create_publisher::<u64>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u64>("topic").unwrap();
         let (ended, runs) = mpsc::channel();
         let groups: Vec<CallbackGroup<Tally>> =
             (0..2).map(|n| executor.create_group(format!("group {n}"), Tally::default())).collect();
@@ -48,7 +48,7 @@ fn a_mutually_exclusive_group_runs_one_callback_at_a_time() {
                     tally.add(*n);
                     ended.send(()).unwrap();
                 };
-                subscriptions.push(group.create_subscription(options, callback).unwrap());
+                subscriptions.push(group.create_local_subscription(options, callback).unwrap());
             }
         }
         let spin = spin_in_background(&executor);
@@ -73,7 +73,7 @@ fn different_groups_run_in_parallel() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(3)));
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let meeting = Arc::new(Barrier::new(3));
         let subscriptions: Vec<_> = (0..3)
             .map(|_| {
@@ -83,7 +83,7 @@ fn different_groups_run_in_parallel() {
                     meeting.wait();
                     handle.halt();
                 };
-                group.create_subscription("topic", callback).unwrap()
+                group.create_local_subscription("topic", callback).unwrap()
             })
             .collect();
         publisher.publish(1);
@@ -98,7 +98,7 @@ fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
     let group = executor.create_reentrant_group("group");
-    let publisher = context.create_publisher::<u8>("topic").unwrap();
+    let publisher = context.create_local_publisher::<u8>("topic").unwrap();
     let (inside, most, ended) = (Count::new(), Arc::new(Mutex::new(0)), Count::new());
     let (most_seen, meeting, handle) = (Arc::clone(&most), Barrier::new(meet), executor.handle());
     let callback = move |_: Arc<u8>| {
@@ -114,7 +114,7 @@ fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
             handle.halt();
         }
     };
-    let _subscription = group.create_subscription(options.keep_last(MESSAGES), callback).unwrap();
+    let _subscription = group.create_local_subscription(options.keep_last(MESSAGES), callback).unwrap();
     for _ in 0..MESSAGES {
         publisher.publish(0);
     }
@@ -139,7 +139,7 @@ fn max_in_flight_bounds_a_reentrant_callback() {
 fn callbacks_create_groups_and_entities() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let root = executor.create_group("root", Vec::new());
         let (handle, forward, hand) = (executor.handle(), publisher.clone(), clock.clone());
         let sum = Arc::new(Mutex::new(0));
@@ -148,11 +148,11 @@ fn callbacks_create_groups_and_entities() {
             let child = handle.create_group("child", n);
             let add = Arc::clone(&total);
             let callback = move |factor: &mut u32, n: Arc<u32>| *add.lock().unwrap() += *factor * *n;
-            kept.push(child.create_subscription("topic", callback).unwrap());
+            kept.push(child.create_local_subscription("topic", callback).unwrap());
             let add = Arc::clone(&total);
             let reentrant = handle.create_reentrant_group("reentrant");
             let callback = move |n: Arc<u32>| *add.lock().unwrap() += 10 * *n;
-            kept.push(reentrant.create_subscription("topic", callback).unwrap());
+            kept.push(reentrant.create_local_subscription("topic", callback).unwrap());
             let add = Arc::clone(&total);
             sibling.create_timer(ms(1), move |_, _| *add.lock().unwrap() += 1000).unwrap().detach();
             if n == 2 {
@@ -173,7 +173,7 @@ fn threads_extend_an_executor_that_spins() {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("pool").threads(threads(2))));
         let spin = spin_in_background(&executor);
-        let publisher = context.create_publisher::<usize>("topic").unwrap();
+        let publisher = context.create_local_publisher::<usize>("topic").unwrap();
         let workers: Vec<_> = (0..3)
             .map(|_| {
                 let (handle, publisher) = (executor.handle(), publisher.clone());
@@ -184,7 +184,7 @@ fn threads_extend_an_executor_that_spins() {
                         let callback = move |(): &mut (), n: Arc<usize>| _ = heard.send(*n);
                         // The queue has room for everything that the other threads publish meanwhile.
                         let options = SubscriptionOptions::new("topic").keep_last(200);
-                        let subscription = group.create_subscription(options, callback).unwrap();
+                        let subscription = group.create_local_subscription(options, callback).unwrap();
                         publisher.publish(round);
                         while expect(&messages) != round {}
                         drop((subscription, group));
@@ -212,8 +212,8 @@ fn into_payload_returns_the_payload_once_and_removes_the_group() {
         let group = executor.create_group("group", drops.on_drop());
         let twin = group.clone();
         let captured = drops.on_drop();
-        let subscription = group.create_subscription("topic", move |_, _: Arc<u8>| captured.touch()).unwrap();
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let subscription = group.create_local_subscription("topic", move |_, _: Arc<u8>| captured.touch()).unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         publisher.publish(1);
         let payload = group.into_payload().ok();
         assert!(payload.is_some());
@@ -255,7 +255,7 @@ fn into_payload_from_a_callback_gives_the_group_back_unharmed() {
         let (_, context, executor) = manual_executor();
         let (drops, refused) = (Count::new(), Count::new());
         let group = executor.create_group("group", drops.on_drop());
-        let _subscription = group.create_subscription("topic", |_, _: Arc<u8>| {}).unwrap();
+        let _subscription = group.create_local_subscription("topic", |_, _: Arc<u8>| {}).unwrap();
         let counter = refused.clone();
         let _own =
             group.create_stream("own", futures::stream::iter([group.clone()]), move |_, own: CallbackGroup<_>| {
@@ -266,7 +266,7 @@ fn into_payload_from_a_callback_gives_the_group_back_unharmed() {
             });
         spin_all(&executor);
         assert_eq!(refused.get(), 1);
-        assert_eq!(context.create_publisher::<u8>("topic").unwrap().subscription_count(), 1);
+        assert_eq!(context.create_local_publisher::<u8>("topic").unwrap().subscription_count(), 1);
         assert_eq!(drops.get(), 0);
         assert!(group.into_payload().is_ok(), "nothing spins any more");
     });
@@ -276,7 +276,7 @@ fn into_payload_from_a_callback_gives_the_group_back_unharmed() {
 fn detached_entities_live_as_long_as_their_executor() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (ran, drops) = (Count::new(), Count::new());
         let group = executor.create_group("group", drops.on_drop());
         let (counter, captured) = (ran.clone(), drops.on_drop());
@@ -284,7 +284,7 @@ fn detached_entities_live_as_long_as_their_executor() {
             captured.touch();
             counter.up();
         };
-        group.create_subscription("topic", callback).unwrap().detach();
+        group.create_local_subscription("topic", callback).unwrap().detach();
         let counter = ran.clone();
         group.create_timer(ms(10), move |_, _| _ = counter.up()).unwrap().detach();
         drop(group);
@@ -307,10 +307,10 @@ fn handles_that_outlive_the_executor_do_nothing() {
         let counter = ran.clone();
         let timer = group.create_timer(ms(1), move |_, _| _ = counter.up()).unwrap();
         let counter = ran.clone();
-        let subscription = group.create_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
-        let _service = group.create_service("service", |_, n: u8| n).unwrap();
-        let client = context.create_client::<u8, u8>("service").unwrap();
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let subscription = group.create_local_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
+        let _service = group.create_local_service("service", |_, n: u8| n).unwrap();
+        let client = context.create_local_client::<u8, u8>("service").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         publisher.publish(0);
         let handle = executor.handle();
         drop(executor);
@@ -329,7 +329,7 @@ fn handles_that_outlive_the_executor_do_nothing() {
         assert!(matches!(&refused, rospin_engine::TimerError::GroupGone(gone) if gone.group == "group"), "{refused}");
         let late = handle.create_group("late", drops.on_drop());
         let captured = drops.on_drop();
-        let orphan = late.create_subscription("topic", move |_, _: Arc<u8>| captured.touch());
+        let orphan = late.create_local_subscription("topic", move |_, _: Arc<u8>| captured.touch());
         assert!(matches!(orphan, Err(rospin_engine::TopicError::GroupGone(_))));
         assert!(late.clone().into_payload().is_err());
         drop((late, orphan));
@@ -355,7 +355,7 @@ fn an_executor_whose_callbacks_own_its_handles_is_dropped_completely() {
         let node = Node { _drops: Some(drops.on_drop()), ..Node::default() };
         let group = executor.create_group("node", node);
         let captured = drops.on_drop();
-        let subscription = group.create_subscription("topic", move |_: &mut Node, _: Arc<u8>| captured.touch());
+        let subscription = group.create_local_subscription("topic", move |_: &mut Node, _: Arc<u8>| captured.touch());
         let give = futures::stream::iter([(subscription.unwrap(), group.clone())]);
         let start = group.create_stream("start", give, |node: &mut Node, (subscription, group)| {
             (node.own_subscription, node.own_group) = (Some(subscription), Some(group));
@@ -367,7 +367,7 @@ fn an_executor_whose_callbacks_own_its_handles_is_dropped_completely() {
         timer.detach();
         drop(group);
         spin_all(&executor);
-        assert_eq!(context.create_publisher::<u8>("topic").unwrap().subscription_count(), 1);
+        assert_eq!(context.create_local_publisher::<u8>("topic").unwrap().subscription_count(), 1);
         drop(executor);
         assert_eq!(drops.get(), 2);
     });

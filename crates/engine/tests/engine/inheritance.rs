@@ -18,7 +18,7 @@ fn an_urgent_callback_does_not_wait_for_less_urgent_ones_of_other_groups() {
         let (answer, awaited) = oneshot::channel::<()>();
         let awaited = Mutex::new(Some(awaited));
         let seen = log.clone();
-        let holder = shared.create_subscription_async(on("holder", 1), move |_, _: Arc<u32>| {
+        let holder = shared.create_local_subscription_async(on("holder", 1), move |_, _: Arc<u32>| {
             let (awaited, seen) = (awaited.lock().unwrap().take(), seen.clone());
             async move {
                 seen.push("holder waits");
@@ -29,10 +29,10 @@ fn an_urgent_callback_does_not_wait_for_less_urgent_ones_of_other_groups() {
         let _holder = holder.unwrap();
         let seen = log.clone();
         let _urgent =
-            shared.create_subscription(on("urgent", 100), move |(), _: Arc<u32>| seen.push("urgent")).unwrap();
+            shared.create_local_subscription(on("urgent", 100), move |(), _: Arc<u32>| seen.push("urgent")).unwrap();
         // This callback keeps the thread busy as long as it has messages.
         let seen = log.clone();
-        let middle = other.create_subscription(on("middle", 50).keep_last(10), move |(), _: Arc<u32>| {
+        let middle = other.create_local_subscription(on("middle", 50).keep_last(10), move |(), _: Arc<u32>| {
             seen.push("middle");
         });
         let _middle = middle.unwrap();

@@ -153,7 +153,7 @@ fn a_jump_callback_waits_for_its_group_and_is_next() {
             let executor = Arc::new(context.create_executor(options));
             let time = ten_seconds(&context);
             let group = executor.create_group("group", Vec::new());
-            let numbers = context.create_publisher::<u32>("numbers").unwrap();
+            let numbers = context.create_local_publisher::<u32>("numbers").unwrap();
             let ((begin, begun), (go, going)) = (mpsc::channel(), mpsc::channel::<()>());
             let handle = executor.handle();
             let callback = move |seen: &mut Vec<String>, n: Arc<u32>| {
@@ -164,7 +164,7 @@ fn a_jump_callback_waits_for_its_group_and_is_next() {
                     handle.halt();
                 }
             };
-            let _numbers = group.create_subscription("numbers", callback).unwrap();
+            let _numbers = group.create_local_subscription("numbers", callback).unwrap();
             let shown = time.clone();
             let callback = move |seen: &mut Vec<String>, _: &TimeJump| seen.push(format!("jump at {:?}", shown.now()));
             let _jump = group.create_jump_callback(BACK, callback).unwrap();
@@ -200,8 +200,9 @@ fn an_executor_that_does_not_spin_is_not_waited_for_and_hears_of_the_jump_first(
             let _timer = others.create_timer(options, move |(), _| log.push("timer")).unwrap();
             let log = order.clone();
             let _steady = others.create_timer(ms(10), move |(), _| log.push("steady")).unwrap();
-            let (log, numbers) = (order.clone(), context.create_publisher::<u8>("numbers").unwrap());
-            let _numbers = others.create_subscription("numbers", move |(), _: Arc<u8>| log.push("number")).unwrap();
+            let (log, numbers) = (order.clone(), context.create_local_publisher::<u8>("numbers").unwrap());
+            let _numbers =
+                others.create_local_subscription("numbers", move |(), _: Arc<u8>| log.push("number")).unwrap();
             let (log, group) = (order.clone(), executor.create_group("group", ()));
             let _jump = group.create_jump_callback(BACK, move |(), _| log.push("jump")).unwrap();
             numbers.publish(1);

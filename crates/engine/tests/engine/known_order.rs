@@ -24,7 +24,7 @@ fn group(context: &Context, policy: impl Policy + 'static) -> (Executor, Callbac
 
 /// Creates a publisher on the topic.
 fn publisher(context: &Context, topic: &str) -> Publisher<u32> {
-    context.create_publisher(topic).unwrap()
+    context.create_local_publisher(topic).unwrap()
 }
 
 /// Runs two messages of one topic, the first of whose callbacks publishes one message on another topic, and then a third one on the
@@ -34,7 +34,7 @@ fn order_of_messages(policy: impl Policy + 'static, priority_of_other: u32) -> O
     let (executor, group) = group(&context, policy);
     let (same, other) = (publisher(&context, "same"), publisher(&context, "other"));
     let options = SubscriptionOptions::new("other").priority(Priority(priority_of_other));
-    let _other = group.create_subscription(options, |order, _: Arc<u32>| order.push("other")).unwrap();
+    let _other = group.create_local_subscription(options, |order, _: Arc<u32>| order.push("other")).unwrap();
     let publishers = (publisher(&context, "same"), other);
     let callback = move |order: &mut Order, number: Arc<u32>| {
         order.push(["first", "second", "third"][*number as usize]);
@@ -43,7 +43,8 @@ fn order_of_messages(policy: impl Policy + 'static, priority_of_other: u32) -> O
             publishers.0.publish(2);
         }
     };
-    let _same = group.create_subscription(SubscriptionOptions::new("same").priority(Priority(5)), callback).unwrap();
+    let _same =
+        group.create_local_subscription(SubscriptionOptions::new("same").priority(Priority(5)), callback).unwrap();
     same.publish(0);
     same.publish(1);
     spin_all(&executor);
@@ -83,7 +84,7 @@ fn order_of_timer(policy: impl Policy + 'static, priority_of_timer: u32) -> Orde
         }
     };
     let options = SubscriptionOptions::new("numbers").priority(Priority(5));
-    let _subscription = group.create_subscription(options, callback).unwrap();
+    let _subscription = group.create_local_subscription(options, callback).unwrap();
     numbers.publish(0);
     numbers.publish(1);
     let due = context.clock().now() + Duration::from_millis(20);
@@ -162,7 +163,7 @@ fn what_arrived_early_comes_first_although_it_is_told_late() {
                     told.tell(before);
                 }
             };
-            group.create_subscription(topic, callback).unwrap()
+            group.create_local_subscription(topic, callback).unwrap()
         };
         let _subscriptions = ["one", "two", "three"].map(create);
         publishers.iter().for_each(|publisher| _ = publisher.publish(0));

@@ -22,15 +22,15 @@ fn errors(depth: usize) -> Vec<String> {
     let hear = |_: &mut (), _: Arc<u32>| {};
     let kept = PublisherOptions::new("topic").transient_local(depth);
     vec![
-        group.create_subscription(last(), hear).unwrap_err().to_string(),
-        group.create_subscription(all(), hear).unwrap_err().to_string(),
-        reentrant.create_subscription(last(), |_: Arc<u32>| {}).unwrap_err().to_string(),
-        context.create_queue::<u32>(last()).unwrap_err().to_string(),
-        context.create_queue::<u32>(all()).unwrap_err().to_string(),
-        group.create_service(service(), |_, n: u32| n).unwrap_err().to_string(),
-        reentrant.create_service(service(), |n: u32| n).unwrap_err().to_string(),
-        context.create_request_queue::<u32, u32>(service()).unwrap_err().to_string(),
-        context.create_publisher::<u32>(kept).unwrap_err().to_string(),
+        group.create_local_subscription(last(), hear).unwrap_err().to_string(),
+        group.create_local_subscription(all(), hear).unwrap_err().to_string(),
+        reentrant.create_local_subscription(last(), |_: Arc<u32>| {}).unwrap_err().to_string(),
+        context.create_local_queue::<u32>(last()).unwrap_err().to_string(),
+        context.create_local_queue::<u32>(all()).unwrap_err().to_string(),
+        group.create_local_service(service(), |_, n: u32| n).unwrap_err().to_string(),
+        reentrant.create_local_service(service(), |n: u32| n).unwrap_err().to_string(),
+        context.create_local_request_queue::<u32, u32>(service()).unwrap_err().to_string(),
+        context.create_local_publisher::<u32>(kept).unwrap_err().to_string(),
     ]
 }
 
@@ -54,8 +54,8 @@ fn a_queue_of_the_largest_depth_works() {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
         let options = SubscriptionOptions::new("topic").keep_last(DEPTH_MAX);
-        let _subscription = group.create_subscription(options, |sum, n: Arc<u32>| *sum += *n).unwrap();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let _subscription = group.create_local_subscription(options, |sum, n: Arc<u32>| *sum += *n).unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         for n in 1..=3 {
             publisher.publish(n);
         }
@@ -69,9 +69,9 @@ fn a_refused_subscription_leaves_nothing_behind() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let options = SubscriptionOptions::new("topic").keep_last(usize::MAX);
-        let refused = group.create_subscription(options, |_, _: Arc<u32>| {});
+        let refused = group.create_local_subscription(options, |_, _: Arc<u32>| {});
         assert!(matches!(refused, Err(TopicError::DepthTooLarge(error)) if error.depth == usize::MAX));
         assert_eq!(publisher.publish(1).queued, 0);
     });
@@ -89,13 +89,13 @@ fn the_largest_counts_work() {
             .map(|in_flight| {
                 let (options, heard) = (SubscriptionOptions::new("topic").max_in_flight(in_flight), heard.clone());
                 group
-                    .create_subscription(options, move |_: Arc<u32>| {
+                    .create_local_subscription(options, move |_: Arc<u32>| {
                         heard.up();
                     })
                     .unwrap()
             })
             .into();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         for n in 0..count {
             publisher.publish(n);
         }
@@ -219,9 +219,11 @@ fn a_message_waits_for_one_round_of_sleepers_and_not_for_all() {
         let woken = Count::default();
         let counted = woken.clone();
         let _subscription = group
-            .create_subscription("urgent", move |seen: &mut Option<usize>, _: Arc<u32>| *seen = Some(counted.get()))
+            .create_local_subscription("urgent", move |seen: &mut Option<usize>, _: Arc<u32>| {
+                *seen = Some(counted.get())
+            })
             .unwrap();
-        let urgent = context.create_publisher::<u32>("urgent").unwrap();
+        let urgent = context.create_local_publisher::<u32>("urgent").unwrap();
         let waker = Waker::from(Arc::new(Tenth { woken: woken.clone(), urgent }));
         let handle = executor.handle();
         let mut sleeps: Vec<_> = (0..10_000).map(|_| Box::pin(handle.sleep(ClockKind::Steady, ms(1)))).collect();

@@ -9,11 +9,11 @@ use rospin_engine::{EntityKind, EntityOptions, LossCause, SubscriptionOptions};
 fn losses_of_entities_of_one_name_add_up() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let group = executor.create_group("group", ());
         let subscribe = || {
             let options = SubscriptionOptions::new("topic").name("ear").keep_last(1);
-            group.create_subscription(options, |(), _: Arc<u32>| {}).unwrap()
+            group.create_local_subscription(options, |(), _: Arc<u32>| {}).unwrap()
         };
         for _ in 0..3 {
             let _ear = subscribe();
@@ -37,9 +37,9 @@ fn losses_are_the_source_of_another_entity() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let options = SubscriptionOptions::new("topic").keep_last(2);
-        let subscription = group.create_subscription(options, |_, _: Arc<u32>| ()).unwrap();
+        let subscription = group.create_local_subscription(options, |_, _: Arc<u32>| ()).unwrap();
         (0..5).for_each(|n| _ = publisher.publish(n));
         let watch = || {
             let losses = subscription.watch_losses(LossCause::QueueFull);

@@ -30,9 +30,9 @@ fn nothing_is_missed_because_the_program_did_not_spin_yet() {
                 work.advance(if runs == 2 { 25 * MS } else { 5 * MS });
             });
             let timer = timer.unwrap();
-            let publisher = context.create_publisher::<u32>("work").unwrap();
+            let publisher = context.create_local_publisher::<u32>("work").unwrap();
             let options = SubscriptionOptions::new("work").name("worker").deadline(3 * MS);
-            let worker = group.create_subscription(options, |(), _: Arc<u32>| {}).unwrap();
+            let worker = group.create_local_subscription(options, |(), _: Arc<u32>| {}).unwrap();
             clock.advance(300 * MS);
             publisher.publish(1);
             clock.advance(10 * MS);
@@ -58,12 +58,13 @@ fn they_are_counted_under_every_policy() {
             let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
             let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy((policy.build)()));
             let group = executor.create_group("group", ());
-            let publisher = context.create_publisher::<u32>("work").unwrap();
+            let publisher = context.create_local_publisher::<u32>("work").unwrap();
             let work = clock.clone();
             let options = SubscriptionOptions::new("work").name("worker").deadline(3 * MS);
-            let worker = group.create_subscription(options, move |(), ms: Arc<u32>| work.advance(MS * *ms)).unwrap();
+            let worker =
+                group.create_local_subscription(options, move |(), ms: Arc<u32>| work.advance(MS * *ms)).unwrap();
             let free = SubscriptionOptions::new("work").name("free");
-            let free = group.create_subscription(free, |(), _: Arc<u32>| {}).unwrap();
+            let free = group.create_local_subscription(free, |(), _: Arc<u32>| {}).unwrap();
             // One after the other, and several at once: these take the short way from one to the next.
             for ms in [3, 4] {
                 publisher.publish(ms);
@@ -103,9 +104,9 @@ fn they_are_counted_on_the_short_way() {
             let context = Context::new(ContextOptions::new());
             let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy((policy.build)()));
             let group = executor.create_group("group", ());
-            let publisher = context.create_publisher::<u32>("work").unwrap();
+            let publisher = context.create_local_publisher::<u32>("work").unwrap();
             let options = SubscriptionOptions::new("work").deadline(Duration::from_nanos(1)).keep_last(50);
-            let worker = group.create_subscription(options, |(), _: Arc<u32>| {}).unwrap();
+            let worker = group.create_local_subscription(options, |(), _: Arc<u32>| {}).unwrap();
             (0..50).for_each(|number| _ = publisher.publish(number));
             spin_all(&executor);
             assert_eq!(worker.missed_deadlines(), 50, "{}", policy.name);
@@ -127,10 +128,10 @@ fn the_program_is_told_before_the_next_callback() {
         let context = Context::new(options);
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("arm", ());
-        let publisher = context.create_publisher::<u32>("work").unwrap();
+        let publisher = context.create_local_publisher::<u32>("work").unwrap();
         let work = clock;
         let options = SubscriptionOptions::new("work").name("grip").deadline(MS);
-        let _grip = group.create_subscription(options, move |(), ms: Arc<u32>| {
+        let _grip = group.create_local_subscription(options, move |(), ms: Arc<u32>| {
             work.advance(MS * *ms);
             log.lock().unwrap().push(format!("ran {ms}"));
         });
@@ -153,14 +154,14 @@ fn the_end_of_an_asynchronous_callback_is_after_its_last_await() {
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u64>("work").unwrap();
+        let publisher = context.create_local_publisher::<u64>("work").unwrap();
         let handle = executor.handle();
         let options = SubscriptionOptions::new("work").name("worker").deadline(3 * MS);
         let callback = move |_: Payload<()>, ms: Arc<u64>| {
             let handle = handle.clone();
             async move { handle.sleep(ClockKind::Steady, MS * u32::try_from(*ms).unwrap()).await.unwrap() }
         };
-        let worker = group.create_subscription_async(options, callback).unwrap();
+        let worker = group.create_local_subscription_async(options, callback).unwrap();
         for ms in [2, 4] {
             publisher.publish(ms);
             spin_all(&executor);

@@ -33,13 +33,13 @@ fn by_default_the_entity_goes_on_with_its_next_item() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("node", Vec::new());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
-        let _bad = group.create_subscription(named("bad"), |seen, n: Arc<u8>| {
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let _bad = group.create_local_subscription(named("bad"), |seen, n: Arc<u8>| {
             seen.push(*n);
             assert!(*n != 1, "no {n}");
             seen.push(10 + *n);
         });
-        let _good = group.create_subscription(named("good"), |seen, n: Arc<u8>| seen.push(100 + *n));
+        let _good = group.create_local_subscription(named("good"), |seen, n: Arc<u8>| seen.push(100 + *n));
         for n in 0..3 {
             publisher.publish(n);
         }
@@ -59,16 +59,16 @@ fn remove_removes_the_entity_only() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group(GroupOptions::new("node").on_panic(OnPanic::Remove), 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let drops = Count::new();
         let captured = drops.on_drop();
         let bad = group
-            .create_subscription(named("bad"), move |_, _: Arc<u8>| {
+            .create_local_subscription(named("bad"), move |_, _: Arc<u8>| {
                 captured.touch();
                 panic!("once");
             })
             .unwrap();
-        let _good = group.create_subscription(named("good"), |ran, _: Arc<u8>| *ran += 1);
+        let _good = group.create_local_subscription(named("good"), |ran, _: Arc<u8>| *ran += 1);
         for n in 0..3 {
             publisher.publish(n);
         }
@@ -89,8 +89,8 @@ fn halt_ends_the_spin_with_the_incident_and_the_next_one_goes_on() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group(GroupOptions::new("node").on_panic(OnPanic::Halt), 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
-        let _bad = group.create_subscription(named("bad"), |ran, n: Arc<u8>| {
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let _bad = group.create_local_subscription(named("bad"), |ran, n: Arc<u8>| {
             assert!(*n != 1, "fatal");
             *ran += 1;
         });
@@ -144,7 +144,7 @@ fn an_asynchronous_callback_that_panics_frees_its_group() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("node", Vec::new());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (sender, receiver) = oneshot::channel::<()>();
         let mut receiver = Some(receiver);
         let drops = Count::new();
@@ -162,8 +162,8 @@ fn an_asynchronous_callback_that_panics_frees_its_group() {
                 assert!(*n != 2, "in the first poll");
             }
         };
-        let _bad = group.create_subscription_async(named("bad"), callback);
-        let _good = group.create_subscription(named("good"), |seen, n: Arc<u8>| seen.push(100 + *n));
+        let _bad = group.create_local_subscription_async(named("bad"), callback);
+        let _good = group.create_local_subscription(named("good"), |seen, n: Arc<u8>| seen.push(100 + *n));
         for n in 0..4 {
             publisher.publish(n);
         }
@@ -186,7 +186,7 @@ fn a_reentrant_asynchronous_callback_loses_nothing_but_the_one_that_panics() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_reentrant_group("node");
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let log = Log::new();
         let ran = log.clone();
         let callback = move |n: Arc<u8>| {
@@ -202,7 +202,7 @@ fn a_reentrant_asynchronous_callback_loses_nothing_but_the_one_that_panics() {
                 Poll::Ready(())
             })
         };
-        let _bad = group.create_subscription_async(named("bad").keep_last(40), callback);
+        let _bad = group.create_local_subscription_async(named("bad").keep_last(40), callback);
         for n in 0..40 {
             publisher.publish(n);
         }
@@ -234,20 +234,22 @@ fn on_several_threads_each_panic_is_reported_once_and_the_others_go_on() {
     watchdog(|| {
         let (context, incidents) = with_incidents();
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("main").threads(threads(4))));
-        let publisher = context.create_publisher::<usize>("topic").unwrap();
+        let publisher = context.create_local_publisher::<usize>("topic").unwrap();
         let ended = Count::new();
         let group = executor.create_group("exclusive", ());
         let reentrant = executor.create_reentrant_group("reentrant");
         let counter = ended.clone();
-        let _exclusive = group.create_subscription(named("exclusive").keep_last(MESSAGES), move |(), n: Arc<usize>| {
-            counter.up();
-            assert!(n.is_multiple_of(2));
-        });
+        let _exclusive =
+            group.create_local_subscription(named("exclusive").keep_last(MESSAGES), move |(), n: Arc<usize>| {
+                counter.up();
+                assert!(n.is_multiple_of(2));
+            });
         let counter = ended.clone();
-        let _reentrant = reentrant.create_subscription(named("reentrant").keep_last(MESSAGES), move |n: Arc<usize>| {
-            counter.up();
-            assert!(n.is_multiple_of(2));
-        });
+        let _reentrant =
+            reentrant.create_local_subscription(named("reentrant").keep_last(MESSAGES), move |n: Arc<usize>| {
+                counter.up();
+                assert!(n.is_multiple_of(2));
+            });
         for n in 0..MESSAGES {
             publisher.publish(n);
         }
@@ -269,10 +271,10 @@ fn on_several_threads_a_panic_that_halts_ends_all_of_them() {
         let (context, _) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(4)));
         let reentrant = executor.create_reentrant_group(GroupOptions::new("node").on_panic(OnPanic::Halt));
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (meeting, ended) = (std::sync::Barrier::new(4), Count::new());
         let counter = ended.clone();
-        let _subscription = reentrant.create_subscription(named("bad"), move |n: Arc<u8>| {
+        let _subscription = reentrant.create_local_subscription(named("bad"), move |n: Arc<u8>| {
             meeting.wait();
             assert!(*n != 0, "fatal");
             std::thread::sleep(ms(20));

@@ -51,7 +51,7 @@ fn run(count: usize, publish: &'static [usize]) -> Vec<Event> {
     let (_clock, context, executor) = manual_executor();
     let group = executor.create_group("group", Vec::new());
     let log = Log::new();
-    let publisher = Arc::new(context.create_publisher("topic").unwrap());
+    let publisher = Arc::new(context.create_local_publisher("topic").unwrap());
     let create = |number| {
         let publisher = Arc::clone(&publisher);
         let callback = move |ran: &mut Vec<usize>, number| {
@@ -65,7 +65,7 @@ fn run(count: usize, publish: &'static [usize]) -> Vec<Event> {
         group.create_source(EntityKind::Waitable, options, source, callback).unwrap()
     };
     let _entities: Vec<_> = (0..count).map(create).collect();
-    let _last = group.create_subscription("topic", |_, _: Arc<()>| {}).unwrap();
+    let _last = group.create_local_subscription("topic", |_, _: Arc<()>| {}).unwrap();
     spin_all(&executor);
     assert_eq!(group.into_payload().unwrap(), (0..count).collect::<Vec<_>>());
     log.take()

@@ -33,9 +33,9 @@ fn readiness_is_refreshed_before_every_pick() {
         let log = Log::new();
         let _high = ear(&executor, &log, "high", on("high").priority(Priority(2)));
         let _middle = ear(&executor, &log, "middle", on("middle").priority(Priority(1)));
-        let (publisher, low) = (context.create_publisher::<u32>("high").unwrap(), log.clone());
+        let (publisher, low) = (context.create_local_publisher::<u32>("high").unwrap(), log.clone());
         let group = executor.create_group("low", ());
-        let _low = group.create_subscription("low", move |(), n: Arc<u32>| {
+        let _low = group.create_local_subscription("low", move |(), n: Arc<u32>| {
             low.push(format!("low{n}"));
             publisher.publish(*n);
         });
@@ -53,7 +53,7 @@ fn a_timer_that_becomes_due_during_a_callback_runs_next_if_it_is_urgent() {
         let log = Log::new();
         let (hand, busy, tick) = (clock.clone(), log.clone(), log.clone());
         let group = executor.create_group("busy", ());
-        let _busy = group.create_subscription("busy", move |(), n: Arc<u32>| {
+        let _busy = group.create_local_subscription("busy", move |(), n: Arc<u32>| {
             busy.push(format!("busy{n}"));
             hand.advance(ms(6));
         });
@@ -98,12 +98,12 @@ fn a_chain_runs_through_before_its_next_instance() {
         let log = Log::new();
         let _act = ear(&executor, &log, "act", on("act"));
         let _forward = [("sense", "filter"), ("filter", "act")].map(|(from, to)| {
-            let (log, next) = (log.clone(), context.create_publisher::<u32>(to).unwrap());
+            let (log, next) = (log.clone(), context.create_local_publisher::<u32>(to).unwrap());
             let callback = move |(): &mut (), n: Arc<u32>| {
                 log.push(format!("{from}{n}"));
                 next.publish(n);
             };
-            executor.create_group("group", ()).create_subscription(on(from), callback).unwrap()
+            executor.create_group("group", ()).create_local_subscription(on(from), callback).unwrap()
         });
         (0..3).for_each(|n| publish(&context, "sense", n));
         spin_all(&executor);

@@ -23,8 +23,8 @@ impl Drop for Loud {
 #[test]
 fn a_publisher_with_a_lock_of_its_own_notifies_and_drops_after_the_unlock() {
     let context = Context::new(ContextOptions::new());
-    let publisher = context.create_publisher::<Loud>("topic").unwrap();
-    let queue = context.create_queue::<Loud>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    let publisher = context.create_local_publisher::<Loud>("topic").unwrap();
+    let queue = context.create_local_queue::<Loud>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
     let dropped = Arc::new(Mutex::new(Vec::new()));
     let loud = |number| Loud(number, Arc::clone(&dropped));
     publisher.publish(loud(1));
@@ -41,8 +41,8 @@ fn what_a_queue_lost_before_it_was_an_entitys_is_the_entitys_loss() {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", 0);
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
-    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+    let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
     (0..5).for_each(|number| _ = publisher.publish(number));
     let options = EntityOptions::new("entity");
     let entity = group.create_source(EntityKind::Subscription, options, queue, |taken, _| *taken += 1).unwrap();
@@ -57,13 +57,13 @@ fn what_a_queue_lost_before_it_was_an_entitys_is_the_entitys_loss() {
 #[test]
 fn a_topic_without_ends_can_have_another_type() {
     let context = Context::new(ContextOptions::new());
-    let number = context.create_publisher::<u32>("topic").unwrap();
-    let queue = context.create_queue::<u32>("topic").unwrap();
+    let number = context.create_local_publisher::<u32>("topic").unwrap();
+    let queue = context.create_local_queue::<u32>("topic").unwrap();
     drop(number);
-    assert!(context.create_publisher::<u64>("topic").is_err(), "the subscription is there");
+    assert!(context.create_local_publisher::<u64>("topic").is_err(), "the subscription is there");
     drop(queue);
-    let other = context.create_publisher::<u64>("topic").unwrap();
-    assert!(context.create_queue::<u32>("topic").is_err());
+    let other = context.create_local_publisher::<u64>("topic").unwrap();
+    assert!(context.create_local_queue::<u32>("topic").is_err());
     assert_eq!(other.publish(1).queued, 0);
 }
 
@@ -78,8 +78,8 @@ fn ends_that_come_while_the_last_ones_go_meet() {
                 let context = context.clone();
                 thread::spawn(move || {
                     for number in 0..2000 {
-                        let publisher = context.create_publisher::<u32>("topic").unwrap();
-                        let _queue = context.create_queue::<u32>("topic").unwrap();
+                        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+                        let _queue = context.create_local_queue::<u32>("topic").unwrap();
                         assert!(publisher.publish(number).queued >= 1);
                     }
                 })
@@ -99,7 +99,7 @@ fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let options = PublisherOptions::new("topic").transient_local(KEPT as usize);
-        let publisher: Publisher<u32> = context.create_publisher(options).unwrap();
+        let publisher: Publisher<u32> = context.create_local_publisher(options).unwrap();
         let both = Arc::new(Barrier::new(2));
         let other = Arc::clone(&both);
         let thread = thread::spawn(move || {
@@ -112,7 +112,7 @@ fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
         for round in 0..ROUNDS {
             let options = SubscriptionOptions::new("topic").keep_last((BURST + KEPT) as usize).transient_local();
             both.wait();
-            let queue = context.create_queue::<u32>(options).unwrap();
+            let queue = context.create_local_queue::<u32>(options).unwrap();
             both.wait();
             let heard: Vec<_> = std::iter::from_fn(|| queue.try_take()).map(|number| *number).collect();
             let (first, end) = (heard[0], (round + 1) * BURST);
@@ -130,12 +130,12 @@ fn a_publisher_that_waits_for_room_loses_nothing() {
         const COUNT: u32 = 2_000;
         let context = Context::new(ContextOptions::new());
         let options = PublisherOptions::new("topic").wait_for_room(Duration::from_secs(600));
-        let publisher = context.create_publisher::<u32>(options).unwrap();
+        let publisher = context.create_local_publisher::<u32>(options).unwrap();
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("main")));
         let group = executor.create_group("group", Vec::new());
         let handle = executor.handle();
         let subscription = group
-            .create_subscription(
+            .create_local_subscription(
                 SubscriptionOptions::new("topic").keep_last(2),
                 move |heard: &mut Vec<u32>, message: Arc<u32>| {
                     heard.push(*message);
@@ -158,8 +158,9 @@ fn a_publisher_that_waits_for_room_loses_nothing() {
 fn waiting_for_room_ends_with_its_time() {
     let context = Context::new(ContextOptions::new());
     let at_most = Duration::from_millis(20);
-    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
-    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+    let publisher =
+        context.create_local_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
+    let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
     (0..2).for_each(|number| _ = publisher.publish(number));
     let begin = Instant::now();
     assert_eq!(publisher.publish(2).displaced, 1);
@@ -173,12 +174,12 @@ fn a_callback_never_waits_for_room() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let options = PublisherOptions::new("topic").wait_for_room(Duration::from_secs(600));
-        let publisher = context.create_publisher::<u32>(options).unwrap();
+        let publisher = context.create_local_publisher::<u32>(options).unwrap();
         let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
         let group = executor.create_group("group", 0);
         let (again, handle) = (publisher.clone(), executor.handle());
         let subscription = group
-            .create_subscription(
+            .create_local_subscription(
                 SubscriptionOptions::new("topic").keep_last(2),
                 move |_: &mut u32, message: Arc<u32>| {
                     if *message == 0 {
@@ -198,9 +199,9 @@ fn a_callback_never_waits_for_room() {
 #[test]
 fn a_message_that_would_displace_another_one_is_returned_and_nobody_gets_it() {
     let context = Context::new(ContextOptions::new());
-    let publisher = context.create_publisher::<u32>("topic").unwrap();
-    let roomy = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(9)).unwrap();
-    let narrow = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+    let roomy = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(9)).unwrap();
+    let narrow = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
     assert_eq!(publisher.publish_if_room(1).unwrap().queued, 2);
     let refused = publisher.publish_if_room(2).unwrap_err();
     assert_eq!((*refused.message, refused.topic.as_str()), (2, "topic"));
@@ -214,21 +215,21 @@ fn a_message_that_would_displace_another_one_is_returned_and_nobody_gets_it() {
 fn publishers_that_keep_all_wait_for_subscriptions_that_keep_all_and_for_no_others() {
     let context = Context::new(ContextOptions::new());
     let at_most = Duration::from_millis(20);
-    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").keep_all(at_most)).unwrap();
-    let last = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
+    let publisher = context.create_local_publisher::<u32>(PublisherOptions::new("topic").keep_all(at_most)).unwrap();
+    let last = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(1)).unwrap();
     // Without a limit of time this would hang if it waited.
     let patient = PublisherOptions::new("topic").keep_all(Duration::MAX);
-    let patient = context.create_publisher::<u32>(patient).unwrap();
+    let patient = context.create_local_publisher::<u32>(patient).unwrap();
     assert_eq!((patient.publish(0).displaced, patient.publish(1).displaced), (0, 1));
     assert_eq!((last.try_take().as_deref(), last.lost(LossCause::QueueFull)), (Some(&1), 1));
-    let all = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_all(2)).unwrap();
+    let all = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_all(2)).unwrap();
     (2..4).for_each(|number| _ = publisher.publish(number));
     let begin = Instant::now();
     assert_eq!(publisher.publish(4).displaced, 2);
     assert!(begin.elapsed() >= at_most);
     assert_eq!((all.try_take().as_deref(), all.lost(LossCause::QueueFull)), (Some(&3), 1));
     // A publisher that keeps the last ones displaces at once.
-    let hasty = context.create_publisher::<u32>("topic").unwrap();
+    let hasty = context.create_local_publisher::<u32>("topic").unwrap();
     assert_eq!([hasty.publish(5), hasty.publish(6)].map(|delivery| delivery.displaced), [1, 2]);
 }
 
@@ -236,8 +237,9 @@ fn publishers_that_keep_all_wait_for_subscriptions_that_keep_all_and_for_no_othe
 fn a_publisher_that_waits_may_do_so_before_it_takes_a_lock_of_its_own() {
     let context = Context::new(ContextOptions::new());
     let at_most = Duration::from_millis(20);
-    let publisher = context.create_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
-    let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_all(9).keep_last(1)).unwrap();
+    let publisher =
+        context.create_local_publisher::<u32>(PublisherOptions::new("topic").wait_for_room(at_most)).unwrap();
+    let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_all(9).keep_last(1)).unwrap();
     publisher.wait_for_room();
     publisher.publish(0);
     let begin = Instant::now();
@@ -245,7 +247,7 @@ fn a_publisher_that_waits_may_do_so_before_it_takes_a_lock_of_its_own() {
     assert!(begin.elapsed() >= at_most);
     // Without a limit of time this would hang if it waited.
     let patient = PublisherOptions::new("topic").wait_for_room(Duration::MAX);
-    let patient = context.create_publisher::<u32>(patient).unwrap();
+    let patient = context.create_local_publisher::<u32>(patient).unwrap();
     drop(patient.begin(1));
     assert_eq!((queue.try_take().as_deref(), queue.lost(LossCause::QueueFull)), (Some(&1), 1));
 }

@@ -135,12 +135,12 @@ fn a_late_tick_lets_more_urgent_callbacks_run() {
     watchdog(|| {
         let (clock, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("main").policy(FixedPriority::new()));
-        let publisher = context.create_publisher::<u32>("urgent").unwrap();
+        let publisher = context.create_local_publisher::<u32>("urgent").unwrap();
         let log = Log::new();
         let noted = log.clone();
         let options = SubscriptionOptions::new("urgent").priority(Priority(9));
         let urgent = executor.create_group("urgent", ());
-        let _urgent = urgent.create_subscription(options, move |(), _: Arc<u32>| noted.push("urgent"));
+        let _urgent = urgent.create_local_subscription(options, move |(), _: Arc<u32>| noted.push("urgent"));
         let (handle, noted) = (executor.handle(), log.clone());
         let start = TimerOptions::one_shot(ms(0)).priority(Priority(1));
         let _loop = executor.create_group("loop", ()).create_timer_async(start, move |_: Payload<()>, _| {

@@ -46,10 +46,10 @@ fn what_is_left_in_a_queue_is_as_old_as_it_is_although_more_arrived_meanwhile() 
         let (clock, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));
         let (log, group) = (Log::new(), executor.create_group("group", ()));
-        let busy = context.create_publisher::<u32>("busy").unwrap();
+        let busy = context.create_local_publisher::<u32>("busy").unwrap();
         let (own, other) = (log.clone(), log.clone());
-        let (publisher, rival) = (busy.clone(), context.create_publisher::<u32>("rival").unwrap());
-        let _busy = group.create_subscription("busy", move |(), message: Arc<u32>| {
+        let (publisher, rival) = (busy.clone(), context.create_local_publisher::<u32>("rival").unwrap());
+        let _busy = group.create_local_subscription("busy", move |(), message: Arc<u32>| {
             own.push(format!("busy{message}"));
             if *message == 0 {
                 clock.advance(ms(5));
@@ -58,8 +58,8 @@ fn what_is_left_in_a_queue_is_as_old_as_it_is_although_more_arrived_meanwhile() 
                 publisher.publish(2);
             }
         });
-        let _rival =
-            group.create_subscription("rival", move |(), message: Arc<u32>| other.push(format!("rival{message}")));
+        let _rival = group
+            .create_local_subscription("rival", move |(), message: Arc<u32>| other.push(format!("rival{message}")));
         busy.publish(0);
         busy.publish(1);
         spin_all(&executor);
@@ -90,8 +90,8 @@ fn fifo_mixes_timers_by_their_due_times_with_messages_by_their_arrival() {
 fn wait_set(timers: Timers) -> Vec<String> {
     let (clock, context, executor) = executor(WaitSet::new(timers));
     let log = Log::new();
-    let (again, first, hand) = (context.create_publisher::<u32>("a").unwrap(), log.clone(), clock.clone());
-    let _a = executor.create_group("a", ()).create_subscription("a", move |(), n: Arc<u32>| {
+    let (again, first, hand) = (context.create_local_publisher::<u32>("a").unwrap(), log.clone(), clock.clone());
+    let _a = executor.create_group("a", ()).create_local_subscription("a", move |(), n: Arc<u32>| {
         first.push(format!("a{n}"));
         if *n == 0 {
             hand.advance(ms(10));
@@ -128,11 +128,11 @@ fn wait_sets_serve_by_kind_then_by_registration() {
         };
         let (stream, service, late, early) = (entry("stream"), entry("service"), entry("late timer"), entry("timer"));
         let _stream = group.create_stream("stream", futures::stream::iter([1]), move |(), _| stream());
-        let _service = group.create_service("service", move |(), ()| service());
+        let _service = group.create_local_service("service", move |(), ()| service());
         let _ears = ["b", "a"].map(|name| ear(&executor, &log, name, on(name)));
         let _late = group.create_timer(TimerOptions::one_shot(ms(10)), move |(), _| late()).unwrap();
         let _early = group.create_timer(TimerOptions::one_shot(ms(5)), move |(), _| early()).unwrap();
-        drop(context.create_client::<(), ()>("service").unwrap().call(()));
+        drop(context.create_local_client::<(), ()>("service").unwrap().call(()));
         ["a", "b"].iter().for_each(|name| publish(&context, name, 0));
         clock.advance(ms(10));
         spin_all(&executor);

@@ -76,8 +76,8 @@ fn counting(context: &Context) -> (Executor, Publisher<u64>, Arc<AtomicU64>, imp
     let counted = Arc::clone(&count);
     let topic = SubscriptionOptions::new("topic").keep_last(100_000);
     let subscription =
-        group.create_subscription(topic, move |(), _: Arc<u64>| _ = counted.fetch_add(1, Ordering::Relaxed));
-    (executor, context.create_publisher::<u64>("topic").unwrap(), count, (subscription, group))
+        group.create_local_subscription(topic, move |(), _: Arc<u64>| _ = counted.fetch_add(1, Ordering::Relaxed));
+    (executor, context.create_local_publisher::<u64>("topic").unwrap(), count, (subscription, group))
 }
 
 fn recorded() -> (Recorder, Context) {
@@ -137,7 +137,7 @@ fn a_sink_that_comes_late_has_every_name_that_its_events_use() {
                 let group = halt.create_group("more", ());
                 let mut sent = 0;
                 while !is_over.load(Ordering::Relaxed) {
-                    let more = group.create_subscription("topic", |(), _: Arc<u64>| {}).unwrap();
+                    let more = group.create_local_subscription("topic", |(), _: Arc<u64>| {}).unwrap();
                     (0..10).for_each(|number| _ = publisher.publish(number));
                     sent += 10;
                     // So that logs are seldom full.

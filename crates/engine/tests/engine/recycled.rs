@@ -18,10 +18,10 @@ fn a_message_to_a_subscription_that_is_gone_does_not_fire_the_next_timer() {
     watchdog(|| {
         let (_clock, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let fired = Count::new();
         for _ in 0..3 {
-            let subscription = group.create_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
+            let subscription = group.create_local_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
             publisher.publish(1);
             drop(subscription);
             let count = fired.clone();
@@ -38,8 +38,8 @@ fn a_message_to_a_subscription_that_is_gone_does_not_fire_a_cancelled_timer() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
-        let subscription = group.create_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+        let subscription = group.create_local_subscription("topic", |(), _: Arc<u32>| {}).unwrap();
         publisher.publish(1);
         drop(subscription);
         let fired = Count::new();
@@ -87,11 +87,11 @@ fn a_waker_that_outlived_its_entity_does_not_fire_a_timer_that_a_callback_create
         // Only the waker is left of the entity.
         let mut stale = notifier.lock().unwrap().take().map(Waker::from);
         let fired = Count::new();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let timers = Arc::new(Mutex::new(Vec::new()));
         let (count, created, on) = (fired.clone(), Arc::clone(&timers), group.clone());
         let _creator = group
-            .create_subscription("topic", move |(), _: Arc<u32>| {
+            .create_local_subscription("topic", move |(), _: Arc<u32>| {
                 stale.take().into_iter().for_each(Waker::wake);
                 let count = count.clone();
                 let timer = on.create_timer(TimerOptions::one_shot(HOUR), move |(), _| _ = count.up());
@@ -149,18 +149,20 @@ fn an_urgent_callback_waits_neither_for_thousands_of_removals_nor_for_the_drops(
             });
             timers.push(timer.unwrap());
             let (captured, count) = (dropped.on_drop(), ran.clone());
-            let subscription = victims.create_subscription("all", move |(), _: Arc<u32>| {
+            let subscription = victims.create_local_subscription("all", move |(), _: Arc<u32>| {
                 captured.touch();
                 count.up();
             });
             subscriptions.push(subscription.unwrap());
         }
-        let (urgent, all) =
-            (context.create_publisher::<u32>("urgent").unwrap(), context.create_publisher::<u32>("all").unwrap());
+        let (urgent, all) = (
+            context.create_local_publisher::<u32>("urgent").unwrap(),
+            context.create_local_publisher::<u32>("all").unwrap(),
+        );
         let mut once = Some((timers, subscriptions));
         let busy = executor.create_group("busy", ());
         let start = SubscriptionOptions::new("start").priority(Priority(50));
-        let _busy = busy.create_subscription(start, move |(), _: Arc<u32>| {
+        let _busy = busy.create_local_subscription(start, move |(), _: Arc<u32>| {
             // All timers are due, and their handles are dropped.
             clock.advance(ms(1));
             all.publish(1);
@@ -168,12 +170,11 @@ fn an_urgent_callback_waits_neither_for_thousands_of_removals_nor_for_the_drops(
             urgent.publish(1);
         });
         let (log, count) = (seen.clone(), dropped.clone());
-        let _urgent = executor
-            .create_group("urgent", ())
-            .create_subscription(SubscriptionOptions::new("urgent").priority(Priority(100)), move |(), _: Arc<u32>| {
-                log.push(count.get())
-            });
-        context.create_publisher::<u32>("start").unwrap().publish(1);
+        let _urgent = executor.create_group("urgent", ()).create_local_subscription(
+            SubscriptionOptions::new("urgent").priority(Priority(100)),
+            move |(), _: Arc<u32>| log.push(count.get()),
+        );
+        context.create_local_publisher::<u32>("start").unwrap().publish(1);
         spin_all(&executor);
         assert!(seen.take()[0] <= 1, "it waited for one drop at most");
         assert_eq!((ran.get(), dropped.get()), (0, MANY), "none of them ran, all of them are dropped");

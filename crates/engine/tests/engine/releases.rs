@@ -35,7 +35,8 @@ impl Source for Wrapped {
     fn try_take(&mut self) -> Result<Option<Arc<u32>>, TakeError> {
         let notifier = self.notifier.clone().expect("it is attached");
         if self.queue.is_none() {
-            let mut queue = self.context.create_queue("wrapped").map_err(|error| TakeError::Failed(error.into()))?;
+            let mut queue =
+                self.context.create_local_queue("wrapped").map_err(|error| TakeError::Failed(error.into()))?;
             queue.attach(notifier)?;
             self.queue = Some(queue);
         } else if self.closed_for.load(Ordering::Relaxed) > 0 {
@@ -61,7 +62,7 @@ fn executor() -> (ManualClock, Context, Executor) {
 fn order(has_queue: bool, publish: impl FnOnce(&ManualClock, &Context, &AtomicU32)) -> Vec<u32> {
     let (clock, context, executor) = executor();
     let (log, group) = (Log::new(), executor.create_group("group", ()));
-    let queue = has_queue.then(|| context.create_queue("wrapped").unwrap());
+    let queue = has_queue.then(|| context.create_local_queue("wrapped").unwrap());
     let closed_for = Arc::new(AtomicU32::new(0));
     let source = Wrapped {
         context: context.clone(),
@@ -72,7 +73,7 @@ fn order(has_queue: bool, publish: impl FnOnce(&ManualClock, &Context, &AtomicU3
     };
     let (wrapped, other) = (log.clone(), log.clone());
     let _wrapped = group.create_source(EntityKind::Waitable, "w", source, move |(), _| wrapped.push(1)).unwrap();
-    let _other = group.create_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
+    let _other = group.create_local_subscription("other", move |(), _: Arc<u32>| other.push(2)).unwrap();
     spin_all(&executor);
     publish(&clock, &context, &closed_for);
     spin_all(&executor);
@@ -80,7 +81,7 @@ fn order(has_queue: bool, publish: impl FnOnce(&ManualClock, &Context, &AtomicU3
 }
 
 fn publish_on(context: &Context, topic: &str) {
-    context.create_publisher::<u32>(topic).unwrap().publish(0);
+    context.create_local_publisher::<u32>(topic).unwrap().publish(0);
 }
 
 /// An old message waits in the queue. It is not the reason of the notifications.
@@ -118,9 +119,9 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced() {
         let (clock, context, executor) = executor();
         let (log, group) = (Log::new(), executor.create_group("group", ()));
         let (late, early) = (log.clone(), log.clone());
-        let _other = group.create_subscription("other", move |(), _: Arc<u32>| late.push(2)).unwrap();
+        let _other = group.create_local_subscription("other", move |(), _: Arc<u32>| late.push(2)).unwrap();
         let options = SubscriptionOptions::new("displaced").keep_last(1);
-        let _displaced = group.create_subscription(options, move |(), _: Arc<u32>| early.push(1)).unwrap();
+        let _displaced = group.create_local_subscription(options, move |(), _: Arc<u32>| early.push(1)).unwrap();
         spin_all(&executor);
         for topic in ["displaced", "other", "displaced"] {
             publish_on(&context, topic);
@@ -142,7 +143,7 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() 
             let group = executor.create_group("group", 0);
             let log = Log::new();
             let (late, early) = (log.clone(), log.clone());
-            let _other = group.create_subscription("other", move |_, _: Arc<u32>| late.push(2)).unwrap();
+            let _other = group.create_local_subscription("other", move |_, _: Arc<u32>| late.push(2)).unwrap();
             let options = SubscriptionOptions::new("displaced").keep_last(1);
             let (inner, handle) = (context.clone(), executor.handle());
             let callback = move |runs: &mut u32, _: Arc<u32>| {
@@ -162,7 +163,7 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() 
                     handle.halt();
                 }
             };
-            let _displaced = group.create_subscription(options, callback).unwrap();
+            let _displaced = group.create_local_subscription(options, callback).unwrap();
             publish_on(&context, "displaced");
             spin_in_background(&executor).join().unwrap().unwrap();
             assert_eq!(log.take(), [1, 1, 1], "on {count} threads, the other one is next");
@@ -193,11 +194,11 @@ fn displaced_under_edf<H>(
     let (a, mut send) = create(&context, &group, Box::new(report("A", 58)));
     let run_b = report("B", 10);
     let options = SubscriptionOptions::new("b").name("B").deadline(ms(60));
-    let b = group.create_subscription(options, move |(), n: Arc<u32>| run_b(*n)).unwrap();
+    let b = group.create_local_subscription(options, move |(), n: Arc<u32>| run_b(*n)).unwrap();
     send(0);
     let (inner, time) = (context.clone(), clock.clone());
     let options = SubscriptionOptions::new("blocker").deadline(ms(1));
-    let blocker = group.create_subscription(options, move |(), _: Arc<u32>| {
+    let blocker = group.create_local_subscription(options, move |(), _: Arc<u32>| {
         time.advance(ms(90));
         send(90);
         time.advance(ms(1));
@@ -220,14 +221,14 @@ fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
         for count in [1, 2] {
             let subscription = displaced_under_edf(count, |context, group, mut report| {
                 let options = SubscriptionOptions::new("a").name("A").keep_last(1).deadline(ms(100));
-                let publisher = context.create_publisher::<u32>("a").unwrap();
-                let a = group.create_subscription(options, move |(), n: Arc<u32>| report(*n)).unwrap();
+                let publisher = context.create_local_publisher::<u32>("a").unwrap();
+                let a = group.create_local_subscription(options, move |(), n: Arc<u32>| report(*n)).unwrap();
                 (a, Box::new(move |n| _ = publisher.publish(n)))
             });
             let service = displaced_under_edf(count, |context, group, mut report| {
                 let options = ServiceOptions::new("a").name("A").keep_last(1).deadline(ms(100));
-                let client = context.create_client::<u32, ()>("a").unwrap();
-                let a = group.create_service(options, move |(), n: u32| report(n)).unwrap();
+                let client = context.create_local_client::<u32, ()>("a").unwrap();
+                let a = group.create_local_service(options, move |(), n: u32| report(n)).unwrap();
                 (a, Box::new(move |n| drop(client.call(n))))
             });
             let expected = (vec![("A", 90), ("B", 0)], [1, 1]);

@@ -15,7 +15,7 @@ fn a_subscription_dropped_by_its_own_callback_runs_no_more() {
         let (_, context, executor) = manual_executor();
         let (log, drops) = (Log::new(), Count::new());
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let slot = Slot::default();
         let (own, ran, captured) = (Arc::clone(&slot), log.clone(), drops.on_drop());
         let callback = move |(): &mut (), n: Arc<u8>| {
@@ -26,7 +26,7 @@ fn a_subscription_dropped_by_its_own_callback_runs_no_more() {
             }
         };
         let options = SubscriptionOptions::new("topic").name("ear");
-        *slot.lock().unwrap() = Some(group.create_subscription(options, callback).unwrap());
+        *slot.lock().unwrap() = Some(group.create_local_subscription(options, callback).unwrap());
         for n in 0..5 {
             publisher.publish(n);
         }
@@ -45,13 +45,13 @@ fn a_subscription_dropped_by_another_callback_does_not_run_from_the_next_pick_on
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
         let ran = Count::new();
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let counter = ran.clone();
-        let victim = group.create_subscription("topic", move |(), _: Arc<u8>| _ = counter.up()).unwrap();
+        let victim = group.create_local_subscription("topic", move |(), _: Arc<u8>| _ = counter.up()).unwrap();
         let slot = Mutex::new(Some(victim));
         let options = SubscriptionOptions::new("topic").priority(Priority(1));
         let callback = move |(): &mut (), _: Arc<u8>| drop(slot.lock().unwrap().take());
-        let _killer = group.create_subscription(options, callback).unwrap();
+        let _killer = group.create_local_subscription(options, callback).unwrap();
         publisher.publish(1);
         publisher.publish(2);
         spin_all(&executor);
@@ -88,14 +88,14 @@ fn a_group_removed_by_its_own_callback_ends_with_it() {
         let (clock, context, executor) = manual_executor();
         let (ran, drops) = (Count::new(), Count::new());
         let group = executor.create_group("group", drops.on_drop());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (own, counter, captured) = (Mutex::new(Some(group.clone())), ran.clone(), drops.on_drop());
         let callback = move |_: &mut _, _: Arc<u8>| {
             captured.touch();
             counter.up();
             own.lock().unwrap().take().unwrap().remove();
         };
-        let subscription = group.create_subscription("topic", callback).unwrap();
+        let subscription = group.create_local_subscription("topic", callback).unwrap();
         let (counter, captured) = (ran.clone(), drops.on_drop());
         let timer = group.create_timer(ms(1), move |_, _| {
             captured.touch();
@@ -124,7 +124,7 @@ fn a_group_removed_by_another_group_s_callback_ends_with_all_of_its_entities() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let (ran, drops) = (Count::new(), Count::new());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let killer = executor.create_group("killer", ());
         let victim = executor.create_group("victim", drops.on_drop());
         let reentrant = executor.create_reentrant_group("reentrant");
@@ -134,11 +134,11 @@ fn a_group_removed_by_another_group_s_callback_ends_with_all_of_its_entities() {
             victim.remove();
             reentrant.remove();
         };
-        let _killer = killer.create_subscription("topic", callback).unwrap();
+        let _killer = killer.create_local_subscription("topic", callback).unwrap();
         let counter = ran.clone();
-        let _first = victim.create_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
+        let _first = victim.create_local_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
         let counter = ran.clone();
-        let _second = reentrant.create_subscription("topic", move |_: Arc<u8>| _ = counter.up()).unwrap();
+        let _second = reentrant.create_local_subscription("topic", move |_: Arc<u8>| _ = counter.up()).unwrap();
         publisher.publish(1);
         spin_all(&executor);
         assert_eq!((ran.get(), drops.get()), (0, 1));
@@ -151,10 +151,10 @@ fn a_group_lives_as_long_as_one_of_its_handles() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let (ran, drops) = (Count::new(), Count::new());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let group = executor.create_group("group", drops.on_drop());
         let counter = ran.clone();
-        let subscription = group.create_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
+        let subscription = group.create_local_subscription("topic", move |_, _: Arc<u8>| _ = counter.up()).unwrap();
         drop(group);
         publisher.publish(1);
         spin_all(&executor);
@@ -172,7 +172,7 @@ fn a_running_callback_is_not_waited_for_and_ends() {
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("pool").threads(threads(2))));
         let drops = Count::new();
         let group = executor.create_group("group", drops.on_drop());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let ((begin, begun), (go, going)) = (mpsc::channel(), mpsc::channel::<()>());
         let (end, ended) = mpsc::channel();
         let captured = drops.on_drop();
@@ -182,7 +182,7 @@ fn a_running_callback_is_not_waited_for_and_ends() {
             expect(&going);
             end.send(*n).unwrap();
         };
-        let subscription = group.create_subscription("topic", callback).unwrap();
+        let subscription = group.create_local_subscription("topic", callback).unwrap();
         publisher.publish(1);
         publisher.publish(2);
         let spin = spin_in_background(&executor);
@@ -206,7 +206,7 @@ fn entities_come_and_go_from_threads_while_messages_flow() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("pool").threads(threads(2))));
-        let publisher = context.create_publisher::<usize>("topic").unwrap();
+        let publisher = context.create_local_publisher::<usize>("topic").unwrap();
         let spin = spin_in_background(&executor);
         let (received, drops) = (Count::new(), Count::new());
         let group = executor.create_group("group", ());
@@ -217,12 +217,12 @@ fn entities_come_and_go_from_threads_while_messages_flow() {
                 for _ in 0..ROUNDS {
                     let (counter, captured) = (received.clone(), drops.on_drop());
                     let options = SubscriptionOptions::new("topic").name("guest");
-                    let first = group.create_subscription(options.clone(), move |(), _: Arc<usize>| {
+                    let first = group.create_local_subscription(options.clone(), move |(), _: Arc<usize>| {
                         captured.touch();
                         counter.up();
                     });
                     let (counter, captured) = (received.clone(), drops.on_drop());
-                    let second = reentrant.create_subscription(options, move |_: Arc<usize>| {
+                    let second = reentrant.create_local_subscription(options, move |_: Arc<usize>| {
                         captured.touch();
                         counter.up();
                     });
@@ -259,7 +259,7 @@ fn two_groups_that_remove_each_other_are_both_gone() {
             let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(count)));
             let drops = Count::new();
             let groups = [0, 1].map(|_| executor.create_group("group", drops.on_drop()));
-            let publisher = context.create_publisher::<u8>("topic").unwrap();
+            let publisher = context.create_local_publisher::<u8>("topic").unwrap();
             let ended = Count::new();
             for (own, other) in [(0, 1), (1, 0)] {
                 let victim = Mutex::new(Some(groups[other].clone()));
@@ -270,7 +270,7 @@ fn two_groups_that_remove_each_other_are_both_gone() {
                     ended.up();
                     handle.halt();
                 };
-                groups[own].create_subscription("topic", callback).unwrap().detach();
+                groups[own].create_local_subscription("topic", callback).unwrap().detach();
             }
             publisher.publish(1);
             executor.spin(rospin_engine::SpinOptions::new()).unwrap();

@@ -20,11 +20,11 @@ fn a_call_is_awaited_inside_a_callback() {
             let context = Context::new(ContextOptions::new());
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
             let server = executor.create_group("server", 0);
-            let _service = server.create_service("add", |calls, n: u32| {
+            let _service = server.create_local_service("add", |calls, n: u32| {
                 *calls += 1;
                 n + 1
             });
-            let client = context.create_client::<u32, u32>("add").unwrap();
+            let client = context.create_local_client::<u32, u32>("add").unwrap();
             let group = executor.create_group("client", Vec::new());
             let handle = executor.handle();
             let callback = move |answers: Payload<Vec<u32>>, n: Arc<u32>| {
@@ -37,8 +37,8 @@ fn a_call_is_awaited_inside_a_callback() {
                     }
                 }
             };
-            let _subscription = group.create_subscription_async("topic", callback);
-            let publisher = context.create_publisher::<u32>("topic").unwrap();
+            let _subscription = group.create_local_subscription_async("topic", callback);
+            let publisher = context.create_local_publisher::<u32>("topic").unwrap();
             (0..5).for_each(|n| _ = publisher.publish(n * 10));
             executor.spin(SpinOptions::new()).unwrap();
             assert_eq!(group.into_payload().unwrap(), [2, 12, 22, 32, 42]);
@@ -54,18 +54,18 @@ fn services_call_services() {
             let context = Context::new(ContextOptions::new());
             let [a, b, c] = counts
                 .map(|count| Arc::new(context.create_executor(ExecutorOptions::new("part").threads(threads(count)))));
-            let to_b = context.create_client::<u32, u32>("b").unwrap();
-            let to_c = context.create_client::<u32, u32>("c").unwrap();
-            let _a = a.create_group("a", ()).create_service_async("a", move |_, n: u32| {
+            let to_b = context.create_local_client::<u32, u32>("b").unwrap();
+            let to_c = context.create_local_client::<u32, u32>("c").unwrap();
+            let _a = a.create_group("a", ()).create_local_service_async("a", move |_, n: u32| {
                 let call = to_b.call(n * 10 + 1);
                 async move { call.await.unwrap() }
             });
-            let _b = b.create_group("b", ()).create_service_async("b", move |_, n: u32| {
+            let _b = b.create_group("b", ()).create_local_service_async("b", move |_, n: u32| {
                 let call = to_c.call(n * 10 + 2);
                 async move { call.await.unwrap() }
             });
-            let _c = c.create_group("c", ()).create_service("c", |(), n: u32| n * 10 + 3);
-            let client = context.create_client::<u32, u32>("a").unwrap();
+            let _c = c.create_group("c", ()).create_local_service("c", |(), n: u32| n * 10 + 3);
+            let client = context.create_local_client::<u32, u32>("a").unwrap();
             let spins = [&b, &c].map(spin_in_background);
             for n in 0..20 {
                 assert_eq!(a.spin_until(client.call(n), SpinOptions::new()).unwrap(), Ok(n * 1000 + 123));
@@ -81,16 +81,16 @@ fn services_call_services() {
 fn a_chain_of_services_works_on_one_thread() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
-        let next = context.create_client::<u32, u32>("1").unwrap();
+        let next = context.create_local_client::<u32, u32>("1").unwrap();
         let mut services = Vec::new();
         for n in 1..6 {
-            let next = context.create_client::<u32, u32>(&(n + 1).to_string()).unwrap();
+            let next = context.create_local_client::<u32, u32>(&(n + 1).to_string()).unwrap();
             let group = executor.create_group("group", ());
             let callback = move |_, depth: u32| {
                 let next = next.clone();
                 async move { if depth == 0 { n } else { next.call(depth - 1).await.unwrap() } }
             };
-            services.push(group.create_service_async(&*n.to_string(), callback).unwrap());
+            services.push(group.create_local_service_async(&*n.to_string(), callback).unwrap());
         }
         for depth in 0..5 {
             assert_eq!(executor.spin_until(next.call(depth), SpinOptions::new()).unwrap(), Ok(depth + 1));
@@ -103,17 +103,17 @@ fn a_call_into_the_group_that_the_caller_holds_is_refused() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
-        let _service = group.create_service("echo", |_: &mut Vec<_>, n: u32| n);
-        let client = context.create_client::<u32, u32>("echo").unwrap();
+        let _service = group.create_local_service("echo", |_: &mut Vec<_>, n: u32| n);
+        let client = context.create_local_client::<u32, u32>("echo").unwrap();
         let call = client.clone();
-        let _caller = group.create_subscription_async("topic", move |answers: Payload<Vec<_>>, n: Arc<u32>| {
+        let _caller = group.create_local_subscription_async("topic", move |answers: Payload<Vec<_>>, n: Arc<u32>| {
             let call = call.clone();
             async move {
                 let answer = call.call(*n).await;
                 answers.with(|answers| answers.push(answer));
             }
         });
-        context.create_publisher::<u32>("topic").unwrap().publish(1);
+        context.create_local_publisher::<u32>("topic").unwrap().publish(1);
         assert_eq!(executor.spin_until(client.call(7), SpinOptions::new()).unwrap(), Ok(7), "others may call");
         spin_all(&executor);
         let answers = group.into_payload().unwrap();
@@ -130,11 +130,11 @@ fn a_caller_that_releases_its_group_may_call_into_it() {
             let context = Context::new(ContextOptions::new());
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
             let group = executor.create_group("group", Vec::new());
-            let _service = group.create_service("echo", |log: &mut Vec<_>, n: u32| {
+            let _service = group.create_local_service("echo", |log: &mut Vec<_>, n: u32| {
                 log.push("serves");
                 n
             });
-            let client = context.create_client::<u32, u32>("echo").unwrap();
+            let client = context.create_local_client::<u32, u32>("echo").unwrap();
             let handle = executor.handle();
             let options = SubscriptionOptions::new("topic").releases_group_at_await();
             let callback = move |log: Payload<Vec<_>>, n: Arc<u32>| {
@@ -146,8 +146,8 @@ fn a_caller_that_releases_its_group_may_call_into_it() {
                     handle.halt();
                 }
             };
-            let _caller = group.create_subscription_async(options, callback);
-            context.create_publisher::<u32>("topic").unwrap().publish(1);
+            let _caller = group.create_local_subscription_async(options, callback);
+            context.create_local_publisher::<u32>("topic").unwrap().publish(1);
             executor.spin(SpinOptions::new()).unwrap();
             assert_eq!(group.into_payload().unwrap(), ["calls", "serves", "goes on"]);
         }
@@ -159,9 +159,9 @@ fn a_reentrant_service_may_call_itself() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_reentrant_group("group");
-        let client = context.create_client::<u64, u64>("factorial").unwrap();
+        let client = context.create_local_client::<u64, u64>("factorial").unwrap();
         let own = client.clone();
-        let _service = group.create_service_async("factorial", move |n: u64| {
+        let _service = group.create_local_service_async("factorial", move |n: u64| {
             let own = own.clone();
             async move { if n < 2 { 1 } else { n * own.call(n - 1).await.unwrap() } }
         });
@@ -174,8 +174,8 @@ fn a_call_that_nobody_awaits_is_answered_nevertheless() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
-        let _service = group.create_service("count", |calls, ()| *calls += 1);
-        let client = context.create_client::<(), ()>("count").unwrap();
+        let _service = group.create_local_service("count", |calls, ()| *calls += 1);
+        let client = context.create_local_client::<(), ()>("count").unwrap();
         drop(client.call(()));
         let caller = executor.create_group("caller", ());
         let _timer = caller.create_stream("start", futures::stream::iter([1]), move |(), _| drop(client.call(())));
@@ -188,12 +188,12 @@ fn a_call_that_nobody_awaits_is_answered_nevertheless() {
 fn without_a_service_a_call_fails_at_once() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
-        let client = context.create_client::<u32, u32>("nothing").unwrap();
+        let client = context.create_local_client::<u32, u32>("nothing").unwrap();
         assert!(!client.service_is_ready());
         let error = client.call(1).now_or_never().unwrap().unwrap_err();
         assert_eq!(error, CallError::Unavailable { service: "nothing".into() });
         assert!(error.to_string().contains("`nothing`"));
-        let service = executor.create_group("group", ()).create_service("nothing", |(), n: u32| n).unwrap();
+        let service = executor.create_group("group", ()).create_local_service("nothing", |(), n: u32| n).unwrap();
         assert!(client.service_is_ready());
         drop(service);
         spin_all(&executor);
@@ -206,17 +206,17 @@ fn a_second_service_of_a_name_is_refused_until_the_first_is_dropped() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let first = group.create_service("name", |(), _: u32| 1).unwrap();
-        let error = group.create_service("name", |(), _: u32| 2).unwrap_err();
+        let first = group.create_local_service("name", |(), _: u32| 1).unwrap();
+        let error = group.create_local_service("name", |(), _: u32| 2).unwrap_err();
         assert_eq!(error, ServiceError::Duplicate { service: "name".into() });
         assert!(error.to_string().contains("`name`"));
-        let client = context.create_client::<u32, i32>("name").unwrap();
+        let client = context.create_local_client::<u32, i32>("name").unwrap();
         assert_eq!(executor.spin_until(client.call(0), SpinOptions::new()).unwrap(), Ok(1), "not harmed");
-        let mismatch = context.create_client::<u32, String>("name").unwrap_err();
+        let mismatch = context.create_local_client::<u32, String>("name").unwrap_err();
         assert!(matches!(mismatch, ServiceError::TypeMismatch(_)) && mismatch.to_string().contains("`name`"));
-        assert!(group.create_service("name", |(), text: String| text).is_err());
+        assert!(group.create_local_service("name", |(), text: String| text).is_err());
         drop(first);
-        let _second = group.create_service("name", |(), _: u32| 2).unwrap();
+        let _second = group.create_local_service("name", |(), _: u32| 2).unwrap();
         assert_eq!(executor.spin_until(client.call(0), SpinOptions::new()).unwrap(), Ok(2));
     });
 }
@@ -226,19 +226,19 @@ fn a_callback_replaces_a_service() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let first = group.create_service("name", |(), _: u32| 1).unwrap();
+        let first = group.create_local_service("name", |(), _: u32| 1).unwrap();
         let root = executor.create_group("root", ());
         let log = Log::new();
         let (server, results) = (group, log.clone());
         let _replace = root.create_stream("replace", futures::stream::iter([first]), move |(), first| {
             // The test drops the first service, as the error of the second one advises.
             drop(first);
-            let second = server.create_service("name", |(), _: u32| 2);
+            let second = server.create_local_service("name", |(), _: u32| 2);
             results.push(second.map(rospin_engine::Service::detach));
         });
         spin_all(&executor);
         assert_eq!(log.take(), [Ok(())]);
-        let client = context.create_client::<u32, i32>("name").unwrap();
+        let client = context.create_local_client::<u32, i32>("name").unwrap();
         assert_eq!(executor.spin_until(client.call(0), SpinOptions::new()).unwrap(), Ok(2));
     });
 }
@@ -249,9 +249,9 @@ fn a_call_whose_service_goes_away_is_unanswered() {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
         let unanswered = CallError::Unanswered { service: "slow".into() };
-        let client = context.create_client::<u32, u32>("slow").unwrap();
+        let client = context.create_local_client::<u32, u32>("slow").unwrap();
 
-        let service = group.create_service("slow", |(), n: u32| n).unwrap();
+        let service = group.create_local_service("slow", |(), n: u32| n).unwrap();
         let call = client.call(1);
         let counted = client.call(2);
         drop(service);
@@ -262,14 +262,14 @@ fn a_call_whose_service_goes_away_is_unanswered() {
             [(LossCause::EntityDropped, 2)]
         );
 
-        let service = group.create_service_async("slow", |_, _: u32| std::future::pending::<u32>()).unwrap();
+        let service = group.create_local_service_async("slow", |_, _: u32| std::future::pending::<u32>()).unwrap();
         let call = client.call(1);
         spin_all(&executor);
         drop(service);
         assert_eq!(executor.spin_until(call, SpinOptions::new()).unwrap(), Err(unanswered.clone()), "under way");
 
         let other = context.create_executor(ExecutorOptions::new("other"));
-        other.create_group("group", ()).create_service("slow", |(), n: u32| n).unwrap().detach();
+        other.create_group("group", ()).create_local_service("slow", |(), n: u32| n).unwrap().detach();
         let call = client.call(1);
         drop(other);
         assert_eq!(executor.spin_until(call, SpinOptions::new()).unwrap(), Err(unanswered), "with its executor");
@@ -281,8 +281,8 @@ fn a_full_queue_tells_the_oldest_caller() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let service = group.create_service(ServiceOptions::new("busy").keep_last(2), |(), n: u32| n).unwrap();
-        let client = context.create_client::<u32, u32>("busy").unwrap();
+        let service = group.create_local_service(ServiceOptions::new("busy").keep_last(2), |(), n: u32| n).unwrap();
+        let client = context.create_local_client::<u32, u32>("busy").unwrap();
         let calls = join_all((0..4).map(|n| client.call(n)));
         let answers = executor.spin_until(calls, SpinOptions::new()).unwrap();
         let full = Err(CallError::QueueFull { service: "busy".into() });
@@ -297,16 +297,16 @@ fn a_service_that_panics_leaves_one_caller_unanswered() {
         let (context, incidents) = with_incidents();
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", ());
-        let _sync = group.create_service("sync", |(), n: u32| {
+        let _sync = group.create_local_service("sync", |(), n: u32| {
             assert!(n != 1, "no {n}");
             n
         });
-        let _async = group.create_service_async("async", |_, n: u32| async move {
+        let _async = group.create_local_service_async("async", |_, n: u32| async move {
             assert!(n != 1, "no {n}");
             n
         });
         for name in ["sync", "async"] {
-            let client = context.create_client::<u32, u32>(name).unwrap();
+            let client = context.create_local_client::<u32, u32>(name).unwrap();
             let answers = executor.spin_until(join_all((0..3).map(|n| client.call(n))), SpinOptions::new()).unwrap();
             assert_eq!(answers, [Ok(0), Err(CallError::Unanswered { service: name.into() }), Ok(2)]);
         }
@@ -319,7 +319,7 @@ fn waiting_for_a_service_ends_when_it_comes() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("main")));
-        let client = context.create_client::<u32, u32>("late").unwrap();
+        let client = context.create_local_client::<u32, u32>("late").unwrap();
         let (waiting, waits) = std::sync::mpsc::channel();
         let waiters: Vec<_> = (0..3)
             .map(|n| {
@@ -337,7 +337,7 @@ fn waiting_for_a_service_ends_when_it_comes() {
             .collect();
         waiters.iter().for_each(|_| expect(&waits));
         let spin = spin_in_background(&executor);
-        let _service = executor.create_group("group", ()).create_service("late", |(), n: u32| n * 2).unwrap();
+        let _service = executor.create_group("group", ()).create_local_service("late", |(), n: u32| n * 2).unwrap();
         let answers: Vec<_> = waiters.into_iter().map(|waiter| waiter.join().unwrap()).collect();
         assert_eq!(answers, [Ok(0), Ok(2), Ok(4)]);
         assert_eq!(client.wait_for_service().now_or_never(), Some(()), "there already");
@@ -353,15 +353,16 @@ fn each_of_many_callers_gets_its_own_answer() {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("server").threads(threads(3))));
         let options = |name| ServiceOptions::new(name).keep_last(CALLS as usize * 4);
-        let _exclusive = executor.create_group("exclusive", 0).create_service(options("exclusive"), |calls, n: u64| {
-            *calls += 1;
-            n * 3
-        });
+        let _exclusive =
+            executor.create_group("exclusive", 0).create_local_service(options("exclusive"), |calls, n: u64| {
+                *calls += 1;
+                n * 3
+            });
         let served = Count::new();
         let counter = served.clone();
         let reentrant = executor.create_reentrant_group("reentrant");
-        let forward = context.create_client::<u64, u64>("exclusive").unwrap();
-        let _reentrant = reentrant.create_service_async(options("reentrant"), move |n: u64| {
+        let forward = context.create_local_client::<u64, u64>("exclusive").unwrap();
+        let _reentrant = reentrant.create_local_service_async(options("reentrant"), move |n: u64| {
             counter.up();
             let call = forward.call(n);
             async move { call.await.unwrap() + 1 }
@@ -371,7 +372,7 @@ fn each_of_many_callers_gets_its_own_answer() {
             .map(|caller| {
                 let context = context.clone();
                 thread::spawn(move || {
-                    let client = context.create_client::<u64, u64>("reentrant").unwrap();
+                    let client = context.create_local_client::<u64, u64>("reentrant").unwrap();
                     let own = context.create_executor(ExecutorOptions::new("caller"));
                     let calls = join_all((0..CALLS).map(|n| client.call(caller * CALLS + n)));
                     let answers = own.spin_until(calls, SpinOptions::new()).unwrap();

@@ -57,11 +57,11 @@ fn a_group_that_is_free_again_does_not_wait_for_the_awaited_future() {
         let (send, ran) = mpsc::channel();
         let is_woken = Arc::new(AtomicBool::new(false));
         let waker = Arc::new(std::sync::Mutex::new(None::<std::task::Waker>));
-        let publisher = context.create_publisher::<u32>("second").unwrap();
+        let publisher = context.create_local_publisher::<u32>("second").unwrap();
         let (woken, wakes) = (Arc::clone(&is_woken), Arc::clone(&waker));
         // The first callback wakes the future, and makes the second callback of its group ready.
         let _first = group
-            .create_subscription("first", move |(), _: Arc<u32>| {
+            .create_local_subscription("first", move |(), _: Arc<u32>| {
                 publisher.publish(2);
                 // The other thread sees that the group is held and goes to sleep.
                 std::thread::sleep(ms(20));
@@ -69,8 +69,8 @@ fn a_group_that_is_free_again_does_not_wait_for_the_awaited_future() {
                 wakes.lock().unwrap().take().unwrap().wake();
             })
             .unwrap();
-        let _second = group.create_subscription("second", move |(), _: Arc<u32>| send.send(()).unwrap()).unwrap();
-        let first = context.create_publisher::<u32>("first").unwrap();
+        let _second = group.create_local_subscription("second", move |(), _: Arc<u32>| send.send(()).unwrap()).unwrap();
+        let first = context.create_local_publisher::<u32>("first").unwrap();
         for _ in 0..10 {
             is_woken.store(false, Ordering::SeqCst);
             let mut is_published = false;

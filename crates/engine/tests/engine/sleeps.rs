@@ -41,10 +41,10 @@ fn a_callback_that_slept_goes_on_at_its_own_priority() {
                 }
             });
             // This callback is always ready, takes a millisecond, and gives up in the end.
-            let publisher = context.create_publisher::<u32>("load").unwrap();
+            let publisher = context.create_local_publisher::<u32>("load").unwrap();
             let (again, stop) = (publisher.clone(), executor.handle());
             let options = SubscriptionOptions::new("load").priority(middle);
-            let _load = executor.create_group("load", ()).create_subscription(options, move |(), n: Arc<u32>| {
+            let _load = executor.create_group("load", ()).create_local_subscription(options, move |(), n: Arc<u32>| {
                 clock.advance(ms(1));
                 if *n == 1_000 {
                     stop.halt();

@@ -361,10 +361,10 @@ fn a_source_that_always_has_more_keeps_nobody_else_from_running() {
             *last = n;
         });
         let other = executor.create_group("other", 0);
-        let (handle, publisher) = (executor.handle(), context.create_publisher::<u8>("topic").unwrap());
+        let (handle, publisher) = (executor.handle(), context.create_local_publisher::<u8>("topic").unwrap());
         publisher.publish(0);
         let forward = publisher.clone();
-        let _other = other.create_subscription("topic", move |ran, _: Arc<u8>| {
+        let _other = other.create_local_subscription("topic", move |ran, _: Arc<u8>| {
             forward.publish(0);
             *ran += 1;
             if *ran == 50 {

@@ -25,9 +25,9 @@ fn nothing_runs_before_spin() {
         let (clock, context, executor) = manual_executor();
         let ran = Count::new();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let counter = ran.clone();
-        let _subscription = group.create_subscription("topic", move |(), _: Arc<u8>| _ = counter.up()).unwrap();
+        let _subscription = group.create_local_subscription("topic", move |(), _: Arc<u8>| _ = counter.up()).unwrap();
         let counter = ran.clone();
         let _timer = group.create_timer(ms(1), move |(), _| _ = counter.up()).unwrap();
         let counter = ran.clone();
@@ -46,12 +46,12 @@ fn callbacks_in_flight_are_waited_for_and_nothing_runs_afterwards() {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
         let group = executor.create_reentrant_group("group");
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (started, ended) = (Count::new(), Count::new());
         let all_running = Arc::new(Barrier::new(4));
         let (begun, done, handle) = (started.clone(), ended.clone(), executor.handle());
         let _subscription = group
-            .create_subscription("topic", move |_: Arc<u8>| {
+            .create_local_subscription("topic", move |_: Arc<u8>| {
                 begun.up();
                 all_running.wait();
                 handle.halt();
@@ -77,11 +77,11 @@ fn spin_once_runs_exactly_one_callback_on_the_calling_thread() {
         let (_, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(3)));
         let group = executor.create_reentrant_group("group");
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let log = Log::new();
         let ran = log.clone();
         let _subscription =
-            group.create_subscription("topic", move |n: Arc<u8>| ran.push((*n, thread::current().id()))).unwrap();
+            group.create_local_subscription("topic", move |n: Arc<u8>| ran.push((*n, thread::current().id()))).unwrap();
         for n in 0..3 {
             publisher.publish(n);
         }
@@ -101,8 +101,8 @@ fn spin_once_with_no_time_left_still_runs_what_is_ready() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
-        let _subscription = group.create_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let _subscription = group.create_local_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
         let _timer = group.create_timer(ms(5), |sum, _| *sum += 100).unwrap();
         publisher.publish(1);
         executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)).unwrap();
@@ -118,8 +118,8 @@ fn spin_once_waits_for_work_from_another_thread() {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let group = executor.create_group("group", 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
-        let _subscription = group.create_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let _subscription = group.create_local_subscription("topic", |sum, n: Arc<u8>| *sum += *n).unwrap();
         let other = thread::spawn(move || {
             thread::sleep(ms(5));
             publisher.publish(7);
@@ -137,11 +137,11 @@ fn a_second_spin_is_refused_and_nothing_is_lost() {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("arm").threads(threads(2))));
         let group = executor.create_group("group", 0_u32);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let (results, refusals) = mpsc::channel();
         let (weak, handle) = (Arc::downgrade(&executor), executor.handle());
         let _subscription = group
-            .create_subscription("topic", move |ran, n: Arc<u8>| {
+            .create_local_subscription("topic", move |ran, n: Arc<u8>| {
                 *ran += 1;
                 let executor = weak.upgrade().unwrap();
                 results.send(executor.spin(SpinOptions::spin_once()).unwrap_err()).unwrap();
@@ -176,12 +176,12 @@ fn executors_of_one_process_run_side_by_side_and_spin_again() {
         let context = Context::new(ContextOptions::new());
         let ping = Arc::new(context.create_executor(ExecutorOptions::new("ping")));
         let pong = Arc::new(context.create_executor(ExecutorOptions::new("pong").threads(threads(2))));
-        let to_pong = context.create_publisher::<u32>("to pong").unwrap();
-        let to_ping = context.create_publisher::<u32>("to ping").unwrap();
+        let to_pong = context.create_local_publisher::<u32>("to pong").unwrap();
+        let to_ping = context.create_local_publisher::<u32>("to ping").unwrap();
         let (last, reached) = mpsc::channel();
         let pinger = ping.create_group("pinger", ());
         let forward = to_pong.clone();
-        let _ping = pinger.create_subscription("to ping", move |(), n: Arc<u32>| {
+        let _ping = pinger.create_local_subscription("to ping", move |(), n: Arc<u32>| {
             if n.is_multiple_of(100) {
                 last.send(*n).unwrap();
             } else {
@@ -189,7 +189,7 @@ fn executors_of_one_process_run_side_by_side_and_spin_again() {
             }
         });
         let ponger = pong.create_group("ponger", ());
-        let _pong = ponger.create_subscription("to pong", move |(), n: Arc<u32>| _ = to_ping.publish(*n + 1));
+        let _pong = ponger.create_local_subscription("to pong", move |(), n: Arc<u32>| _ = to_ping.publish(*n + 1));
         for round in 0..3 {
             let spins = [spin_in_background(&ping), spin_in_background(&pong)];
             to_pong.publish(round * 100 + 1);
@@ -209,8 +209,8 @@ fn a_callback_may_spin_another_executor() {
         let (_, context, outer) = manual_executor();
         let inner = context.create_executor(ExecutorOptions::new("inner"));
         let inner_group = inner.create_group("inner", 0);
-        let _subscription = inner_group.create_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let _subscription = inner_group.create_local_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let group = outer.create_group("outer", ());
         let start = futures::stream::iter([inner]);
         let (done, inner_is_done) = mpsc::channel();
@@ -230,12 +230,12 @@ fn all_threads_take_part_the_caller_s_included() {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(threads(4)));
         let group = executor.create_reentrant_group("group");
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let all = Arc::new(Barrier::new(4));
         let log = Log::new();
         let (ran, handle) = (log.clone(), executor.handle());
         let _subscription = group
-            .create_subscription("topic", move |_: Arc<u8>| {
+            .create_local_subscription("topic", move |_: Arc<u8>| {
                 ran.push(thread::current().id());
                 if all.wait().is_leader() {
                     handle.halt();
@@ -259,11 +259,11 @@ fn spin_once_beside_an_awaited_future_runs_one_callback() {
     watchdog(|| {
         let (_clock, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let waker = Arc::new(std::sync::Mutex::new(None::<std::task::Waker>));
         let wakes = Arc::clone(&waker);
         let _subscription = group
-            .create_subscription("topic", move |count, _: Arc<u32>| {
+            .create_local_subscription("topic", move |count, _: Arc<u32>| {
                 *count += 1;
                 // The wake-up has the future polled again, but it does not resolve.
                 if let Some(waker) = &*wakes.lock().unwrap() {

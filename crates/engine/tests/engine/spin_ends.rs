@@ -34,12 +34,12 @@ fn the_timeout_is_measured_on_the_context_s_clock_and_waits_for_the_callback() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let log = Log::new();
         let ran = log.clone();
         let hand = clock.clone();
         let _subscription = group
-            .create_subscription("topic", move |(), n: Arc<u8>| {
+            .create_local_subscription("topic", move |(), n: Arc<u8>| {
                 hand.advance(ms(60));
                 ran.push(*n);
             })
@@ -96,9 +96,9 @@ fn spin_until_returns_what_the_future_resolves_to() {
         other.join().unwrap();
 
         let group = executor.create_group("group", None);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let _subscription = group
-            .create_subscription("topic", |reply: &mut Option<oneshot::Sender<u8>>, n: Arc<u8>| {
+            .create_local_subscription("topic", |reply: &mut Option<oneshot::Sender<u8>>, n: Arc<u8>| {
                 let _ = reply.take().map(|reply| reply.send(*n));
             })
             .unwrap();
@@ -163,11 +163,11 @@ fn halt_from_a_callback_stops_at_that_callback() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let log = Log::new();
         let (ran, handle) = (log.clone(), executor.handle());
         let _subscription = group
-            .create_subscription("topic", move |(), n: Arc<u8>| {
+            .create_local_subscription("topic", move |(), n: Arc<u8>| {
                 ran.push(*n);
                 // Both halts end the spin that is going on, and not the next one.
                 handle.halt();
@@ -189,10 +189,10 @@ fn a_halt_in_a_spin_that_ends_anyway_does_not_end_the_next_one() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
-        let publisher = context.create_publisher::<u8>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
         let handle = executor.handle();
         let _subscription = group
-            .create_subscription("topic", move |ran, n: Arc<u8>| {
+            .create_local_subscription("topic", move |ran, n: Arc<u8>| {
                 *ran += 1;
                 if *n == 0 {
                     handle.halt();
@@ -215,8 +215,8 @@ fn a_halt_before_spin_is_not_lost_and_counts_once() {
             let (_, context) = manual();
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
             let group = executor.create_group("group", 0);
-            let publisher = context.create_publisher::<u8>("topic").unwrap();
-            let _subscription = group.create_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
+            let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+            let _subscription = group.create_local_subscription("topic", |ran, _: Arc<u8>| *ran += 1).unwrap();
             publisher.publish(0);
             executor.handle().halt();
             executor.spin(SpinOptions::new()).unwrap();

@@ -136,7 +136,7 @@ fn every_message_is_received_or_counted_and_dropped() {
                 let group = executor.create_reentrant_group("group");
                 let options = SubscriptionOptions::new("messages").keep_last(depth);
                 let received = received.clone();
-                let subscription = group.create_subscription(options, move |message: Arc<Message>| {
+                let subscription = group.create_local_subscription(options, move |message: Arc<Message>| {
                     assert_eq!(message.0[0], message.0[1]);
                     received.up();
                 });
@@ -146,7 +146,7 @@ fn every_message_is_received_or_counted_and_dropped() {
         let spinning: Vec<_> = executors.iter().map(spin_in_background).collect();
         thread::scope(|scope| {
             for base in [0, EACH] {
-                let publisher = context.create_publisher("messages").unwrap();
+                let publisher = context.create_local_publisher("messages").unwrap();
                 let dropped = &dropped;
                 scope.spawn(move || {
                     for number in base..base + EACH {
@@ -175,7 +175,7 @@ fn entities_come_and_go_under_load() {
         let (sent, dropped) = (Count::new(), Count::new());
         thread::scope(|scope| {
             let (over, sent, dropped) = (&over, &sent, &dropped);
-            let publisher = context.create_publisher("messages").unwrap();
+            let publisher = context.create_local_publisher("messages").unwrap();
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     sent.up();
@@ -183,7 +183,7 @@ fn entities_come_and_go_under_load() {
                     thread::yield_now();
                 }
             });
-            let client = context.create_client::<u32, u32>("double").unwrap();
+            let client = context.create_local_client::<u32, u32>("double").unwrap();
             let caller = context.create_executor(ExecutorOptions::new("caller"));
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
@@ -197,10 +197,10 @@ fn entities_come_and_go_under_load() {
                 let group = executor.create_group("group", 0_usize);
                 let depth_two = SubscriptionOptions::new("messages").keep_last(2);
                 let add = |sum: &mut usize, message: Arc<Message>| *sum += message.0[0];
-                let _early = group.create_subscription(depth_two.clone(), add).unwrap();
-                let service = group.create_service("double", |_, number: u32| number * 2);
+                let _early = group.create_local_subscription(depth_two.clone(), add).unwrap();
+                let service = group.create_local_service("double", |_, number: u32| number * 2);
                 thread::yield_now();
-                let _late = group.create_subscription(depth_two, add).unwrap();
+                let _late = group.create_local_subscription(depth_two, add).unwrap();
                 drop(service);
             }
             over.store(true, Ordering::Relaxed);

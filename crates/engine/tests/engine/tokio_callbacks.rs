@@ -78,7 +78,7 @@ fn sockets_work_between_callbacks() {
     watchdog(|| {
         for count in [1, 2] {
             let (context, executor) = executor(count);
-            let ports = context.create_publisher::<u16>("port").unwrap();
+            let ports = context.create_local_publisher::<u16>("port").unwrap();
             let handle = executor.handle();
             let server = executor.create_group("server", 0);
             let _server = server.create_stream_async(
@@ -100,20 +100,21 @@ fn sockets_work_between_callbacks() {
                 },
             );
             let client = executor.create_group("client", 0);
-            let _client = client.create_subscription_async("port", move |echoes: Payload<u32>, port: Arc<u16>| {
-                let handle = handle.clone();
-                async move {
-                    let mut socket = TcpStream::connect(("127.0.0.1", *port)).await.unwrap();
-                    for n in 0..50_u32 {
-                        socket.write_all(&n.to_le_bytes()).await.unwrap();
-                        let mut echo = [0; 4];
-                        socket.read_exact(&mut echo).await.unwrap();
-                        assert_eq!(u32::from_le_bytes(echo), n);
-                        echoes.with(|echoes| *echoes += 1);
+            let _client =
+                client.create_local_subscription_async("port", move |echoes: Payload<u32>, port: Arc<u16>| {
+                    let handle = handle.clone();
+                    async move {
+                        let mut socket = TcpStream::connect(("127.0.0.1", *port)).await.unwrap();
+                        for n in 0..50_u32 {
+                            socket.write_all(&n.to_le_bytes()).await.unwrap();
+                            let mut echo = [0; 4];
+                            socket.read_exact(&mut echo).await.unwrap();
+                            assert_eq!(u32::from_le_bytes(echo), n);
+                            echoes.with(|echoes| *echoes += 1);
+                        }
+                        handle.halt();
                     }
-                    handle.halt();
-                }
-            });
+                });
             executor.spin(SpinOptions::new()).unwrap();
             assert_eq!((server.into_payload().ok(), client.into_payload().ok()), (Some(200), Some(50)));
         }

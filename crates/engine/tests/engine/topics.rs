@@ -16,8 +16,9 @@ fn messages_are_not_copied() {
         struct Image;
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
-        let publisher = context.create_publisher::<Image>("images").unwrap();
-        let subscribe = || group.create_subscription("images", |seen: &mut Vec<_>, image: Arc<Image>| seen.push(image));
+        let publisher = context.create_local_publisher::<Image>("images").unwrap();
+        let subscribe =
+            || group.create_local_subscription("images", |seen: &mut Vec<_>, image: Arc<Image>| seen.push(image));
         let subscriptions = [subscribe().unwrap(), subscribe().unwrap()];
         let image = Arc::new(Image);
         publisher.publish(Arc::clone(&image));
@@ -35,12 +36,12 @@ fn the_oldest_message_makes_room_and_is_counted() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let options = SubscriptionOptions::new("topic").name("ear").keep_last(3);
-        let short = group.create_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
+        let short = group.create_local_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
         let options = SubscriptionOptions::new("topic").keep_last(0);
-        let single = group.create_subscription(options, |seen, n: Arc<u32>| seen.push(100 + *n)).unwrap();
-        let long = group.create_subscription("topic", |seen, n: Arc<u32>| seen.push(200 + *n)).unwrap();
+        let single = group.create_local_subscription(options, |seen, n: Arc<u32>| seen.push(100 + *n)).unwrap();
+        let long = group.create_local_subscription("topic", |seen, n: Arc<u32>| seen.push(200 + *n)).unwrap();
         let displaced: Vec<_> = (0..12).map(|n| publisher.publish(n)).collect();
         assert!(displaced.iter().all(|delivery| delivery.queued == 3));
         let displaced: Vec<_> = displaced.into_iter().map(|delivery| delivery.displaced).collect();
@@ -65,9 +66,9 @@ fn the_queue_is_filled_anew_after_it_was_emptied() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", Vec::new());
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
         let options = SubscriptionOptions::new("topic").keep_last(3);
-        let ear = group.create_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
+        let ear = group.create_local_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
         for round in 0..100 {
             for n in 0..=round % 5 {
                 publisher.publish(round * 10 + n);
@@ -86,14 +87,14 @@ fn the_queue_is_filled_anew_after_it_was_emptied() {
 fn late(context: &Context, options: SubscriptionOptions) -> (Vec<u32>, u64) {
     let executor = context.create_executor(ExecutorOptions::new("late"));
     let group = executor.create_group("group", Vec::new());
-    let ear = group.create_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
+    let ear = group.create_local_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
     spin_all(&executor);
     let lost = ear.lost(LossCause::QueueFull);
     (group.into_payload().unwrap(), lost)
 }
 
 fn latched(context: &Context, depth: usize) -> Publisher<u32> {
-    context.create_publisher(PublisherOptions::new("map").transient_local(depth)).unwrap()
+    context.create_local_publisher(PublisherOptions::new("map").transient_local(depth)).unwrap()
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn latched_messages_reach_those_who_come_later_and_ask_for_them() {
     watchdog(|| {
         let (clock, context) = manual();
         let (first, second) = (latched(&context, 2), latched(&context, 1));
-        let plain = context.create_publisher::<u32>("map").unwrap();
+        let plain = context.create_local_publisher::<u32>("map").unwrap();
         for (publisher, n) in [(&first, 1), (&second, 2), (&plain, 3), (&first, 4), (&first, 5)] {
             assert!(publisher.try_publish(n).is_err(), "nobody gets it now");
             clock.advance(ms(1));
@@ -141,7 +142,7 @@ fn a_latched_subscription_goes_on_with_what_is_published_afterwards() {
         publisher.publish(1);
         let group = executor.create_group("group", Vec::new());
         let options = SubscriptionOptions::new("map").transient_local();
-        let _ear = group.create_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
+        let _ear = group.create_local_subscription(options, |seen, n: Arc<u32>| seen.push(*n)).unwrap();
         publisher.publish(2);
         spin_all(&executor);
         publisher.publish(3);
@@ -155,19 +156,19 @@ fn a_type_mismatch_names_the_topic_and_both_types() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", ());
-        let publisher = context.create_publisher::<String>("chatter").unwrap();
-        let error = group.create_subscription("chatter", |(), _: Arc<u64>| {}).unwrap_err();
+        let publisher = context.create_local_publisher::<String>("chatter").unwrap();
+        let error = group.create_local_subscription("chatter", |(), _: Arc<u64>| {}).unwrap_err();
         for part in ["`chatter`", "String", "u64"] {
             assert!(error.to_string().contains(part), "{error}");
         }
         let TopicError::TypeMismatch(mismatch) = error else { panic!("{error}") };
         assert_eq!(mismatch.name, "chatter");
-        assert!(context.create_publisher::<u64>("chatter").is_err());
+        assert!(context.create_local_publisher::<u64>("chatter").is_err());
         assert_eq!(publisher.publish("all the same".to_owned()).queued, 0);
         drop(publisher);
-        assert!(context.create_publisher::<u64>("chatter").is_ok(), "nobody uses it as text any more");
+        assert!(context.create_local_publisher::<u64>("chatter").is_ok(), "nobody uses it as text any more");
         // Two contexts share nothing.
-        assert!(Context::new(ContextOptions::new()).create_publisher::<u8>("chatter").is_ok());
+        assert!(Context::new(ContextOptions::new()).create_local_publisher::<u8>("chatter").is_ok());
     });
 }
 
@@ -177,13 +178,13 @@ fn a_callback_publishes_to_its_own_topic() {
         for count in [1, 3] {
             let context = Context::new(ContextOptions::new());
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
-            let publisher = context.create_publisher::<u32>("topic").unwrap();
+            let publisher = context.create_local_publisher::<u32>("topic").unwrap();
             let (forward, handle) = (publisher.clone(), executor.handle());
             let last = Arc::new(Mutex::new(0));
             let seen = Arc::clone(&last);
             let group = executor.create_reentrant_group("group");
             let options = SubscriptionOptions::new("topic").keep_last(1);
-            let ear = group.create_subscription(options, move |n: Arc<u32>| {
+            let ear = group.create_local_subscription(options, move |n: Arc<u32>| {
                 *seen.lock().unwrap() = *n;
                 if *n == 1000 {
                     handle.halt();
@@ -216,12 +217,12 @@ fn a_message_that_publishes_when_it_is_dropped_blocks_nobody() {
         }
         let (_, context, executor) = manual_executor();
         let options = PublisherOptions::new("topic").transient_local(1);
-        let publisher = context.create_publisher::<Echo>(options).unwrap();
+        let publisher = context.create_local_publisher::<Echo>(options).unwrap();
         let slot = Slot::new(Mutex::new(Some(publisher.clone())));
         let drops = Count::new();
         let group = executor.create_group("group", ());
         let options = SubscriptionOptions::new("topic").keep_last(1);
-        let ear = group.create_subscription(options, |(), _: Arc<Echo>| {}).unwrap();
+        let ear = group.create_local_subscription(options, |(), _: Arc<Echo>| {}).unwrap();
         for _ in 0..4 {
             publisher.publish(Echo(Arc::clone(&slot), drops.clone(), 1));
         }
@@ -238,9 +239,9 @@ fn a_message_to_a_dropped_subscription_is_returned() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();
         let group = executor.create_group("group", 0);
-        let publisher = context.create_publisher::<String>("topic").unwrap();
+        let publisher = context.create_local_publisher::<String>("topic").unwrap();
         let options = SubscriptionOptions::new("topic").name("gone");
-        let ear = group.create_subscription(options, |ran, _: Arc<String>| *ran += 1).unwrap();
+        let ear = group.create_local_subscription(options, |ran, _: Arc<String>| *ran += 1).unwrap();
         assert_eq!(publisher.subscription_count(), 1);
         for _ in 0..3 {
             assert_eq!(publisher.try_publish("hello".to_owned()).unwrap().queued, 1);
@@ -281,10 +282,10 @@ fn across_executors_everything_is_received_or_counted() {
             let options = SubscriptionOptions::new("topic").keep_last(depth);
             let ear = if depth == 7 {
                 let group = executor.create_reentrant_group("reentrant");
-                group.create_subscription(options, move |_: Arc<(u64, u64)>| _ = counter.up())
+                group.create_local_subscription(options, move |_: Arc<(u64, u64)>| _ = counter.up())
             } else {
                 let group = executor.create_group("exclusive", [0; PUBLISHERS as usize]);
-                group.create_subscription(options, move |last: &mut [u64; 4], message: Arc<(u64, u64)>| {
+                group.create_local_subscription(options, move |last: &mut [u64; 4], message: Arc<(u64, u64)>| {
                     counter.up();
                     let (publisher, n) = *message;
                     assert!(n > std::mem::replace(&mut last[publisher as usize], n), "in order, none twice");
@@ -295,7 +296,7 @@ fn across_executors_everything_is_received_or_counted() {
         let spins: Vec<_> = executors.iter().map(spin_in_background).collect();
         let publishers: Vec<_> = (0..PUBLISHERS)
             .map(|id| {
-                let publisher = context.create_publisher::<(u64, u64)>("topic").unwrap();
+                let publisher = context.create_local_publisher::<(u64, u64)>("topic").unwrap();
                 thread::spawn(move || (1..=MESSAGES).for_each(|n| assert_eq!(publisher.publish((id, n)).queued, 9)))
             })
             .collect();
@@ -324,10 +325,10 @@ fn the_order_of_subscriptions_is_the_order_of_registration() {
             .map(|n| {
                 let log = log.clone();
                 let group = executor.create_group("group", ());
-                group.create_subscription("topic", move |(), _: Arc<u8>| log.push(n)).unwrap()
+                group.create_local_subscription("topic", move |(), _: Arc<u8>| log.push(n)).unwrap()
             })
             .collect();
-        context.create_publisher::<u8>("topic").unwrap().publish(1);
+        context.create_local_publisher::<u8>("topic").unwrap().publish(1);
         spin_all(&executor);
         assert_eq!(log.take(), [0, 1, 2, 3, 4]);
         drop(ears);
@@ -344,8 +345,8 @@ fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
     }
     watchdog(|| {
         let (_, context, _) = manual_executor();
-        let publisher = context.create_publisher::<u32>("topic").unwrap();
-        let queue = context.create_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+        let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("topic").keep_last(2)).unwrap();
         publisher.publish(0);
         let rings = Count::new();
         queue.set_waker(Arc::new(Bell(rings.clone())).into());
@@ -361,6 +362,6 @@ fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
         drop(queue);
         assert_eq!(publisher.publish(4).queued, 0);
         assert_eq!(rings.get(), 3);
-        assert!(context.create_queue::<u64>("topic").is_err());
+        assert!(context.create_local_queue::<u64>("topic").is_err());
     });
 }

@@ -142,11 +142,11 @@ fn exclusive(
         Kind::Subscription { topic, depth } => {
             let options = common!(plan, SubscriptionOptions::new(format!("t{topic}")).keep_last(depth));
             let created = if waits {
-                group.create_subscription_async(options, move |load, message: Arc<Message>| {
+                group.create_local_subscription_async(options, move |load, message: Arc<Message>| {
                     this.begin(Some(message.item), Some(load))
                 })
             } else {
-                group.create_subscription(options, move |load, message: Arc<Message>| {
+                group.create_local_subscription(options, move |load, message: Arc<Message>| {
                     this.run(Some(message.item), Some(load));
                 })
             };
@@ -155,7 +155,7 @@ fn exclusive(
         Kind::Service { name, depth } => {
             let options = common!(plan, ServiceOptions::new(format!("s{name}")).keep_last(depth));
             let created = if waits {
-                group.create_service_async(options, move |load, request: Request| {
+                group.create_local_service_async(options, move |load, request: Request| {
                     let (script, response) = (this.begin(Some(request.item), Some(load)), this.response());
                     async move {
                         script.await;
@@ -163,7 +163,7 @@ fn exclusive(
                     }
                 })
             } else {
-                group.create_service(options, move |load, request: Request| {
+                group.create_local_service(options, move |load, request: Request| {
                     this.run(Some(request.item), Some(load));
                     this.response()
                 })
@@ -211,18 +211,19 @@ fn reentrant(world: &Arc<World>, group: &ReentrantGroup, plan: &EntityPlan, this
         Kind::Subscription { topic, depth } => {
             let options = common!(plan, SubscriptionOptions::new(format!("t{topic}")).keep_last(depth));
             let created = if waits {
-                group.create_subscription_async(options, move |message: Arc<Message>| {
+                group.create_local_subscription_async(options, move |message: Arc<Message>| {
                     this.begin(Some(message.item), None)
                 })
             } else {
-                group.create_subscription(options, move |message: Arc<Message>| this.run(Some(message.item), None))
+                group
+                    .create_local_subscription(options, move |message: Arc<Message>| this.run(Some(message.item), None))
             };
             created.map(Handle::Subscription).map_err(|error| text(&error))
         }
         Kind::Service { name, depth } => {
             let options = common!(plan, ServiceOptions::new(format!("s{name}")).keep_last(depth));
             let created = if waits {
-                group.create_service_async(options, move |request: Request| {
+                group.create_local_service_async(options, move |request: Request| {
                     let (script, response) = (this.begin(Some(request.item), None), this.response());
                     async move {
                         script.await;
@@ -230,7 +231,7 @@ fn reentrant(world: &Arc<World>, group: &ReentrantGroup, plan: &EntityPlan, this
                     }
                 })
             } else {
-                group.create_service(options, move |request: Request| {
+                group.create_local_service(options, move |request: Request| {
                     this.run(Some(request.item), None);
                     this.response()
                 })

@@ -78,8 +78,8 @@ impl Handle {
 
 impl World {
     pub(crate) fn new(program: Arc<Program>, context: Context, clock: ManualClock) -> Arc<Self> {
-        let publishers = (0..TOPICS).map(|topic| context.create_publisher(format!("t{topic}").as_str()).unwrap());
-        let clients = (0..SERVICES).map(|service| context.create_client(&format!("s{service}")).unwrap());
+        let publishers = (0..TOPICS).map(|topic| context.create_local_publisher(format!("t{topic}").as_str()).unwrap());
+        let clients = (0..SERVICES).map(|service| context.create_local_client(&format!("s{service}")).unwrap());
         let executors = program.executors.iter().map(|executor| executor.id + 1).max().unwrap_or(0);
         let groups = program.groups.iter().map(|group| group.id + 1).max().unwrap_or(0);
         let entities = program.entities.iter().map(|entity| entity.id + 1).max().unwrap_or(0);

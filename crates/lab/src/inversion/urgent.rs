@@ -90,11 +90,12 @@ fn listen(
     grid: Grid,
 ) -> Result<(Timer, Subscription), TurnError> {
     let subscription = SubscriptionOptions::new("shared").keep_last(64);
-    let subscription = group.create_subscription(subscription, |record: &mut Record, message: Arc<Message>| {
-        if message.sent_ns > 0 && record.message_ns.len() < record.message_ns.capacity() {
-            record.message_ns.push(now_ns() - message.sent_ns);
-        }
-    })?;
+    let subscription =
+        group.create_local_subscription(subscription, |record: &mut Record, message: Arc<Message>| {
+            if message.sent_ns > 0 && record.message_ns.len() < record.message_ns.capacity() {
+                record.message_ns.push(now_ns() - message.sent_ns);
+            }
+        })?;
     let timer = TimerOptions::periodic(grid.period()).first_due(Instant::from_nanos(grid.first_ns));
     let (stop, common) = (executor.handle(), Arc::clone(common));
     let timer = group.create_timer(timer.overrun(Overrun::CatchUp(CATCH_UP)), move |record: &mut Record, tick| {
@@ -115,15 +116,15 @@ fn listen(
 
 impl Common {
     fn new(context: &Context, executor: &Executor) -> Result<Self, TurnError> {
-        let queues = (0..QUEUES).map(|_| context.create_queue("shared")).collect::<Result<_, _>>()?;
+        let queues = (0..QUEUES).map(|_| context.create_local_queue("shared")).collect::<Result<_, _>>()?;
         let group = executor.create_reentrant_group("shared");
         Ok(Self {
             context: context.clone(),
-            publisher: context.create_publisher("shared")?,
+            publisher: context.create_local_publisher("shared")?,
             _queues: queues,
             timer: group.create_timer(TimerOptions::one_shot(FAR), |_| {})?,
-            _service: group.create_service("shared", |request: u64| request)?,
-            client: context.create_client("shared")?,
+            _service: group.create_local_service("shared", |request: u64| request)?,
+            client: context.create_local_client("shared")?,
             group,
         })
     }
@@ -139,8 +140,8 @@ impl Common {
             Case::Entities => {
                 // This cannot fail: the topic has this type, and the group exists.
                 let _ = self.group.create_timer(TimerOptions::one_shot(FAR), |_| {});
-                let _ = self.context.create_queue::<Message>("shared");
-                let _ = self.group.create_subscription("shared", |_: Arc<Message>| {});
+                let _ = self.context.create_local_queue::<Message>("shared");
+                let _ = self.group.create_local_subscription("shared", |_: Arc<Message>| {});
             }
             Case::Service => drop(self.client.call(1)),
             Case::Nothing | Case::All | Case::StdMutex => {}

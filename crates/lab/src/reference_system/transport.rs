@@ -66,7 +66,7 @@ struct Topics {
 
 impl Wires for Topics {
     fn publisher(&mut self, _: &GroupSpec, topic: &str) -> Result<Publish, String> {
-        let publisher = self.context.create_publisher(topic).map_err(|error| error.to_string())?;
+        let publisher = self.context.create_local_publisher(topic).map_err(|error| error.to_string())?;
         Ok(Arc::new(move |message| {
             // Displaced samples show as drops.
             publisher.publish(message);
@@ -82,7 +82,7 @@ impl Wires for Topics {
         receive: Receive,
     ) -> Result<(), String> {
         let options = rospin_engine::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
-        let subscription = callbacks.create_subscription(options, receive).map_err(|error| error.to_string())?;
+        let subscription = callbacks.create_local_subscription(options, receive).map_err(|error| error.to_string())?;
         self.subscriptions.push(subscription);
         Ok(())
     }

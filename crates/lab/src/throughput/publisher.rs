@@ -91,7 +91,7 @@ impl Source {
             let options = PublisherOptions::new(topic(number));
             if wait_for_room { options.wait_for_room(PATIENCE) } else { options }
         };
-        let publishers = (0..topics).map(|number| context.create_publisher(options(number)));
+        let publishers = (0..topics).map(|number| context.create_local_publisher(options(number)));
         Ok(Self {
             workload: cell.workload,
             clock: context.clock().clone(),

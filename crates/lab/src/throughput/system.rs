@@ -189,7 +189,7 @@ pub(crate) fn build(
             Workload::FixedRate => times(tallies.add(cell), &context, Arc::clone(&tallies.latencies)),
             Workload::Threads => {
                 let work = Duration::from_micros(u64::from(cell.work_us));
-                works(tallies.add(cell), (work, calibration), context.create_publisher(topic.as_str())?)
+                works(tallies.add(cell), (work, calibration), context.create_local_publisher(topic.as_str())?)
             }
         };
         subscriptions.push(Subscription { topic, group: number % groups, callback });

@@ -31,7 +31,7 @@ enum End<S: Service> {
 
 impl<S: Service> ClientLink<S> {
     pub(super) fn in_process(context: &Context, service: &FullName) -> Result<Self, Refused> {
-        let client = context.create_client(service.as_str()).map_err(refused)?;
+        let client = context.create_local_client(service.as_str()).map_err(refused)?;
         Ok(Self { service: service.as_str().into(), end: End::InProcess(client) })
     }
 

@@ -79,7 +79,7 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
     ) -> Result<Self, Refused> {
         let is_latched = qos.durability == Durability::TransientLocal;
         let options = |topic| publisher_options(topics, topic, promises, qos);
-        let plain = context.create_publisher(options(address.engine_name())).map_err(refused)?;
+        let plain = context.create_local_publisher(options(address.engine_name())).map_err(refused)?;
         let with_origins = create_publisher(context, options(name_with_origins(address)))?;
         let recorder = context.recorder().clone();
         let recorded = recorder.add_publisher(gid.to_bytes(), address.name());
@@ -168,7 +168,7 @@ impl<M: Send + Sync + 'static> HereQueue<M> {
         if with_origins {
             create_queue(context, options(name_with_origins(address))).map(Self::WithOrigins)
         } else {
-            context.create_queue(options(address.engine_name())).map(Self::Plain).map_err(refused)
+            context.create_local_queue(options(address.engine_name())).map(Self::Plain).map_err(refused)
         }
     }
 

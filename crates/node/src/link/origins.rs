@@ -81,7 +81,7 @@ pub(super) fn create_publisher(
     context: &Context,
     options: PublisherOptions,
 ) -> Result<Arc<dyn OriginPublisher>, Refused> {
-    let publisher = context.create_publisher::<WithOrigin>(options).map_err(refused)?;
+    let publisher = context.create_local_publisher::<WithOrigin>(options).map_err(refused)?;
     Ok(Arc::new(publisher))
 }
 
@@ -91,6 +91,6 @@ pub(super) trait OriginQueue: CountedQueue + Source<Item = Arc<WithOrigin>, Atta
 impl OriginQueue for Queue<WithOrigin> {}
 
 pub(super) fn create_queue(context: &Context, options: SubscriptionOptions) -> Result<Box<dyn OriginQueue>, Refused> {
-    let queue = context.create_queue::<WithOrigin>(options).map_err(refused)?;
+    let queue = context.create_local_queue::<WithOrigin>(options).map_err(refused)?;
     Ok(Box::new(queue))
 }

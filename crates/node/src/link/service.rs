@@ -20,7 +20,7 @@ pub(crate) enum Requests<S: Service> {
 impl<S: Service> Requests<S> {
     pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
         let options = ServiceOptions::new(service.as_str()).keep_last(depth(qos));
-        context.create_request_queue(options).map(Self::InProcess).map_err(refused)
+        context.create_local_request_queue(options).map(Self::InProcess).map_err(refused)
     }
 }
 

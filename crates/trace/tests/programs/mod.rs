@@ -93,8 +93,9 @@ pub(crate) struct Program {
 impl Program {
     /// Creates the program of the dice.
     pub(crate) fn new(context: &Context, executor: &Executor, mut dice: Dice) -> Self {
-        let topics: Vec<Publisher<u64>> =
-            (0..TOPICS).map(|topic| context.create_publisher(format!("topic{topic}").as_str()).unwrap()).collect();
+        let topics: Vec<Publisher<u64>> = (0..TOPICS)
+            .map(|topic| context.create_local_publisher(format!("topic{topic}").as_str()).unwrap())
+            .collect();
         let mut kept: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
         let groups: Vec<_> = (0..3).map(|group| executor.create_group(format!("group{group}"), 0_u64)).collect();
         let ran = Arc::new(AtomicU64::new(0));
@@ -114,7 +115,7 @@ impl Program {
             match dice.below(4) {
                 0 => {
                     let handle =
-                        group.create_subscription_async(options, move |payload: Payload<u64>, hops: Arc<u64>| {
+                        group.create_local_subscription_async(options, move |payload: Payload<u64>, hops: Arc<u64>| {
                             let (publishers, mut own) = (publishers.clone(), Dice(own.below(1 << 40) | 1));
                             async move {
                                 payload.with(|count| *count += 1);
@@ -129,7 +130,7 @@ impl Program {
                 }
                 1 => {
                     let options = options.max_in_flight(1 + dice.below(3) as u32);
-                    let handle = open.create_subscription_async(options, move |hops: Arc<u64>| {
+                    let handle = open.create_local_subscription_async(options, move |hops: Arc<u64>| {
                         let (publishers, mut own) = (publishers.clone(), Dice((*hops + 1) * 7919));
                         async move {
                             again().await;
@@ -140,7 +141,7 @@ impl Program {
                     kept.push(Box::new(handle));
                 }
                 _ => {
-                    let handle = group.create_subscription(options, move |count: &mut u64, hops: Arc<u64>| {
+                    let handle = group.create_local_subscription(options, move |count: &mut u64, hops: Arc<u64>| {
                         *count += 1;
                         counted.fetch_add(1, Ordering::Relaxed);
                         work(own.below(60));
@@ -176,13 +177,13 @@ impl Program {
                     let at = Arc::clone(&at);
                     async move { at.pass().await }
                 };
-                Box::new(groups[2].create_subscription_async(options, callback))
+                Box::new(groups[2].create_local_subscription_async(options, callback))
             } else {
                 let callback = move |_: Arc<u64>| {
                     let at = Arc::clone(&at);
                     async move { at.pass().await }
                 };
-                Box::new(open.create_subscription_async(options, callback))
+                Box::new(open.create_local_subscription_async(options, callback))
             });
         }
         Self { gate, dice, topics, kept, timers, groups, ran }
@@ -219,7 +220,7 @@ impl Program {
             6 => {
                 let options = SubscriptionOptions::new("topic1").name("late").priority(Priority(2));
                 let callback = move |count: &mut u64, _: Arc<u64>| *count += 1;
-                self.kept.push(Box::new(self.groups[1].create_subscription(options, callback)));
+                self.kept.push(Box::new(self.groups[1].create_local_subscription(options, callback)));
             }
             _ => {}
         }

@@ -15,7 +15,7 @@ pub(super) fn spin(system: System, control: &Control, policy: &str) -> Result<()
     let groups: Vec<_> = (0..groups).map(|number| executor.create_group(format!("group{number}"), ())).collect();
     let mut entities = Vec::new();
     for Subscription { topic, group, mut callback } in subscriptions {
-        let created = groups[group].create_subscription(options(&topic), move |(), message| callback(message));
+        let created = groups[group].create_local_subscription(options(&topic), move |(), message| callback(message));
         entities.push(created?);
     }
     let mut clocks = Vec::new();

@@ -19,7 +19,7 @@ impl Taken {
     /// Creates the queue of a subscription.
     pub(super) fn new(context: &Context, subscription: Subscription) -> Result<Self, TopicError> {
         let Subscription { topic, group, callback } = subscription;
-        Ok(Self { group, queue: Arc::new(context.create_queue(options(&topic))?), callback })
+        Ok(Self { group, queue: Arc::new(context.create_local_queue(options(&topic))?), callback })
     }
 
     /// Creates all subscriptions of a system.
