@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use rospin::{Context, ContextOptions, GroupOptions, Ros};
+//! use rospin::{Context, ContextOptions, Ros};
 //! use rospin::container::{ComponentFile, Components, Container, Setup};
 //! use rospin::msgs::std_msgs::msg::String as Text;
 //!
@@ -18,18 +18,14 @@
 //!     .register("demo::Talker", |setup: Setup| {
 //!         let node = setup.create_node()?;
 //!         let publisher = node.create_publisher::<Text>("chatter")?;
-//!         let group = setup.executor().create_group(GroupOptions::new("talker").node(node.fully_qualified_name()), ());
-//!         let timer = group.create_timer(Duration::from_millis(1), move |(), _| {
-//!             // Only fails if there is no room for the message.
-//!             let _ = publisher.publish(Text { data: "hello".to_owned() });
-//!         })?;
+//!         let say = move || publisher.publish(Text { data: "hello".to_owned() });
+//!         let timer = node.create_timer(Duration::from_millis(1), say)?;
 //!         Ok::<_, Error>(timer)
 //!     })
 //!     .register("demo::Listener", |setup: Setup| {
 //!         let node = setup.create_node()?;
-//!         let group = setup.executor().create_group(GroupOptions::new("listener").node(node.fully_qualified_name()), ());
 //!         let container = setup.container();
-//!         let heard = node.on(&group).create_subscription("news", move |text: Text| container.end(text.data))?;
+//!         let heard = node.create_subscription("news", move |text: Text| container.end(text.data))?;
 //!         Ok::<_, Error>(heard)
 //!     });
 //! let file = ComponentFile::parse("demo.toml", r#"

@@ -278,7 +278,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
             payload
         });
         match payload.flatten().and_then(|payload| payload.downcast().ok()) {
-            Some(payload) => Ok(*payload),
+            Some(payload) => {
+                self.core.set_removed();
+                Ok(*payload)
+            }
             None => Err(self),
         }
     }

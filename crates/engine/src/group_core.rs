@@ -117,6 +117,11 @@ impl GroupCore {
         });
     }
 
+    /// Notes that the executor has removed the group. From then on its other handles create nothing any more.
+    pub(crate) fn set_removed(&self) {
+        self.removed.store(true, Ordering::Relaxed);
+    }
+
     /// Returns the key of a mutually exclusive group, which its callbacks hold; `None` for a reentrant group.
     pub(crate) fn key(self: &Arc<Self>) -> Option<GroupKey> {
         if self.kind == GroupKind::MutuallyExclusive { GroupKey::of(self) } else { None }

@@ -1,7 +1,7 @@
 //! Callback groups on which a node's entities are created.
 
 use std::fmt;
-
+use std::ops::Deref;
 use std::time::Duration;
 
 use rospin_engine::{
@@ -11,6 +11,7 @@ use rospin_engine::{
 
 /// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros) or the one that
 /// the node's [options](crate::NodeOptions::executor) name.
+#[derive(Clone)]
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
 
 impl fmt::Debug for OwnGroup {
@@ -19,8 +20,18 @@ impl fmt::Debug for OwnGroup {
     }
 }
 
-/// A callback group of any kind.
+/// A callback group of any kind: a node's [own](OwnGroup), one that a node created ([`CallbackGroup`](crate::CallbackGroup),
+/// [`ReentrantGroup`](crate::ReentrantGroup)), or one of an executor.
 pub trait Group {
+    /// The group for which callbacks are checked: a node's own group, or the engine's group.
+    type Kind: Group + Clone
+    where
+        Self: Sized;
+
+    #[doc(hidden)]
+    fn kind(&self) -> &Self::Kind
+    where
+        Self: Sized;
     #[doc(hidden)]
     fn name(&self) -> &str;
     #[doc(hidden)]
@@ -88,6 +99,14 @@ impl<P: Send + 'static> Exclusive for CallbackGroup<P> {
     }
 }
 
+impl<P: Send + 'static> Exclusive for crate::CallbackGroup<P> {
+    type Payload = P;
+
+    fn group(&self) -> &CallbackGroup<P> {
+        self.deref().group()
+    }
+}
+
 impl Exclusive for OwnGroup {
     type Payload = ();
 
@@ -97,10 +116,17 @@ impl Exclusive for OwnGroup {
 }
 
 /// Implements [`Group`] for `$group` by forwarding to the engine's group: `$inner`, from the group `$given`. The callbacks of the
-/// engine's group take `$payload`, if there is one, before their item.
+/// engine's group take `$payload`, if there is one, before their item. Callbacks are checked for the group `$of_kind` of type `$kind`.
 macro_rules! group {
-    ([$($generics:tt)*] $group:ty, ($($payload:pat)?), |$given:ident| $inner:expr) => {
+    ([$($generics:tt)*] $group:ty, ($($payload:pat)?), |$given:ident| $inner:expr, $kind:ty: $of_kind:expr) => {
         impl<$($generics)*> Group for $group {
+            type Kind = $kind;
+
+            fn kind(&self) -> &$kind {
+                let $given = self;
+                $of_kind
+            }
+
             fn name(&self) -> &str {
                 let $given = self;
                 $inner.name()
@@ -162,6 +188,8 @@ macro_rules! group {
     };
 }
 
-group!([P: Send + 'static] CallbackGroup<P>, (_), |group| group);
-group!([] OwnGroup, (_), |group| group.0);
-group!([] ReentrantGroup, (), |group| group);
+group!([P: Send + 'static] CallbackGroup<P>, (_), |group| group, Self: group);
+group!([] OwnGroup, (_), |group| group.0, Self: group);
+group!([] ReentrantGroup, (), |group| group, Self: group);
+group!([P: Send + 'static] crate::CallbackGroup<P>, (_), |group| group.group(), CallbackGroup<P>: group.group());
+group!([] crate::ReentrantGroup, (), |group| group.group(), ReentrantGroup: group.group());

@@ -29,8 +29,8 @@
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
 //! let node = Ros::in_process(&context).create_node("listener")?;
 //!
-//! let group = executor.create_group("listener", 0_u32);
-//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
+//! let group = node.create_group_on(&executor.handle(), "listener", 0_u32);
+//! let _subscription = group.create_subscription("chatter", |heard: &mut u32, message: Text| {
 //!     *heard += 1;
 //!     println!("{heard}: {}", message.data);
 //! })?;
@@ -59,6 +59,7 @@ mod events;
 pub mod fuzzing;
 mod graph;
 mod group;
+mod groups;
 mod inbox;
 mod info;
 pub mod interfaces;
@@ -107,6 +108,7 @@ pub use events::{
 };
 pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};
+pub use groups::{CallbackGroup, ReentrantGroup};
 pub use inbox::{Delivery, Inbox};
 pub use info::{Gid, MessageInfo, Packet, Publication};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};

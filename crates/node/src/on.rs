@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    CallbackGroup, ClockKind, Declaration, EntityKind, ExecutorHandle, GroupGone, GroupOptions, Rate, RateError,
-    ReentrantGroup, Sleep, SourceError, Tick, Timer, TimerError, TimerOptions,
+    ClockKind, Declaration, EntityKind, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer,
+    TimerError, TimerOptions,
 };
 
 use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
@@ -20,22 +21,33 @@ use crate::options::{ServiceOptions, SubscriptionOptions};
 use crate::service::{self, Server};
 use crate::subscription::{self, Subscription};
 
-/// Creator of a node's entities on one group. [`Node::on`] returns it.
-pub struct On<'a, G> {
-    node: &'a Node,
-    group: &'a G,
+/// Creator of a node's entities on one group. [`Node::on`] returns it, and [`CallbackGroup`](crate::CallbackGroup) and
+/// [`ReentrantGroup`](crate::ReentrantGroup) are one.
+///
+/// It dereferences to the group, for what needs no node, such as streams.
+#[derive(Clone)]
+pub struct On<G> {
+    node: Node,
+    group: G,
 }
 
-impl<'a, G: Group> On<'a, G> {
-    pub(crate) const fn new(node: &'a Node, group: &'a G) -> Self {
+impl<G: Group> On<G> {
+    pub(crate) const fn new(node: Node, group: G) -> Self {
         Self { node, group }
     }
 
-    pub(crate) const fn node(&self) -> &'a Node {
-        self.node
+    /// Returns the node whose entities it creates.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
     }
 
-    pub(crate) const fn group(&self) -> &'a G {
+    pub(crate) const fn group(&self) -> &G {
+        &self.group
+    }
+
+    /// Returns the group.
+    pub(crate) fn into_group(self) -> G {
         self.group
     }
 
@@ -53,9 +65,13 @@ impl<'a, G: Group> On<'a, G> {
         M: Message,
         F: SubscriptionCallback<G, M, Form>,
     {
-        let draft =
-            subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into(), F::ASKS_FOR_INFO)?;
-        draft.finish(self.group, callback)
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(
+            &self.node,
+            &self.group,
+            options.into(),
+            F::ASKS_FOR_INFO,
+        )?;
+        draft.finish(&self.group, callback)
     }
 
     /// Creates a subscription whose callback uses no payload, for code that is generic over the kind of group. A plain `&str` is
@@ -68,8 +84,8 @@ impl<'a, G: Group> On<'a, G> {
         options: impl Into<SubscriptionOptions>,
         callback: impl Fn(Arc<M>) + Send + Sync + 'static,
     ) -> Result<Subscription, TopicError> {
-        let draft = subscription::Draft::<PhantomData<M>>::of_message(self.node, self.group, options.into(), false)?;
-        draft.finish_plain(self.group, callback)
+        let draft = subscription::Draft::<PhantomData<M>>::of_message(&self.node, &self.group, options.into(), false)?;
+        draft.finish_plain(&self.group, callback)
     }
 
     /// Creates a subscription whose message type is known only at run time. Its callback gets a [`DynamicMessage`].
@@ -86,8 +102,8 @@ impl<'a, G: Group> On<'a, G> {
     where
         F: SubscriptionCallback<G, DynamicMessage, Form>,
     {
-        let draft = self.node.dynamic_draft(self.group, options.into(), message_type, F::ASKS_FOR_INFO)?;
-        draft.finish(self.group, callback)
+        let draft = self.node.dynamic_draft(&self.group, options.into(), message_type, F::ASKS_FOR_INFO)?;
+        draft.finish(&self.group, callback)
     }
 
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
@@ -108,7 +124,7 @@ impl<'a, G: Group> On<'a, G> {
     ///     *count += 1;
     ///     AddTwoIntsResponse { sum: request.a + request.b }
     /// };
-    /// let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", add)?;
+    /// let _server = group.create_service::<AddTwoInts, _, _>("add_two_ints", add)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -123,9 +139,9 @@ impl<'a, G: Group> On<'a, G> {
         S: Service,
         F: Callback<G, S::Request, Value<S::Response>, Form>,
     {
-        let draft = service::Draft::<S>::on(self.node, self.group, options.into())?;
+        let draft = service::Draft::<S>::on(&self.node, &self.group, options.into())?;
         draft.finish(|options, requests, responder| {
-            callback.on_source(self.group, EntityKind::Service, options, requests, responder)
+            callback.on_source(&self.group, EntityKind::Service, options, requests, responder)
         })
     }
 
@@ -142,7 +158,7 @@ impl<'a, G: Group> On<'a, G> {
         let given = options.given_name().map(|given| self.group.name_given(given));
         let name = given.clone().unwrap_or_else(|| self.group.entity_name("timer"));
         let options = given.into_iter().fold(options, TimerOptions::name);
-        let timer = callback.on_timer(self.group, options, GivesItem(self.group.failures(&name)))?;
+        let timer = callback.on_timer(&self.group, options, GivesItem(self.group.failures(&name)))?;
         self.node
             .link()
             .recorder()
@@ -151,16 +167,24 @@ impl<'a, G: Group> On<'a, G> {
     }
 }
 
-impl<G: Group> fmt::Debug for On<'_, G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("On").field("node", self.node).field("group", &self.group.name()).finish()
+impl<G> Deref for On<G> {
+    type Target = G;
+
+    fn deref(&self) -> &G {
+        &self.group
     }
 }
 
-/// Entities on the node's own group, whose callbacks run one at a time. [`on`](Self::on) creates entities on other
-/// groups.
+impl<G: Group> fmt::Debug for On<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("On").field("node", &self.node).field("group", &self.group.name()).finish()
+    }
+}
+
+/// Entities on the node's own group, whose callbacks run one at a time. [`create_group`](Self::create_group) creates other groups.
 impl Node {
-    /// Returns the creator of this node's entities on `group`, which may be on any executor of the node's context.
+    /// Returns the creator of this node's entities on `group`, which may be that of another node or of an executor of the node's
+    /// context. A group that the node itself [created](Self::create_group) needs no such step.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
@@ -179,8 +203,8 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn on<'a, G: Group>(&'a self, group: &'a G) -> On<'a, G> {
-        On::new(self, group)
+    pub fn on<G: Group>(&self, group: &G) -> On<G::Kind> {
+        On::new(self.clone(), group.kind().clone())
     }
 
     /// Creates a subscription on the node's own group. A plain `&str` is its topic. See [`On::create_subscription`].
@@ -295,51 +319,5 @@ impl Node {
     /// Returns the node's [own group](Self::own_group), with the error of entities over a source.
     pub(crate) fn own_group_for_source(&self) -> Result<&OwnGroup, SourceError> {
         Ok(self.own_group()?)
-    }
-
-    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its
-    /// name. It is on the executor of the node's own group, unless a deployment file moves it. [`on`](Self::on) creates entities
-    /// on it.
-    ///
-    /// ```
-    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
-    /// use rospin::msgs::std_msgs::msg::UInt32;
-    ///
-    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
-    /// let node = ros.create_node("brake")?;
-    /// let last = node.create_group("scan", 0)?;
-    /// let _subscription = node.on(&last).create_subscription("scan", |last: &mut u32, scan: &UInt32| *last = scan.data)?;
-    ///
-    /// node.create_publisher("scan")?.publish(UInt32 { data: 7 })?;
-    /// ros.executor().spin(SpinOptions::spin_all())?;
-    /// assert_eq!(last.into_payload().unwrap(), 7);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_group<P: Send + 'static>(
-        &self,
-        options: impl Into<GroupOptions>,
-        payload: P,
-    ) -> Result<CallbackGroup<P>, GroupGone> {
-        let (executor, options) = self.group_of_node(options.into())?;
-        Ok(executor.create_group(options, payload))
-    }
-
-    /// Creates a reentrant callback group of this node, as [`create_group`](Self::create_group) creates mutually exclusive ones.
-    ///
-    /// # Errors
-    /// If the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> Result<ReentrantGroup, GroupGone> {
-        let (executor, options) = self.group_of_node(options.into())?;
-        Ok(executor.create_reentrant_group(options))
-    }
-
-    /// Returns the executor of the node's groups, and the options with the node's name.
-    fn group_of_node(&self, options: GroupOptions) -> Result<(ExecutorHandle, GroupOptions), GroupGone> {
-        let options = options.node(self.fully_qualified_name());
-        let gone = || GroupGone { group: self.name().base_name().to_owned() };
-        Ok((self.own_executor().ok_or_else(gone)?, options))
     }
 }

@@ -113,7 +113,7 @@ impl Node {
     /// let node = ros.create_node("recorder")?;
     /// let of_type = TypeName::new("std_msgs/msg/UInt32")?;
     /// let tape = node.create_group("tape", Vec::new())?;
-    /// let _subscription = node.on(&tape).create_serialized_subscription(
+    /// let _subscription = tape.create_serialized_subscription(
     ///     "count",
     ///     &of_type,
     ///     |tape: &mut Vec<SerializedMessage>, message: SerializedMessage| tape.push(message),
@@ -153,7 +153,7 @@ impl Node {
     }
 }
 
-impl<G: Group> On<'_, G> {
+impl<G: Group> On<G> {
     /// Creates a subscription of encoded messages of that type, as rclcpp's `create_generic_subscription` does. Its callback gets
     /// [`SerializedMessage`]s; nothing is decoded. [`Node::create_serialized_publisher`] has an example, and says what the type
     /// must have. The module [`callback`](crate::callback) lists the forms of `callback`.

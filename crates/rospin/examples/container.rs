@@ -6,7 +6,6 @@
 
 #![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
 
-use rospin::GroupOptions;
 use rospin::container::{ComponentFile, Components, Container, Setup};
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::prelude::*;
@@ -16,10 +15,9 @@ fn talker(setup: &Setup) -> rospin::Result<Timer> {
     let node = setup.create_node()?;
     let rate = node.declare_parameter("rate", ParameterOptions::from(1.0).range(0.1..=1000.0))?.get();
     let publisher = node.create_publisher::<Text>("chatter")?;
-    let group = GroupOptions::new("talker").node(node.fully_qualified_name());
-    let group = setup.executor().create_group(group, 0_u64);
+    let group = node.create_group("talker", 0_u64)?;
     let options = TimerOptions::periodic(Duration::from_secs_f64(1.0 / rate)).name("say");
-    Ok(node.on(&group).create_timer(options, move |count: &mut u64| {
+    Ok(group.create_timer(options, move |count: &mut u64| {
         *count += 1;
         publisher.publish(Text { data: format!("Hello World: {count}") })
     })?)
@@ -28,9 +26,8 @@ fn talker(setup: &Setup) -> rospin::Result<Timer> {
 /// A component that prints the messages that it hears, and its thread.
 fn listener(setup: &Setup) -> rospin::Result<Subscription> {
     let node = setup.create_node()?;
-    let group = GroupOptions::new("listener").node(node.fully_qualified_name());
-    let group = setup.executor().create_group(group, ());
-    Ok(node.on(&group).create_subscription("chatter", |text: &Text| {
+    let group = node.create_group("listener", ())?;
+    Ok(group.create_subscription("chatter", |text: &Text| {
         let thread = std::thread::current();
         println!("I heard: [{}] on thread {}", text.data, thread.name().unwrap_or("main"));
     })?)

@@ -23,7 +23,7 @@
 //! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
 //!   creates nodes.
 //! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time, unless they are
-//!   created [`on`](Node::on) other callback groups. The module [`callback`] lists the forms that a callback may have.
+//!   created on other callback groups. The module [`callback`] lists the forms that a callback may have.
 //! - A [`CallbackGroup`] has a payload that its callbacks share without a lock. Callbacks of a [`ReentrantGroup`] may
 //!   run at the same time.
 //! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
@@ -61,14 +61,14 @@ pub mod testing;
 
 pub use rospin_container as container;
 pub use rospin_engine::{
-    Activation, Barrier, BarrierError, CallbackGroup, Chain, ChainError, Clock, ClockChange, ClockKind, Closer,
-    Context, ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind,
-    EntityOptions, EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId,
-    GroupKind, GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause,
-    ManualClock, MissedDeadline, Misses, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority,
-    PriorityMap, Rate, RateError, RecordError, Recorder, ReentrantGroup, RosTime, SinkHandle, Sleep, SleepError,
-    Source, SourceError, SpinEnd, SpinError, SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions,
-    check_cores, deployment, os, policy, trace,
+    Activation, Barrier, BarrierError, Chain, ChainError, Clock, ClockChange, ClockKind, Closer, Context,
+    ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind, EntityOptions,
+    EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId, GroupKind,
+    GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause, ManualClock,
+    MissedDeadline, Misses, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate,
+    RateError, RecordError, Recorder, RosTime, SinkHandle, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError,
+    SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy,
+    trace,
 };
 pub use rospin_msgs as msgs;
 pub use rospin_node::*;
@@ -80,6 +80,35 @@ pub use live::open_live_door;
 pub use log;
 pub use monitor_of_process::{MonitoringError, monitor, monitor_from_env};
 pub use recording::{RecordingError, emit_tracepoints_from_env, record_from_env};
+
+/// Local topics and services, and the groups of an executor, on which their callbacks are created.
+///
+/// They belong to a [`Context`] and need no node. They are no ROS topics: no node hears them, whatever their name. So their creators
+/// have names of their own.
+///
+/// ```
+/// # use rospin::prelude::*;
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("heard", 0_u32);
+/// let _subscription = group.create_local_subscription("numbers", |heard, number: Arc<u32>| *heard += *number)?;
+/// context.create_local_publisher("numbers")?.publish(7_u32);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(group.into_payload().unwrap(), 7);
+/// # Ok::<(), rospin::Error>(())
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use rospin::prelude::*;
+/// # let context = Context::new(ContextOptions::new());
+/// context.create_publisher::<u32>("numbers"); // error: a node's `create_publisher` is meant
+/// ```
+pub mod local {
+    pub use rospin_engine::{
+        CallbackGroup, Client, Publisher, PublisherOptions, Queue, ReentrantGroup, RequestQueue, Service,
+        ServiceOptions, Subscription, SubscriptionOptions, Topics,
+    };
+}
 
 /// Monitors, which compare a program with its system file while it runs.
 pub mod monitoring {

@@ -142,7 +142,7 @@ impl Harness {
     /// let mut test = Harness::with_deployment(deployment, RosArguments::default());
     /// let node = test.create_node("brake")?;
     /// let brake = node.create_group("brake", 0)?;
-    /// let _scan = node.on(&brake).create_subscription("scan", |count: &mut u32, _: rospin::msgs::std_msgs::msg::Empty| *count += 1)?;
+    /// let _scan = brake.create_subscription("scan", |count: &mut u32, _: rospin::msgs::std_msgs::msg::Empty| *count += 1)?;
     /// test.run()?;
     /// # Ok::<(), rospin::Error>(())
     /// ```

@@ -148,7 +148,7 @@ fn nodes_under_test_are_deployed_as_on_the_robot() {
         let _subscriptions = [
             node.create_subscription("first", hear("first")).unwrap(),
             node.create_subscription("second", hear("second")).unwrap(),
-            node.on(&steer).create_subscription("third", hear("third")).unwrap(),
+            steer.create_subscription("third", hear("third")).unwrap(),
         ];
         let publishers = ["first", "second", "third"].map(|topic| node.create_publisher::<UInt32>(topic).unwrap());
         publishers.iter().for_each(|publisher| publisher.publish(UInt32 { data: 1 }).unwrap());

@@ -18,8 +18,8 @@
 //! let session = Session::open(SessionOptions::from_env()?)?;
 //! let node = session.ros(&context).create_node("listener")?;
 //!
-//! let group = executor.create_group("listener", 0_u32);
-//! let _subscription = node.on(&group).create_subscription("chatter", |heard: &mut u32, message: Text| {
+//! let group = node.create_group_on(&executor.handle(), "listener", 0_u32);
+//! let _subscription = group.create_subscription("chatter", |heard: &mut u32, message: Text| {
 //!     *heard += 1;
 //!     println!("{heard}: {}", message.data);
 //! })?;

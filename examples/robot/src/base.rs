@@ -35,7 +35,7 @@ impl Base {
         // ANCHOR: group
         let node = ros.create_node("base")?;
         let motion = node.create_group("base", Motion::default())?;
-        let commands = node.on(&motion).create_subscription(
+        let commands = motion.create_subscription(
             SubscriptionOptions::new("cmd_vel").keep_last(1),
             |motion: &mut Motion, command: &Twist| motion.turn = command.angular.z,
         )?;
@@ -46,7 +46,7 @@ impl Base {
         let frames = TransformBroadcaster::new(&node)?;
         let clock = node.clone();
         let options = TimerOptions::periodic(PERIOD).name("base/imu");
-        let imu = node.on(&motion).create_timer(options, move |motion: &mut Motion, _: Tick| {
+        let imu = motion.create_timer(options, move |motion: &mut Motion, _: Tick| {
             motion.heading += motion.turn * PERIOD.as_secs_f64();
             let header = Header { stamp: clock.now().into(), frame_id: BASE.to_owned() };
             let mut imu = Imu { header: header.clone(), ..Imu::default() };

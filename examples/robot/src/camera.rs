@@ -45,7 +45,7 @@ impl Camera {
         let images = node.create_publisher::<Image>(PublisherOptions::new("image").qos(Qos::sensor_data()))?;
         let clock = node.clone();
         let options = TimerOptions::periodic(PERIOD).name("camera/frame");
-        let frame = node.on(&group).create_timer(options, move |_: Tick| {
+        let frame = group.create_timer(options, move |_: Tick| {
             let header = Header { stamp: clock.now().into(), frame_id: CAMERA.to_owned() };
             images.publish(image(header, bearing_of_lamp(frames.buffer())))
         })?;

@@ -59,7 +59,7 @@ impl Controller {
         let node = ros.create_node("controller")?;
         let group = node.create_group("controller", State { is_enabled: true, is_facing: false, target: None })?;
         Ok(Self {
-            _targets: targets(&node, &group)?,
+            _targets: targets(&group)?,
             _steer: steer(&node, &group)?,
             _enable: enable(&node, &group)?,
             _face: face(&node, &group)?,
@@ -67,10 +67,10 @@ impl Controller {
     }
 }
 
-fn targets(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Subscription> {
+fn targets(group: &CallbackGroup<State>) -> rospin::Result<Subscription> {
     // ANCHOR: targets
     let options = SubscriptionOptions::new("target").keep_last(1).priority(Priority(20));
-    let targets = node.on(group).create_subscription(options, |state: &mut State, target: &Vector3Stamped| {
+    let targets = group.create_subscription(options, |state: &mut State, target: &Vector3Stamped| {
         state.target = Some((target.vector.y.atan2(target.vector.x), target.header.stamp.into()));
     })?;
     // ANCHOR_END: targets
@@ -86,7 +86,7 @@ fn steer(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Timer> {
     let commands = node.create_publisher::<Twist>(PublisherOptions::new("cmd_vel").keep_last(1))?;
     let clock = node.clone();
     let options = TimerOptions::periodic(PERIOD).name("controller/steer").priority(Priority(10));
-    let steer = node.on(group).create_timer(options, move |state: &mut State, _: Tick| {
+    let steer = group.create_timer(options, move |state: &mut State, _: Tick| {
         let mut command = Twist::default();
         command.angular.z = state.turn(clock.now(), gain.get(), max_turn.get());
         commands.publish(command)
@@ -103,7 +103,7 @@ fn enable(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Server> {
         log::warn!(logger: logger, "the motors are {}", if request.data { "enabled" } else { "stopped" });
         SetBoolResponse { success: true, message: String::new() }
     };
-    let enable = node.on(group).create_service::<SetBool, _, _>("enable", switch)?;
+    let enable = group.create_service::<SetBool, _, _>("enable", switch)?;
     // ANCHOR_END: service
     Ok(enable)
 }
@@ -111,7 +111,7 @@ fn enable(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Server> {
 fn face(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<ActionServer> {
     // ANCHOR: action
     let of_goals = node.clone();
-    let face = node.on(group).create_action_server(
+    let face = group.create_action_server(
         // One goal at a time; others wait.
         ActionServerOptions::new("face").max_executing(1),
         |state: &mut State, _, goal: &FaceGoal| {

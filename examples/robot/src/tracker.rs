@@ -29,7 +29,7 @@ impl Tracker {
         let clock = node.clone();
         // 50 messages of the IMU are a quarter of a second, which the detection may be late.
         let imu = SyncInput::new("imu").qos(Qos::sensor_data()).keep_last(50);
-        let pairs = node.on(&group).create_synchronizer(
+        let pairs = group.create_synchronizer(
             SynchronizerOptions::approximate_time(50).max_interval(Duration::from_millis(10)).name("tracker/pairs"),
             (SyncInput::new("detections").keep_last(1), imu),
             move |(detection, imu): (Arc<Detection>, Arc<Imu>)| -> rospin::Result<()> {

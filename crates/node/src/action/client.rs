@@ -166,7 +166,7 @@ impl Node {
     }
 }
 
-impl<G: Group> On<'_, G> {
+impl<G: Group> On<G> {
     /// Creates an action client whose feedback and status are an entity of this group. A plain `&str` is the action's name.
     ///
     /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the group, and

@@ -95,8 +95,8 @@ pub enum CancelResponse {
 /// let context = Context::new(ContextOptions::new());
 /// let ros = Ros::in_process(&context);
 /// let node = ros.create_node("counter")?;
-/// let group = ros.executor().create_group("counter", 0);
-/// let _server = node.on(&group).create_action_server(
+/// let group = node.create_group("counter", 0)?;
+/// let _server = group.create_action_server(
 ///     "count_to",
 ///     |_, _, goal: &Count| if goal.number < 1000 { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject },
 ///     |_, _, _| CancelResponse::Accept,
@@ -268,7 +268,7 @@ macro_rules! assemble {
     }};
 }
 
-impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
+impl<P: Send + 'static> On<CallbackGroup<P>> {
     /// Creates an action server. A plain `&str` is the action's name.
     ///
     /// `handle_goal` decides about each goal that a client sends, if there is [room](ActionServerOptions::max_goals) for it.
@@ -307,7 +307,7 @@ impl<P: Send + 'static> On<'_, CallbackGroup<P>> {
     }
 }
 
-impl On<'_, OwnGroup> {
+impl On<OwnGroup> {
     /// Creates an action server on the node's own group, see [`On::create_action_server`]. The callbacks have no
     /// payload.
     ///
@@ -355,7 +355,7 @@ impl Node {
     }
 }
 
-impl On<'_, ReentrantGroup> {
+impl On<ReentrantGroup> {
     /// Creates an action server on a reentrant group, see [`On::create_action_server`]. The callbacks have no payload. On an
     /// executor with several threads, goals are executed and requests answered at the same time.
     ///

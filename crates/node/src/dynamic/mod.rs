@@ -22,9 +22,9 @@
 //! let executor = context.create_executor(ExecutorOptions::new("main"));
 //! let node = Ros::in_process(&context).create_node("driver")?;
 //!
-//! let group = executor.create_group("driver", Vec::new());
+//! let group = node.create_group_on(&executor.handle(), "driver", Vec::new());
 //! let _subscription =
-//!     node.on(&group).create_dynamic_subscription("cmd_vel", &twist, |seen: &mut Vec<f64>, message: DynamicMessage| {
+//!     group.create_dynamic_subscription("cmd_vel", &twist, |seen: &mut Vec<f64>, message: DynamicMessage| {
 //!         seen.extend(message.get::<f64>("linear.x"));
 //!     })?;
 //! let publisher = node.create_dynamic_publisher("cmd_vel", &twist)?;

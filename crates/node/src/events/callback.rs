@@ -128,7 +128,7 @@ event!([] LivelinessLost, PublisherSide, "liveliness_lost", Passing<Self>);
 event!([] LivelinessChanged, SubscriptionSide, "liveliness_changed", Passing<Self>);
 event!([] MessageLost, SubscriptionSide, "message_lost", Losses);
 
-impl<G: Group> On<'_, G> {
+impl<G: Group> On<G> {
     /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must write,
     /// decides which: [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also [`LivelinessLost`], of a
     /// subscription also [`LivelinessChanged`] or [`MessageLost`]. The module [`callback`](crate::callback) lists the forms of

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
-use rospin_engine::{CallbackGroup, RosTime};
+use rospin_engine::RosTime;
 
 use super::error::TransitionError;
 use super::machine::{Ask, Edge, State, Transition};
@@ -12,6 +12,7 @@ use super::publisher::LifecyclePublisher;
 use super::requests::{NotQueued, Request, Requests};
 use super::stage::Stage;
 use crate::error::TopicError;
+use crate::groups::CallbackGroup;
 use crate::interfaces::lifecycle_msgs::TransitionEvent;
 use crate::message::Message;
 use crate::node::Node;
@@ -22,7 +23,6 @@ use crate::publisher::Publisher;
 pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
 
 struct Inner<P: Send + 'static> {
-    node: Node,
     group: CallbackGroup<P>,
     stage: Arc<Stage>,
     events: Publisher<TransitionEvent>,
@@ -31,11 +31,11 @@ struct Inner<P: Send + 'static> {
 }
 
 impl<P: Send + 'static> LifecycleHandle<P> {
-    /// Creates the handle of a node that is unconfigured, with that group and clock.
-    pub(super) fn new(node: Node, group: CallbackGroup<P>, time: RosTime) -> Result<Self, TopicError> {
-        let events = node.create_publisher("~/transition_event")?;
+    /// Creates the handle of a node that is unconfigured, with that group of the node and that clock.
+    pub(super) fn new(group: CallbackGroup<P>, time: RosTime) -> Result<Self, TopicError> {
+        let events = group.node().create_publisher("~/transition_event")?;
         let stage = Arc::new(Stage::new(State::Unconfigured));
-        Ok(Self(Arc::new(Inner { node, group, stage, events, requests: Requests::default(), time })))
+        Ok(Self(Arc::new(Inner { group, stage, events, requests: Requests::default(), time })))
     }
 
     /// Returns the queue of transitions that the program requests.
@@ -46,10 +46,11 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     /// Returns the node, which creates subscriptions, services and clients.
     #[must_use]
     pub fn node(&self) -> &Node {
-        &self.0.node
+        self.0.group.node()
     }
 
-    /// Returns the group on which transitions run, for the node's other callbacks.
+    /// Returns the group on which transitions run, for the node's other callbacks. It creates subscriptions, services and timers of
+    /// the node, whose callbacks get the payload.
     #[must_use]
     pub fn group(&self) -> &CallbackGroup<P> {
         &self.0.group
@@ -69,7 +70,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         &self,
         options: impl Into<PublisherOptions>,
     ) -> Result<LifecyclePublisher<M>, TopicError> {
-        Ok(LifecyclePublisher::new(self.0.node.create_publisher(options)?, &self.0.stage))
+        Ok(LifecyclePublisher::new(self.node().create_publisher(options)?, &self.0.stage))
     }
 
     /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for
@@ -95,7 +96,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     }
 
     pub(super) fn name(&self) -> String {
-        self.0.node.fully_qualified_name()
+        self.node().fully_qualified_name()
     }
 
     /// Enters the edge's goal state and publishes the change. Only callbacks of the node's group call it.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, Priority};
+use rospin_engine::{Entity, EntityKind, EntityOptions, ExecutorHandle, Priority};
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
@@ -43,10 +43,9 @@ impl<P: Lifecycle> LifecycleNode<P> {
         payload: P,
     ) -> Result<Self, LifecycleError> {
         let node = ros.create_node(options)?;
-        let name = node.fully_qualified_name();
-        let group = executor.create_group(GroupOptions::new(node.name().base_name()).node(&name), payload);
-        let queries = executor.create_reentrant_group(GroupOptions::new("lifecycle").node(&name));
-        let handle = LifecycleHandle::new(node, group, executor.context().ros_time())?;
+        let group = node.create_group_on(executor, node.name().base_name(), payload);
+        let queries = node.create_reentrant_group_on(executor, "lifecycle");
+        let handle = LifecycleHandle::new(group, executor.context().ros_time())?;
         let removed_on_error = RemoveGroup(&handle);
         let services = services::create(&handle, &queries)?;
         let requests = listen(&handle)?;

@@ -1,12 +1,13 @@
 //! Services through which ROS 2's tools query a managed node and request transitions.
 
-use rospin_engine::{Priority, ReentrantGroup};
+use rospin_engine::Priority;
 
 use super::callbacks::Lifecycle;
 use super::error::LifecycleError;
 use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, EDGES, Edge, State};
 use super::run;
+use crate::groups::ReentrantGroup;
 use crate::interfaces::lifecycle_msgs as msgs;
 use crate::options::ServiceOptions;
 use crate::service::Server;
@@ -20,7 +21,6 @@ pub(super) fn create<P: Lifecycle>(
     handle: &LifecycleHandle<P>,
     queries: &ReentrantGroup,
 ) -> Result<Services, LifecycleError> {
-    let node = handle.node();
     let changed = handle.clone();
     let change = move |payload: &mut P, request: msgs::ChangeStateRequest| {
         let outcome = run::transition(payload, &changed, &asked(request));
@@ -35,13 +35,12 @@ pub(super) fn create<P: Lifecycle>(
     let transitions = move |_| described(machine::ways_from(here.state()));
     let graph = |_| described(EDGES.iter());
     Ok([
-        node.on(handle.group()).create_service::<msgs::ChangeState, _, _>(service("change_state"), change)?,
-        node.on(queries).create_service::<msgs::GetState, _, _>(service("get_state"), state)?,
-        node.on(queries).create_service::<msgs::GetAvailableStates, _, _>(service("get_available_states"), states)?,
-        node.on(queries)
+        handle.group().create_service::<msgs::ChangeState, _, _>(service("change_state"), change)?,
+        queries.create_service::<msgs::GetState, _, _>(service("get_state"), state)?,
+        queries.create_service::<msgs::GetAvailableStates, _, _>(service("get_available_states"), states)?,
+        queries
             .create_service::<msgs::GetAvailableTransitions, _, _>(service("get_available_transitions"), transitions)?,
-        node.on(queries)
-            .create_service::<msgs::GetAvailableTransitions, _, _>(service("get_transition_graph"), graph)?,
+        queries.create_service::<msgs::GetAvailableTransitions, _, _>(service("get_transition_graph"), graph)?,
     ])
 }
 

@@ -172,7 +172,7 @@ impl<M> Deref for TopicCache<M> {
     }
 }
 
-impl<G: Group> On<'_, G> {
+impl<G: Group> On<G> {
     /// Creates a subscription that keeps the `size` messages of a topic with the newest stamps, at least one, in a [`Cache`].
     ///
     /// A message is in the cache once the executor has picked the subscription. Give the subscription a higher priority than the

@@ -20,7 +20,7 @@ use crate::on::On;
 /// Number of messages that an input without a depth, which keeps all messages, adds to the batch of [`Sets`].
 const BATCH_OF_KEEP_ALL: usize = 100;
 
-impl<G: Group> On<'_, G> {
+impl<G: Group> On<G> {
     /// Creates a synchronizer: one entity that subscribes to the topics `inputs`, and whose callback gets the messages that
     /// belong together as a tuple. See [`message_filters`](crate::message_filters). A topic is a `&str`, or a [`SyncInput`] with
     /// its quality of service.

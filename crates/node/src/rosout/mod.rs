@@ -98,9 +98,9 @@ impl Node {
     /// let _rosout = node.publish_rosout(&executor.handle())?;
     /// log::warn!(logger: node.logger(), "{} degrees", 90);
     ///
-    /// let group = executor.create_group("console", Vec::new());
+    /// let group = node.create_group_on(&executor.handle(), "console", Vec::new());
     /// let rosout = SubscriptionOptions::new("/rosout").keep_last(1000).transient_local();
-    /// let _console = node.on(&group).create_subscription(rosout, |lines: &mut Vec<String>, record: Log| {
+    /// let _console = group.create_subscription(rosout, |lines: &mut Vec<String>, record: Log| {
     ///     lines.push(format!("{}: {}", record.name, record.msg));
     /// })?;
     /// executor.spin(SpinOptions::spin_all())?;

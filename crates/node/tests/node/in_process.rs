@@ -300,7 +300,7 @@ fn groups_of_a_node_are_on_its_executor_unless_that_is_gone() {
     let _doubles = on_main.on(&reentrant).create_subscription("state", double).unwrap();
     heard.publish(Number { data: 21 }).unwrap();
     spin_all(&executor);
-    assert_eq!(numbers(group), [21]);
+    assert_eq!(group.into_payload().unwrap(), [21]);
     let waits = SpinOptions::spin_once().timeout(std::time::Duration::ZERO);
     assert!(ros.executor().spin(waits).is_ok(), "the reentrant group is on the main executor");
 

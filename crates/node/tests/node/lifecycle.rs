@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions, Tick};
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition, TransitionError};
 use rospin_node::{
@@ -340,7 +340,8 @@ fn publishers_are_silent_while_the_node_is_not_active() {
     let hear = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
     let _subscription = listener.on(&heard).create_subscription("numbers", hear).unwrap();
     let node = LifecycleNode::new(&ros, &executor.handle(), "talker", Talker(None)).unwrap();
-    let say = node.group().create_timer(Duration::from_millis(1), |talker, _| talker.say(3)).unwrap();
+    let say =
+        node.group().create_timer(Duration::from_millis(1), |talker: &mut Talker, _: Tick| talker.say(3)).unwrap();
     let go = |transition| executor.spin_until(node.request(transition), SpinOptions::new()).unwrap().unwrap();
     say.cancel();
     assert_eq!(go(Transition::Configure), State::Inactive);
@@ -393,7 +394,7 @@ fn dropped_it_is_gone_although_its_payload_has_handles_of_it() {
     let (dropped, is_dropped) = mpsc::channel();
     let mut kept = Vec::new();
     let mut device = Device::acting("configure", move |node| {
-        kept.push((node.clone(), node.group().create_timer(Duration::from_secs(1), |_, _| {})?));
+        kept.push((node.clone(), node.group().create_timer(Duration::from_secs(1), |_: &mut Device, _: Tick| {})?));
         Ok(())
     });
     device.on_drop = Some(dropped);
