@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let analysis = Analysis::new(&scenario);
     let report = analysis.run()?;
-    println!("{}", report.method);
+    println!("{}", report.methods.join("; "));
     for callback in &report.callbacks {
         println!("{}: bound {:?}, deadline {:?}", callback.name, callback.bound, callback.deadline);
     }

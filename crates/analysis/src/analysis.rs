@@ -6,11 +6,12 @@ use std::time::Duration;
 use rospin_scenario::{Pattern, Scenario};
 
 use crate::accelerators;
-use crate::budget::{Budget, Monitor, Stop};
+use crate::budget::{Budget, Monitor};
 use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
+use crate::reason;
 use crate::report::{AcceleratorLoad, AcceleratorUse, CallbackBound, CoreLoad, Report};
 use crate::solve::solve;
 use crate::system::{Policy, System};
@@ -73,7 +74,7 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if
-    /// the load of a core, reservation or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
+    /// the load of a core, reservation, group or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
     /// no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
@@ -82,7 +83,7 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// Returns the largest load of any core, reservation or accelerator, as a share of its time. One with a load above 1 is overloaded.
+    /// Returns the largest load of any core, reservation, mutually exclusive group or accelerator, as a share of its time. One with a load above 1 is overloaded.
     ///
     /// # Errors
     /// The same errors as those of [`run`](Self::run), except for an overload.
@@ -131,22 +132,23 @@ impl<'a> Analysis<'a> {
         let callback = |number: usize| self.callback(system, solution, number, misses(number));
         let callbacks = (0..system.callbacks.len()).map(callback).collect();
         let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, chain);
-        let chains = self.scenario.chains.iter().map(chain);
+        let chains: Vec<_> = self.scenario.chains.iter().map(chain).collect();
         let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
             let executors: Vec<_> =
                 core.executors.iter().map(|executor| system.executors[*executor].name.clone()).collect();
             core.numbers.iter().map(move |number| CoreLoad { core: *number, utilization, executors: executors.clone() })
         });
         let mut methods: Vec<_> = solution.found.iter().map(|found| found.method).collect();
+        methods.extend(chains.iter().map(|chain| chain.method));
         methods.extend((!system.devices.is_empty()).then_some(accelerators::METHOD));
         methods.sort_unstable();
         methods.dedup();
         Report {
             callbacks,
-            chains: chains.collect(),
+            chains,
             cores: cores.collect(),
             accelerators: (0..system.devices.len()).map(|device| on_accelerator(&known, device)).collect(),
-            method: methods.join("; "),
+            methods,
             assumptions: self.assumptions(system),
         }
     }
@@ -161,10 +163,7 @@ impl<'a> Analysis<'a> {
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| {
-                let shared = if system.moves(plan.executor) { SHARED } else { "" };
-                why(solution.found[number].stop) + shared + &starvation(system, number)
-            }),
+            not_proven: bound.is_none().then(|| reason::of(system, solution, number)),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,
@@ -256,36 +255,5 @@ fn on_accelerator(known: &Known<'_>, device: usize) -> AcceleratorLoad {
         name: system.devices[device].name.clone(),
         utilization: system.device_loads()[device],
         uses: uses.collect(),
-    }
-}
-
-/// The advice for executors that move between cores, whose bounds are long or missing.
-const SHARED: &str = "; executors that share cores are counted as if each delayed all others: give each one core";
-
-/// Returns what may keep a callback from ever running under the emulated wait set, in words; an empty text if nothing does.
-fn starvation(system: &System, callback: usize) -> String {
-    let plan = &system.callbacks[callback];
-    let executor = &system.executors[plan.executor];
-    let is_emulated = matches!(executor.policy, Policy::WaitSet { .. }) && executor.threads > 1;
-    match plan.mates.first().filter(|_| is_emulated) {
-        Some(mate) => format!(
-            "; it may starve: a wait set with several threads passes over a mutually exclusive group that is held, so `{}` \
-             and whatever keeps the threads busy in between can come before it for ever: choose another policy, one thread, \
-             or a group of its own",
-            system.callbacks[*mate].name
-        ),
-        None => String::new(),
-    }
-}
-
-/// Returns the reason for a missing bound, in words.
-fn why(stop: Stop) -> String {
-    match stop {
-        Stop::Limit(limit) => {
-            let limit = Duration::from_nanos(limit);
-            format!("busy window, or response, longer than {limit:?}: what comes first need not end before")
-        }
-        Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
-        Stop::Other => "something that it depends on has none, or one activation may be under way when the next comes, for which none is known".to_owned(),
     }
 }

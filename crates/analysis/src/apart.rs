@@ -38,7 +38,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
 
 /// Returns the largest number of threads that an executor's callbacks keep busy at once: one for each mutually exclusive group,
 /// and for a reentrant callback as many as it may have activations under way.
-fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
+pub(crate) fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
     let system = known.system;
     let mut count = 0_u64;
     for &callback in &system.executors[executor].callbacks {

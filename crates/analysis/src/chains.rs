@@ -18,10 +18,16 @@ use std::time::Duration;
 use rospin_core::EntityKind;
 use rospin_scenario::{Chain, Scenario};
 
+use crate::busy::{self, Windows};
 use crate::end_to_end;
 use crate::known::{Known, Solution};
 use crate::report::ChainBound;
 use crate::system::{Pace, System};
+
+/// Name of the analysis that adds up bounds along a chain.
+const SUM: &str = "sum of the bounds along the chain (Henia et al. 2005)";
+/// Name of the analysis of a chain inside an executor under fixed priorities.
+const INSIDE: &str = "busy window of the chain's least urgent callback (after Choi et al. 2021)";
 
 /// Returns how many messages may wait for a callback at once; `None` for timers, and if nothing is known.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
@@ -117,8 +123,41 @@ fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: u
     Some(longest)
 }
 
-/// Returns the bounds of a chain: the sum of its callbacks' bounds and of the times between them, or the bound of the chain as
-/// a whole where that is smaller.
+/// Returns the shortest latency of a chain that is known, with the name of the analysis: the chain is cut into parts, each of which
+/// ends within the bound of its only callback, or within the busy window of a set that it does not leave; with the ways between
+/// the parts. Or the chain is inside one executor, with a bound as a whole. `None` if there is no bound.
+fn latency(
+    solution: &Solution,
+    known: &Known<'_>,
+    paces: &[Option<Pace>],
+    members: &[usize],
+) -> Option<(u64, &'static str)> {
+    let system = known.system;
+    let mut windows = Windows::new();
+    // By the number of callbacks from the chain's first one on, the latency until the last of them has ended.
+    let mut until: Vec<Option<(u64, &'static str)>> = vec![Some((0, ""))];
+    for end in 1..=members.len() {
+        let mut least: Option<(u64, &'static str)> = None;
+        for begin in 0..end {
+            let part = &members[begin..end];
+            let alone = || solution.found[part[0]].bound.map(|bound| (bound, solution.found[part[0]].method));
+            let within = if begin + 1 == end { alone() } else { busy::chain(known, &mut windows, part) };
+            let way = if begin == 0 { Some(0) } else { passage(system, solution, paces, members[begin - 1], part[0]) };
+            let whole = until[begin].zip(within).zip(way).and_then(|(((before, _), (within, method)), way)| {
+                let method = if begin == 0 { method } else { SUM };
+                Some((before.checked_add(within)?.checked_add(way)?, method))
+            });
+            least = least.into_iter().chain(whole).min_by_key(|(length, _)| *length);
+        }
+        until.push(least);
+    }
+    known.budget.begin(known.budget.whole() / 8);
+    let whole = end_to_end::bound(known, members).map(|length| (length, INSIDE));
+    let found = until.pop().flatten();
+    found.into_iter().chain(whole).min_by_key(|(length, _)| *length)
+}
+
+/// Returns the bounds of a chain.
 pub(crate) fn bound(
     scenario: &Scenario,
     solution: &Solution,
@@ -129,12 +168,7 @@ pub(crate) fn bound(
     let system = known.system;
     let place = |name: &String| scenario.callbacks.iter().position(|callback| callback.name == *name);
     let members: Vec<usize> = chain.callbacks.iter().filter_map(place).collect();
-    let responses = members.iter().map(|member| solution.found[*member].bound);
-    let passages = members.windows(2).map(|pair| passage(system, solution, paces, pair[0], pair[1]));
-    let sum: Option<u64> = responses.chain(passages).sum();
-    known.budget.begin(known.budget.whole() / 8);
-    let whole = end_to_end::bound(known, &members);
-    let latency = sum.into_iter().chain(whole).min();
+    let (latency, method) = latency(solution, known, paces, &members).unzip();
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());
     let first = &system.callbacks[members[0]];
@@ -149,6 +183,7 @@ pub(crate) fn bound(
         data_age: sum(gap),
         deadline: chain.deadline,
         holds: latency.is_some_and(|latency| chain.deadline.is_none_or(|deadline| latency <= deadline)),
+        method: method.unwrap_or(SUM),
         lossy: lossy.into_iter().map(|member| system.callbacks[*member].name.clone()).collect(),
     }
 }

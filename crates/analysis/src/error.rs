@@ -44,6 +44,19 @@ pub enum AnalysisError {
         /// Names of the executors on the core, or of the one with the reservation.
         executors: Vec<String>,
     },
+    /// A mutually exclusive group is asked for more than all of the time of one thread.
+    #[error(
+        "group `{group}` is overloaded: {} of the time of a thread is asked for, by {}, of which no two run at once; \
+         shorten a callback, lengthen a period, or give one of them another group", share(*.utilization), .callbacks.join(", ")
+    )]
+    GroupOverloaded {
+        /// Name of the group.
+        group: String,
+        /// Load of the group, as a share of the time of one thread, above 1.
+        utilization: f64,
+        /// Names of the group's callbacks.
+        callbacks: Vec<String>,
+    },
     /// The load of an accelerator exceeds 1, so that waits for it have no bound.
     #[error(
         "accelerator `{accelerator}` is overloaded, so that waits for it have no bound: {} of its time is asked for, by {}; \

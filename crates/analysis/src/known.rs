@@ -41,6 +41,18 @@ pub(crate) struct Found {
     pub(crate) stop: Stop,
 }
 
+impl Found {
+    /// Returns the shorter of this bound and another one, with the name of its analysis.
+    pub(crate) fn at_most(self, other: Option<(u64, &'static str)>) -> Self {
+        match other {
+            Some((length, method)) if self.bound.is_none_or(|bound| length < bound) => {
+                Self { bound: Some(length), method, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 /// Bounds and arrivals of all callbacks, by callback: the result of the analysis.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {

@@ -92,6 +92,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
         let (source, pace) = timer(plan);
         callbacks.push(Callback {
             name: plan.name.clone(),
+            group: plan.group.clone(),
             executor,
             kind: plan.kind,
             priority: given.unwrap_or_default(),

@@ -14,8 +14,9 @@ pub struct Report {
     pub cores: Vec<CoreLoad>,
     /// Load of each accelerator, and the waits for it, in the scenario's order.
     pub accelerators: Vec<AcceleratorLoad>,
-    /// Names of the analyses that were used, separated by semicolons.
-    pub method: String,
+    /// Names of the analyses that gave bounds of callbacks, chains and accelerators, in alphabetical order. Each bound has the name
+    /// of its own.
+    pub methods: Vec<&'static str>,
     /// Assumptions on which the bounds depend, a sentence each.
     pub assumptions: Vec<String>,
 }
@@ -69,7 +70,7 @@ pub struct CallbackBound {
     pub backlog: Option<u64>,
     /// True if a message may be displaced by a newer one, because more may wait than the queue holds.
     pub may_lose: bool,
-    /// Name of the analysis that was used.
+    /// Name of the analysis that gave the bound, or that found none.
     pub method: &'static str,
 }
 
@@ -92,6 +93,8 @@ pub struct ChainBound {
     pub deadline: Option<Duration>,
     /// True if the latency is within the deadline; without a deadline, if there is a latency.
     pub holds: bool,
+    /// Name of the analysis that gave the latency.
+    pub method: &'static str,
     /// Names of the chain's callbacks that may lose messages.
     pub lossy: Vec<String>,
 }

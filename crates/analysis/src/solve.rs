@@ -8,15 +8,18 @@
 //! Theorems and proofs: `book/src/analysis/index.md`.
 
 use crate::budget::{Budget, Stop};
+use crate::busy::Windows;
 use crate::known::{Found, GATHERING, Known, Solution};
 use crate::system::{Policy, System};
-use crate::{accelerators, migrating, parallel, suspension, uniprocessor};
+use crate::{accelerators, busy, migrating, parallel, suspension, uniprocessor};
 
 /// The number of exact rounds. After them, or with little of the budget left, bounds grow in strides: they reach a solution that
 /// need not be the least one.
 const ROUNDS_EXACT: u32 = 64;
 /// The number of strides after which bounds that still change are given up.
 const STRIDES_MAX: u32 = 48;
+/// The number of rounds at the end, in which bounds become no longer than busy windows that follow from the bounds so far.
+const SHORTENINGS: usize = 8;
 /// Divisors of the budget: the bounds of all callbacks may take a half of it in a round where there is one round, and a sixteenth
 /// where there are several. Each callback may take an equal part of that.
 const PORTIONS: [u64; 2] = [2, 16];
@@ -83,6 +86,8 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     let mut found = vec![Found { bound: None, method: "", stop: Stop::Other }; count];
     let mut open = vec![true; system.cores.len()];
     let mut strides = 0;
+    // Busy windows of the last round, by callback.
+    let mut floors: Vec<Option<u64>> = vec![None; count];
     for round in 0.. {
         links.open(known.propagate(), &mut open);
         if !system.devices.is_empty() {
@@ -100,6 +105,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         let mut changed = Vec::new();
         // For each executor, a bound that is the same for all of its callbacks.
         let mut common: Vec<Option<Found>> = vec![None; system.executors.len()];
+        let mut windows = Windows::new();
         for callback in system.order.iter().copied().filter(is_open) {
             let (due, executor) = (system.callbacks[callback].due, system.callbacks[callback].executor);
             budget.begin(portion);
@@ -107,12 +113,15 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
             if common[executor].is_none() && uniprocessor::has_common_bound(&known, executor) {
                 common[executor] = Some(now);
             }
+            // Without links and waits, no bound exceeds the busy window.
+            let floor = if interdependent { busy::floor(&known, &mut windows, callback) } else { None };
+            let now = now.at_most(floor.filter(|(length, _)| *length <= system.limit));
             let before = known.responses[callback];
             let mut grown = before.zip(now.bound).map(|(before, now)| before.max(now));
             found[callback] = Found { bound: grown, ..now };
             if before.is_none() && now.bound.is_some() {
                 // Once the search for a callback's bound was given up, the callback stays without one.
-                found[callback].stop = Stop::Work;
+                found[callback].stop = if budget.is_spent() { Stop::Work } else { Stop::Limit(system.limit) };
             }
             if manner.only_if_due && grown.is_none_or(|grown| due.is_some_and(|due| grown > due)) {
                 return None;
@@ -120,9 +129,13 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
             if grown == before {
                 continue;
             }
-            if strides > 0 {
+            let floor = floor.map(|(length, _)| length);
+            let is_steady = floor.is_some() && floor == std::mem::replace(&mut floors[callback], floor);
+            if strides > 0 && !(is_steady && grown == floor) {
                 let stride = before.zip(grown).map(|(before, grown)| (grown - before).saturating_mul(1 << strides));
                 grown = grown.zip(stride).map(|(grown, stride)| grown.saturating_add(stride));
+                // A window that does not grow any more is a solution.
+                grown = if is_steady { grown.min(floor) } else { grown };
                 grown = grown.filter(|grown| *grown <= system.limit && strides < STRIDES_MAX);
                 found[callback].stop = if grown.is_none() { Stop::Limit(system.limit) } else { Stop::Work };
             }
@@ -144,10 +157,41 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
             break;
         }
     }
+    if interdependent && (strides > 0 || known.responses.contains(&None)) {
+        shorten(&mut known, &mut found);
+    }
     for (found, response) in found.iter_mut().zip(&known.responses) {
         found.bound = *response;
     }
     Some(Solution { found, arrivals: known.arrivals, waits: known.waits })
+}
+
+/// Makes bounds of a solution no longer than the busy windows that follow from it, also those that were given up.
+///
+/// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing bound is one
+/// without end. Functions never get smaller with what they are given. So the lesser of a bound and what the functions give for a
+/// solution is a solution again.
+fn shorten(known: &mut Known<'_>, found: &mut [Found]) {
+    for _ in 0..SHORTENINGS {
+        let mut windows = Windows::new();
+        let mut is_shorter = false;
+        for (callback, found) in found.iter_mut().enumerate() {
+            let floor = busy::floor(known, &mut windows, callback).filter(|(length, _)| *length <= known.system.limit);
+            let now = Found { bound: known.responses[callback], ..*found }.at_most(floor);
+            if now.bound != known.responses[callback] {
+                *found = now;
+                is_shorter = true;
+            }
+        }
+        if !is_shorter {
+            return;
+        }
+        for (response, found) in known.responses.iter_mut().zip(&*found) {
+            *response = found.bound;
+        }
+        known.propagate();
+        known.receiving = (0..known.system.cores.len()).map(|core| known.receiving_on(core)).collect();
+    }
 }
 
 /// Dependencies between bounds, by core.

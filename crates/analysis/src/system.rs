@@ -39,6 +39,8 @@ pub(crate) struct Executor {
 #[derive(Clone, Debug)]
 pub(crate) struct Callback {
     pub(crate) name: String,
+    /// Name of its group.
+    pub(crate) group: String,
     pub(crate) executor: usize,
     pub(crate) kind: EntityKind,
     pub(crate) priority: u32,
@@ -211,7 +213,8 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    /// Returns the loads of all cores, then of all reservations, then of all accelerators: the time that is asked for as a share of the time that there is.
+    /// Returns the loads of all cores, then of all reservations, of all accelerators, and of all mutually exclusive groups: the
+    /// time that is asked for as a share of the time that there is.
     pub(crate) fn loads(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
@@ -221,10 +224,28 @@ impl System {
             Some(executor.callbacks.iter().map(load).sum::<f64>() / share)
         });
         let reserved: Vec<f64> = reserved.collect();
-        self.utilizations().into_iter().chain(reserved).chain(self.device_loads()).collect()
+        let groups = self.group_loads().into_iter().map(|(load, _)| load);
+        self.utilizations().into_iter().chain(reserved).chain(self.device_loads()).chain(groups).collect()
     }
 
-    /// Checks that no core, no reservation and no accelerator is asked for more than it has.
+    /// Returns for each mutually exclusive group of several callbacks, and each callback that does not run at the same time as
+    /// itself, its load as a share of the time of one thread, and its callbacks.
+    pub(crate) fn group_loads(&self) -> Vec<(f64, Vec<usize>)> {
+        let rates = self.rates();
+        let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
+        for (callback, plan) in self.callbacks.iter().enumerate() {
+            // The group's first callback stands for the whole group.
+            if plan.in_flight > 1 && plan.mates.is_empty() || plan.mates.iter().any(|mate| *mate < callback) {
+                continue;
+            }
+            let members: Vec<usize> = std::iter::once(callback).chain(plan.mates.iter().copied()).collect();
+            let load = |member: &usize| rates[*member] * self.callbacks[*member].cost() as f64;
+            groups.push((members.iter().map(load).sum(), members));
+        }
+        groups
+    }
+
+    /// Checks that no core, no reservation, no group and no accelerator is asked for more than it has.
     pub(crate) fn check_load(&self) -> Result<(), AnalysisError> {
         for (core, utilization) in self.cores.iter().zip(self.utilizations()) {
             if utilization > 1.0 + 1e-9 {
@@ -242,6 +263,13 @@ impl System {
             if utilization > 1.0 + 1e-9 {
                 let core = self.cores[executor.core].numbers.first().copied().unwrap_or_default();
                 return Err(AnalysisError::Overloaded { core, utilization, executors: vec![executor.name.clone()] });
+            }
+        }
+        for (utilization, members) in self.group_loads() {
+            if utilization > 1.0 + 1e-9 {
+                let group = self.callbacks[members[0]].group.clone();
+                let callbacks = members.iter().map(|member| self.callbacks[*member].name.clone()).collect();
+                return Err(AnalysisError::GroupOverloaded { group, utilization, callbacks });
             }
         }
         for (device, utilization) in self.device_loads().into_iter().enumerate() {

@@ -7,6 +7,7 @@ use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
+use crate::busy;
 use crate::end_to_end;
 use crate::inside;
 use crate::known::{Found, Known};
@@ -87,7 +88,8 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     let mut own = known.seen(callback)?;
     let mut inside = None;
     let mut releasers: &[usize] = &[];
-    if inside::applies(system, plan.executor) {
+    let applies = inside::applies(system, plan.executor);
+    if applies {
         releasers = inside::releasers(system, callback);
         let mut arrivals = inside::arrivals(known, callback, None)?;
         own = arrivals[callback].clone();
@@ -95,6 +97,10 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
             // Messages that follow from the callback's own release come after it.
             arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
         }
+        inside = Some(arrivals);
+    } else if busy::counts(system, callback) {
+        let arrivals = busy::arrivals(known, &busy::Set::Core(plan.executor).members(system))?;
+        own = arrivals[callback].clone();
         inside = Some(arrivals);
     }
     let of_mate = |mate: usize| match &inside {
@@ -125,7 +131,11 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
         };
         has_peers |= other.os_priority == executor.os_priority;
         for callback in &other.callbacks {
-            window.add(known.work_arrivals(*callback)?, system.callbacks[*callback].cost(), ahead);
+            let arrivals = match &inside {
+                Some(arrivals) if !applies => arrivals[*callback].clone(),
+                _ => known.work_arrivals(*callback)?,
+            };
+            window.add(arrivals, system.callbacks[*callback].cost(), ahead);
         }
     }
     let locked = if are_shared { locks::blocking(system, executor) } else { 0 };

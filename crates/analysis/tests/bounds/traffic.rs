@@ -216,7 +216,7 @@ fn no_simulation_exceeds_what_is_proven() {
         let scenario = random(seed);
         let report = match Analysis::new(&scenario).run() {
             Ok(report) => report,
-            Err(AnalysisError::Overloaded { .. }) => continue,
+            Err(AnalysisError::Overloaded { .. } | AnalysisError::GroupOverloaded { .. }) => continue,
             Err(error) => panic!("{error}\n{}", scenario.to_toml()),
         };
         tally.analysed += 1;

@@ -52,7 +52,9 @@ fn place(path: &Path, error: &AnalysisError) -> Option<String> {
             let number = scenario.executors.iter().position(|executor| executor.name == *first);
             number.map(|number| CheckError::of_executor(number, ""))
         }
-        AnalysisError::AcceleratorOverloaded { callbacks, .. } => callback(callbacks.first()?),
+        AnalysisError::AcceleratorOverloaded { callbacks, .. } | AnalysisError::GroupOverloaded { callbacks, .. } => {
+            callback(callbacks.first()?)
+        }
         _ => None,
     };
     let place = ScenarioError::locate(&text, &about?);

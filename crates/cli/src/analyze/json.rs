@@ -23,7 +23,7 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
         "critical_instants": critical_instants(analyzed),
         "causes": analyzed.causes(),
         "advice": analyzed.advice(),
-        "method": analyzed.report.method,
+        "method": analyzed.report.methods.join("; "),
         "assumptions": analyzed.report.assumptions,
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
@@ -125,6 +125,7 @@ fn chains(analyzed: &Analyzed) -> Vec<Value> {
             "holds": row.holds,
             "simulated_max_ms": ms(row.seen),
             "lossy": chain.lossy,
+            "method": chain.method,
         })
     };
     rows::chains(analyzed).into_iter().zip(&analyzed.report.chains).map(figures).collect()

@@ -268,7 +268,14 @@ fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::R
             writeln!(out, "--apply N --deploy OUT makes change N and writes the deployment file for it.")?;
         }
     }
-    writeln!(out, "\nMethod: {}.", analyzed.report.method)?;
+    match analyzed.report.methods.as_slice() {
+        [only] => writeln!(out, "\nMethod: {only}.")?,
+        several => {
+            writeln!(out, "\nMethods, as in the column `by`:")?;
+            let mut numbered = several.iter().enumerate();
+            numbered.try_for_each(|(number, method)| writeln!(out, "  {}. {method}", number + 1))?;
+        }
+    }
     writeln!(out, "Assumptions:")?;
     analyzed.report.assumptions.iter().try_for_each(|assumption| writeln!(out, "- {assumption}"))
 }

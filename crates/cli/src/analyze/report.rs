@@ -51,7 +51,10 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
     writeln!(page, "<h2>How it was analysed</h2>")?;
     let overheads = overheads::describe(&analyzed.overheads).unwrap_or_else(|| "none".to_owned());
     let file = analyzed.file.display().to_string();
-    let entries = [("Scenario", file), ("Method", analyzed.report.method.clone()), ("Overheads", overheads)];
+    let methods = analyzed.report.methods.iter().enumerate();
+    let methods: Vec<_> = methods.map(|(number, method)| format!("{}. {method}", number + 1)).collect();
+    let methods = methods.join("; ");
+    let entries = [("Scenario", file), ("Method", methods), ("Overheads", overheads)];
     page::how_it_was_run(&mut page, &analyzed.machine, &entries)?;
     Ok(page::frame(&analyzed.title(), &page))
 }

@@ -10,6 +10,9 @@ use super::rows::{self, Row};
 /// The cell of a chain whose samples may be lost.
 const LOST: &str = "lost";
 
+/// The column with the number of the analysis that gave a row's bound.
+const BY: (&str, Side) = ("by", Side::Left);
+
 /// A table for a terminal or a page.
 pub(super) struct Figures {
     pub(super) header: Vec<(&'static str, Side)>,
@@ -45,6 +48,9 @@ pub(super) fn legend(analyzed: &Analyzed) -> String {
     if has_verdict("NO BOUND") {
         text += "\nNO BOUND: the analysis found none.";
     }
+    if has_by(analyzed) {
+        text += "\nby: the analysis that gave the bound, as they are numbered below.";
+    }
     if let Some(seen) = &analyzed.seen {
         let overheads =
             if super::overheads::describe(&analyzed.overheads).is_some() { ", without overheads" } else { "" };
@@ -62,11 +68,13 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
         let mut cells = vec![row.name.clone(), callback.executor.clone(), callback.priority.to_string()];
         cells.extend(times(analyzed, &row));
         cells.push(row.verdict());
+        cells.extend(by(analyzed, callback.bound, callback.method));
         cells
     };
     let mut header = vec![("callback", Side::Left), ("executor", Side::Left), ("priority", Side::Right)];
     header.extend(titles(analyzed));
     header.push(("verdict", Side::Left));
+    header.extend(has_by(analyzed).then_some(BY));
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
 }
 
@@ -111,11 +119,13 @@ pub(super) fn chains(analyzed: &Analyzed) -> Figures {
         let lost = if chain.lossy.is_empty() { "-" } else { LOST };
         let or_lost = |time: Option<Duration>| if time.is_some() { ms(time) } else { lost.to_owned() };
         cells.extend([or_lost(chain.reaction_time), or_lost(chain.data_age), row.verdict()]);
+        cells.extend(by(analyzed, chain.latency, chain.method));
         cells
     };
     let mut header = vec![("chain", Side::Left)];
     header.extend(titles(analyzed));
     header.extend([("reaction", Side::Right), ("age", Side::Right), ("verdict", Side::Left)]);
+    header.extend(has_by(analyzed).then_some(BY));
     Figures { header, rows: rows::chains(analyzed).into_iter().zip(&analyzed.report.chains).map(row).collect() }
 }
 
@@ -143,6 +153,18 @@ pub(super) fn accelerators(analyzed: &Analyzed) -> Option<Figures> {
     let titles = [("accelerator", Side::Left), ("utilization", Side::Right), ("callback", Side::Left)];
     let header = titles.into_iter().chain([("alone", Side::Right), ("bound", Side::Right)]).collect();
     (!all.is_empty()).then(|| Figures { header, rows: rows.collect() })
+}
+
+/// Returns true if bounds come from several analyses, so that each row has the number of its own.
+fn has_by(analyzed: &Analyzed) -> bool {
+    analyzed.report.methods.len() > 1
+}
+
+/// Returns the cell of the column [`BY`], if the table has it: the number of the analysis that gave a bound.
+fn by(analyzed: &Analyzed, bound: Option<Duration>, method: &str) -> Option<String> {
+    let number = analyzed.report.methods.iter().position(|known| *known == method).map(|place| place + 1);
+    let number = number.filter(|_| bound.is_some()).map_or_else(|| "-".to_owned(), |number| number.to_string());
+    has_by(analyzed).then_some(number)
 }
 
 /// Returns the columns of times. That of simulations is there if something was simulated.

@@ -33,7 +33,11 @@ pub(crate) fn compare(
         let scenario = random(seed);
         let report = match Analysis::new(&scenario).run() {
             Ok(report) => report,
-            Err(AnalysisError::Overloaded { .. } | AnalysisError::AcceleratorOverloaded { .. }) => continue,
+            Err(
+                AnalysisError::Overloaded { .. }
+                | AnalysisError::GroupOverloaded { .. }
+                | AnalysisError::AcceleratorOverloaded { .. },
+            ) => continue,
             Err(error) => panic!("{error}\n{}", scenario.to_toml()),
         };
         let mut oracles = Oracles::new(&scenario);

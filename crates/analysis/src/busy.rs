@@ -1,0 +1,210 @@
+//! Busy windows of a whole set of callbacks: the simplest argument, which holds whatever the policy.
+//!
+//! Take a set of callbacks: all of an executor with one thread and of the executors on its core that are no less urgent, or a
+//! mutually exclusive group for which there is always a thread. Its busy window begins when something of the set is released while
+//! nothing of it was left, and ends once all that was released in it is done, with all that follows from that inside the set.
+//! While the window is open, something of the set runs, or awaits something. So the window is no longer than the least L that
+//! is no shorter than the work and the waits that belong to releases in L. Whatever is released in the window ends in it, and
+//! so does whatever follows from that inside the set. Hence L is a bound of every callback of the set and of every chain in it.
+//!
+//! Messages from one callback of the set to another have no jitter here: nothing of the set was left when the window began, so
+//! a callback is released as often as its publishers are in the window. That is why this bound exists where jitter that adds up
+//! from hop to hop leaves none.
+//!
+//! The assumptions: no message between two callbacks of the set is under way for longer than no time, except that it may
+//! come from outside then; receiving belongs to the window of a core, and costs nothing for a group; no lock is
+//! shared where something is awaited.
+//!
+//! Theorems and proofs: `book/src/analysis/one-thread.md` and `book/src/analysis/several-threads.md`.
+
+use std::collections::BTreeMap;
+
+use rospin_core::EntityKind;
+
+use crate::apart;
+use crate::arrivals::Arrivals;
+use crate::known::{GATHERING, Known};
+use crate::locks;
+use crate::system::{Policy, System};
+use crate::window::at_least;
+
+/// Name of the analysis for the window of a thread.
+pub(crate) const THREAD: &str = "busy window of the executor, whatever the order inside it";
+/// Name of the analysis for the window of a group on a thread of its own.
+pub(crate) const GROUP: &str = "busy window of the group, for which there is always a thread";
+
+/// A set of callbacks with a busy window. Two callbacks belong to the same set if these are equal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Set {
+    /// The executors on the core of this one that are no less urgent than it, and this one.
+    Core(usize),
+    /// The mutually exclusive group whose first callback this is.
+    Group(usize),
+}
+
+impl Set {
+    /// Returns the set of a callback whose busy window bounds it; `None` if there is no such set.
+    pub(crate) fn of(known: &Known<'_>, callback: usize) -> Option<Self> {
+        let system = known.system;
+        let plan = &system.callbacks[callback];
+        let executor = &system.executors[plan.executor];
+        if system.moves(plan.executor) {
+            return None;
+        }
+        if executor.threads == 1 {
+            // The receive thread is no part of a reservation.
+            let apart = executor.reservation.is_some() && system.receive > 0;
+            return (!apart).then_some(Self::Core(plan.executor));
+        }
+        let is_free = system.receive == 0 && apart::busy_at_most(known, plan.executor) <= executor.threads;
+        let first = plan.mates.iter().copied().fold(callback, usize::min);
+        (is_free && plan.in_flight == 1).then_some(Self::Group(first))
+    }
+
+    /// Returns the name of the analysis.
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Core(_) => THREAD,
+            Self::Group(_) => GROUP,
+        }
+    }
+
+    /// Returns true if a callback belongs to this set.
+    fn has(self, system: &System, callback: usize) -> bool {
+        let plan = &system.callbacks[callback];
+        match self {
+            Self::Core(executor) => {
+                let (own, host) = (&system.executors[executor], &system.executors[plan.executor]);
+                let shares = own.reservation.is_none() && own.core == host.core && own.os_priority <= host.os_priority;
+                plan.executor == executor || shares
+            }
+            Self::Group(first) => callback == first || plan.mates.contains(&first),
+        }
+    }
+
+    /// Returns for each callback if it belongs to this set.
+    pub(crate) fn members(self, system: &System) -> Vec<bool> {
+        (0..system.callbacks.len()).map(|callback| self.has(system, callback)).collect()
+    }
+
+    /// Returns true if a chain of these callbacks stays in the set: no message is under way for a time, or waits in a join.
+    pub(crate) fn has_chain(self, system: &System, members: &[usize]) -> bool {
+        let passes_at_once = |pair: &[usize]| {
+            let receiver = &system.callbacks[pair[1]];
+            let mut senders = receiver.publishers.iter().zip(&receiver.ways);
+            !receiver.is_join() && senders.all(|(sender, way)| *sender != pair[0] || way.longest == 0)
+        };
+        members.iter().all(|member| self.has(system, *member)) && members.windows(2).all(passes_at_once)
+    }
+
+    /// Returns the length of the set's longest busy window; `None` if some of its releases have no bound, or if it does not
+    /// close.
+    pub(crate) fn window(self, known: &Known<'_>) -> Option<u64> {
+        let system = known.system;
+        known.budget.spend(GATHERING * system.callbacks.len() as u64);
+        let inside = self.members(system);
+        let found = arrivals(known, &inside)?;
+        let mut work = Vec::new();
+        for (callback, arrivals) in found.into_iter().enumerate().filter(|(callback, _)| inside[*callback]) {
+            let plan = &system.callbacks[callback];
+            let receive = if plan.kind == EntityKind::Timer { 0 } else { system.receive };
+            work.push((arrivals, plan.cost() + known.waits[callback]? + receive));
+        }
+        let (executor, mut once) = match self {
+            Self::Group(first) => (system.callbacks[first].executor, 0),
+            Self::Core(executor) => (executor, 0),
+        };
+        if let Self::Core(_) = self {
+            let host = &system.executors[executor];
+            // Messages for less urgent executors are received before anything runs. A join receives more than it is released.
+            let is_received = |other: &usize| {
+                let plan = &system.callbacks[*other];
+                system.receive > 0
+                    && system.executors[plan.executor].core == host.core
+                    && (plan.is_join() || !inside[*other] && plan.kind != EntityKind::Timer)
+            };
+            for other in (0..system.callbacks.len()).filter(is_received) {
+                if system.callbacks[other].is_join() {
+                    return None;
+                }
+                work.push((known.arrivals[other].clone()?, system.receive));
+            }
+            if system.shares_locks[host.core] {
+                once = locks::blocking(system, host);
+            }
+        }
+        let weight = work.iter().map(|(arrivals, _)| arrivals.weight()).sum::<u64>().max(1);
+        let start = at_least(once, work.iter().map(|(arrivals, cost)| (arrivals, *cost)));
+        known.fixed_point(executor, start, weight, |length| {
+            let each = work.iter().map(|(arrivals, cost)| arrivals.number(length).saturating_mul(*cost));
+            each.fold(once, u64::saturating_add)
+        })
+    }
+}
+
+/// Returns the arrivals from the beginning of a busy window on, by callback; none for callbacks that are not `inside`. `None` if
+/// arrivals from outside have no bound.
+pub(crate) fn arrivals(known: &Known<'_>, inside: &[bool]) -> Option<Vec<Arrivals>> {
+    let system = known.system;
+    let mut found = vec![Arrivals::Sum(Vec::new()); system.callbacks.len()];
+    // Publishers come before receivers in this order.
+    for &receiver in system.order.iter().filter(|receiver| inside[**receiver]) {
+        let plan = &system.callbacks[receiver];
+        let sent = |place: usize| {
+            let follows = inside[plan.publishers[place]] && plan.ways[place].longest == 0;
+            // What is under way when the window begins enters it without its sender's release.
+            if follows { Some(found[plan.publishers[place]].clone()) } else { known.sent(receiver, place) }
+        };
+        let all = |outside: &Arrivals, places: Vec<usize>| {
+            let own = (!outside.is_never()).then(|| Some(outside.clone()));
+            let parts: Option<Vec<_>> = own.into_iter().chain(places.into_iter().map(sent)).collect();
+            parts.map(Arrivals::sum)
+        };
+        found[receiver] = if plan.is_join() {
+            // When the window begins, some topic of the join has no message: the join would be ready otherwise.
+            let input = |input: usize| all(&plan.joined[input].arrivals, plan.of_input(input).collect());
+            let inputs = (0..plan.joined.len()).map(input).collect::<Option<Vec<_>>>()?;
+            Arrivals::Joined { inputs, depth: plan.depth }
+        } else {
+            all(&plan.source, (0..plan.publishers.len()).collect())?
+        };
+    }
+    Some(found)
+}
+
+/// Returns true if the busy window in which a callback is analysed is that of its executor's whole set, so that [`arrivals`] are
+/// those from its beginning on: under first in, first out, and in a wait set, where everything may come before the callback.
+pub(crate) fn counts(system: &System, callback: usize) -> bool {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let is_whole = match executor.policy {
+        Policy::Fifo | Policy::WaitSet { timers_inside: true } => true,
+        Policy::WaitSet { timers_inside: false } => plan.kind != EntityKind::Timer,
+        Policy::FixedPriority | Policy::Edf => false,
+    };
+    let set = Set::Core(plan.executor);
+    let waits = |other: &usize| set.has(system, *other) && system.callbacks[*other].is_async();
+    is_whole && system.receive == 0 && !(0..system.callbacks.len()).any(|other| waits(&other))
+}
+
+/// Lengths of windows that are known already, by set.
+pub(crate) type Windows = BTreeMap<Set, Option<u64>>;
+
+/// Returns the length of the busy window that bounds a callback, and the name of the analysis; `None` if there is none.
+pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
+    let set = Set::of(known, callback)?;
+    let length = *windows.entry(set).or_insert_with(|| set.window(known));
+    Some((length?, set.method()))
+}
+
+/// Returns the length of the shortest busy window in which a chain begins and ends, with the name of the analysis; `None` if
+/// it may leave each of them.
+pub(crate) fn chain(known: &Known<'_>, windows: &mut Windows, members: &[usize]) -> Option<(u64, &'static str)> {
+    let sets = members.iter().filter_map(|member| Set::of(known, *member));
+    let whole: Vec<Set> = sets.filter(|set| set.has_chain(known.system, members)).collect();
+    let lengths = whole.into_iter().filter_map(|set| {
+        let length = *windows.entry(set).or_insert_with(|| set.window(known));
+        Some((length?, set.method()))
+    });
+    lengths.min()
+}

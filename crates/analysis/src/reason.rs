@@ -1,0 +1,176 @@
+//! Reasons for which a callback has no bound: what asks for too much time, and the smallest change that gives one.
+//!
+//! Bounds depend on each other, so a missing one often makes others missing. The reason is looked for where that begins: at a
+//! publisher without a bound, then at what asks for more time than there is.
+
+use std::time::Duration;
+
+use crate::budget::{Budget, Stop};
+use crate::known::Solution;
+use crate::solve::solve;
+use crate::system::{Policy, System};
+
+/// Largest number of callbacks of a system in which other numbers of threads are tried.
+const TRIED_MAX: usize = 100;
+/// Units of work for each number of threads that is tried.
+const WORK: u64 = 4_000_000;
+
+/// Returns the reason for which a callback has no bound, in words.
+pub(crate) fn of(system: &System, solution: &Solution, callback: usize) -> String {
+    let root = root(system, solution, callback);
+    let reason = match solution.found[root].stop {
+        Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
+        Stop::Limit(_) | Stop::Other => overload(system, solution, root),
+    };
+    if root == callback {
+        reason
+    } else {
+        format!("`{}` has none, which releases it: {reason}", system.callbacks[root].name)
+    }
+}
+
+/// Returns the first callback without a bound on the way of the messages to this one.
+fn root(system: &System, solution: &Solution, callback: usize) -> usize {
+    let mut root = callback;
+    // Messages flow in no circle.
+    while let Some(publisher) =
+        system.callbacks[root].publishers.iter().find(|publisher| solution.found[**publisher].bound.is_none())
+    {
+        root = *publisher;
+    }
+    root
+}
+
+/// Returns what asks for too much time where the callback runs, in words.
+fn overload(system: &System, solution: &Solution, callback: usize) -> String {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    if let Some(place) = (0..system.callbacks.len())
+        .find(|other| solution.waits[*other].is_none() && system.callbacks[*other].executor == plan.executor)
+    {
+        return format!("the wait of `{}` for an accelerator has no bound", system.callbacks[place].name);
+    }
+    if system.moves(plan.executor) {
+        let names: Vec<_> =
+            system.cores[executor.core].executors.iter().map(|host| system.executors[*host].name.as_str()).collect();
+        return format!(
+            "executors that share cores ({}) are counted as if each delayed all others: give each one core",
+            names.join(", ")
+        );
+    }
+    if executor.threads > 1 { on_threads(system, solution, callback) } else { on_thread(system, solution, callback) }
+}
+
+/// Returns the share of time that work, and the share that waits ask for, of some callbacks.
+fn shares(system: &System, solution: &Solution, of: impl Fn(usize) -> bool) -> (f64, f64) {
+    let rates = system.rates();
+    let members = || (0..system.callbacks.len()).filter(|member| of(*member));
+    let work = members().map(|member| rates[member] * system.callbacks[member].cost() as f64).sum();
+    let waits = members().map(|member| rates[member] * solution.waits[member].unwrap_or(0) as f64).sum();
+    (work, waits)
+}
+
+/// Returns the reason on one thread: work and waits ask for more than its time, or those of other executors come too densely.
+fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let shares_core = |other: usize| {
+        let host = &system.executors[system.callbacks[other].executor];
+        system.callbacks[other].executor == plan.executor
+            || (host.core == executor.core && host.os_priority >= executor.os_priority)
+    };
+    let (work, waits) = shares(system, solution, shares_core);
+    let name = &executor.name;
+    if waits > 0.0 && work + waits >= 1.0 {
+        let change = if work < 1.0 {
+            let (longest, _) = longest_wait(system, solution, &shares_core);
+            format!(
+                ": it has a bound if no wait is longer than {:.0} % of what it is now; `{longest}` waits for the largest part",
+                ((1.0 - work) / waits * 100.0).floor()
+            )
+        } else {
+            String::new()
+        };
+        return format!(
+            "the work on the thread of `{name}` asks for {:.1} % of its time, and what is awaited there for {:.1} %{change}",
+            work * 100.0,
+            waits * 100.0
+        );
+    }
+    let limit = Duration::from_nanos(system.limit);
+    let outside = (0..system.callbacks.len()).filter(|other| shares_core(*other)).flat_map(|other| {
+        let publishers = system.callbacks[other].publishers.iter();
+        publishers.filter(|publisher| !shares_core(**publisher)).map(move |publisher| (other, *publisher))
+    });
+    match outside.into_iter().next() {
+        Some((receiver, publisher)) => format!(
+            "messages from `{}` to `{}` come from another executor, and may come so densely that the thread of `{name}`, at \
+             {:.1} % of its time, is busy for longer than {limit:?}: put both on one executor, or shorten one of them",
+            system.callbacks[publisher].name,
+            system.callbacks[receiver].name,
+            work * 100.0
+        ),
+        None => format!(
+            "the thread of `{name}`, at {:.1} % of its time, may be busy for longer than {limit:?} without a pause",
+            work * 100.0
+        ),
+    }
+}
+
+/// Returns the callback that waits for the largest share of time, and that share.
+fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize) -> bool) -> (&'a str, f64) {
+    let rates = system.rates();
+    let members = (0..system.callbacks.len()).filter(|member| of(*member));
+    let shares = members.map(|member| {
+        (system.callbacks[member].name.as_str(), rates[member] * solution.waits[member].unwrap_or(0) as f64)
+    });
+    shares.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or(("", 0.0))
+}
+
+/// Returns the reason on several threads: the group, and what may keep all threads busy meanwhile.
+fn on_threads(system: &System, solution: &Solution, callback: usize) -> String {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    let (own, waits) = shares(system, solution, |other| other == callback || plan.mates.contains(&other));
+    let (all, _) = shares(system, solution, |other| system.callbacks[other].executor == plan.executor);
+    let held = if plan.holds_group() || plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group()) {
+        format!(", and keeps its group for {:.1} % of the time while it waits", waits * 100.0)
+    } else {
+        String::new()
+    };
+    let starves = match executor.policy {
+        Policy::WaitSet { .. } if !plan.mates.is_empty() => {
+            "; it may starve, because a wait set with several threads passes over a group that is held"
+        }
+        _ => "",
+    };
+    let change = match threads(system, callback) {
+        Some(count) => format!("; with {count} threads it has a bound"),
+        None => String::new(),
+    };
+    format!(
+        "group `{}` asks for {:.1} % of a thread{held}, and the rest of `{}` for {:.1} %, which may keep its {} threads busy \
+         whenever the group has something to run{starves}{change}",
+        plan.group,
+        own * 100.0,
+        executor.name,
+        (all - own).max(0.0) * 100.0,
+        executor.threads
+    )
+}
+
+/// Returns the least number of threads of its executor with which the callback has a bound; `None` if none was found.
+fn threads(system: &System, callback: usize) -> Option<u64> {
+    let executor = system.callbacks[callback].executor;
+    if system.callbacks.len() > TRIED_MAX {
+        return None;
+    }
+    // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
+    let now = system.executors[executor].threads;
+    let most = system.executors[executor].callbacks.len() as u64;
+    (now + 1..=most.min(2 * now + 4)).find(|count| {
+        let mut changed = system.clone();
+        changed.executors[executor].threads = *count;
+        solve(&changed, &Budget::of(WORK, None)).found[callback].bound.is_some()
+    })
+}
