@@ -95,6 +95,11 @@ pub(super) fn facts(
     }
 }
 
+/// Returns the number with the noun, in the plural unless it is one.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns the numbers of events, activations and losses in sentences, and a line for each fault.
 fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String]) -> Vec<String> {
     let seconds = (model.span.1 - model.span.0) as f64 / 1e9;
@@ -102,11 +107,9 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
         0 => "none is missing".to_owned(),
         dropped => format!("{dropped} more are missing, because buffers were full: record with a larger --buffer"),
     };
-    let processes = match model.processes.len() {
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
-    };
-    let mut lines = vec![format!("{} events of {processes} in {seconds:.3} s; {missing}.", model.events)];
+    let events = counted(model.events as u64, "event");
+    let processes = if model.processes.len() == 1 { "process" } else { "processes" };
+    let mut lines = vec![format!("{events} of {} {processes} in {seconds:.3} s; {missing}.", model.processes.len())];
     lines.extend(choice.window.clone());
     let activations: Vec<_> = model.activations.iter().filter(|of| choice.has_activation(of)).collect();
     let waiting = model.waiting.iter().filter(|of| of.is_late && choice.has(of.callback)).count();
@@ -118,9 +121,11 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
     let incidents = model.incidents.iter().filter(|incident| is_shown(incident.callback)).count();
     let still = if waiting > 0 { format!(", {waiting} of them still waiting at the end") } else { String::new() };
     lines.push(format!(
-        "{} activations: {late} missed their deadline{still}. {lost} items lost, {overruns} due times of timers skipped, \
-         {incidents} incidents.",
-        activations.len(),
+        "{}: {late} missed their deadline{still}. {} lost, {} of timers skipped, {}.",
+        counted(activations.len() as u64, "activation"),
+        counted(lost, "item"),
+        counted(overruns, "due time"),
+        counted(incidents as u64, "incident"),
     ));
     let first = activations.iter().max_by_key(|of| of.before_spin_ns).filter(|of| of.before_spin_ns > NOTABLE_NS);
     if let Some(of) = first {
@@ -133,8 +138,8 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
     }
     if choice.internals > 0 {
         lines.push(format!(
-            "Left out: {} callbacks that every node has, of its parameters and its log; --internals shows them.",
-            choice.internals
+            "Left out: {} that every node has, of its parameters and its log; --internals shows them.",
+            counted(choice.internals as u64, "callback")
         ));
     }
     lines.extend(faults.iter().map(|fault| format!("Damaged: {fault}")));
