@@ -131,10 +131,19 @@ fn files_are_written_without_a_reader() {
     let folder = std::env::temp_dir().join(format!("rospin-cli-{}-unread", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let system = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/latency.toml");
-    for (command, option) in [("analyze", "--deploy"), ("analyze", "--json"), ("simulate", "--report")] {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../trace/tests/golden.mcap");
+    let commands = [
+        (&["analyze"][..], system, "--deploy"),
+        (&["analyze"], system, "--json"),
+        (&["simulate"], system, "--report"),
+        (&["trace", "report"], recording, "--html"),
+    ];
+    for (command, input, option) in commands {
+        let command = command.join(" ");
         let file = folder.join(format!("{command}{option}"));
         let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
-            .args([command, system, option])
+            .args(command.split(' '))
+            .args([input, option])
             .arg(&file)
             .stdout(Stdio::from(closed_pipe()))
             .stderr(Stdio::piped())

@@ -198,8 +198,9 @@ impl RotatingSink {
 
     /// Returns the size of the present file at which it is full.
     fn bytes_max(&self) -> Option<u64> {
+        let max = self.rotation.bytes_max?;
         // Names and states need their room, and a file without events is useless.
-        Some(self.rotation.bytes_max?.max(self.empty_bytes.saturating_mul(2)))
+        Some(max.max(self.empty_bytes.saturating_add(max / 10)))
     }
 
     /// Returns true if a file can end at the cut: a flush has written nothing from behind it.

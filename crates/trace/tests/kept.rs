@@ -246,19 +246,24 @@ fn flight(count: u64) {
     assert_eq!(check(&recording, &AsRecorded)[0].verdict, Verdict::Same);
 }
 
-fn rotation(count: u64) {
+/// Records what comes and goes into files of a MiB, of which so many are kept.
+fn rotation(count: u64, keep: u32) {
     let folder = Folder::new(&format!("rotation{count}"));
     let recorder = Recorder::new();
-    let rotation = Rotation { bytes_max: Some(MIB), duration_max: None, keep: Some(3) };
+    let rotation = Rotation { bytes_max: Some(MIB), duration_max: None, keep: Some(keep) };
     let handle = recorder.start(RotatingSink::new(&folder.file(), &process(), rotation)).unwrap();
     let growth = churn(count, &recorder);
     assert!(growth < 24 * MIB, "memory has grown by {growth} bytes");
     handle.stop();
     let files = folder.files();
-    assert_eq!(files.len(), 3);
+    assert!(files.len() >= 3 && files.len() <= keep as usize, "{files:?}");
     for (number, (file, size)) in files.iter().enumerate() {
-        let is_last = number == 2;
-        assert!(*size <= MIB * 11 / 10 && (is_last || *size >= MIB * 9 / 10), "{files:?}");
+        let is_last = number + 1 == files.len();
+        // A file ends early if the names of a round might not fit into it.
+        assert!(*size <= MIB * 11 / 10 && (is_last || *size >= MIB * 3 / 4), "{files:?}");
+        if number + 3 < files.len() {
+            continue;
+        }
         let recording = open(file);
         assert_eq!(nameless(&recording), [""; 0]);
         let replayed = check(&recording, &AsRecorded).remove(0);
@@ -266,7 +271,7 @@ fn rotation(count: u64) {
         let names = |name: &&Name| matches!(name, Name::Entity { name, .. } if name == "stays");
         assert!(recording.names.iter().any(|name| names(&name)), "what is there has a name in each file");
     }
-    let recording = open(&files[2].0);
+    let recording = open(&files.last().unwrap().0);
     assert!(recording.events.iter().any(|recorded| matches!(recorded.event, Event::Incident { .. })));
     assert!(render(&recording).contains("incident   culprit panicked"));
 }
@@ -280,7 +285,7 @@ fn two_hundred_thousand_callbacks_that_came_and_went_are_forgotten_by_a_flight_r
 #[test]
 fn two_hundred_thousand_callbacks_that_came_and_went_leave_files_of_their_size() {
     let _alone = alone();
-    rotation(200_000);
+    rotation(200_000, 1_000);
 }
 
 /// `cargo test --release -p rospin-trace --features read --test kept -- --ignored`; `KEPT_ENTITIES` sets another number.
@@ -290,5 +295,5 @@ fn ten_million_callbacks_that_came_and_went_are_forgotten() {
     let _alone = alone();
     let count = std::env::var("KEPT_ENTITIES").map_or(10_000_000, |count| count.parse().unwrap());
     flight(count);
-    rotation(count);
+    rotation(count, 3);
 }

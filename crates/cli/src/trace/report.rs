@@ -74,11 +74,14 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         Some(system) => violations::against(system, options.bounds.as_deref(), (&recordings, choice.from_ns))?,
     };
     let facts = facts.with_remarks(remarks).with_violations(&violations::chosen(found, &choice));
-    print(&facts, out)?;
+    // Before the text, whose reader may end early.
     if let Some(path) = &options.html {
         let page = html::render(&facts).map_err(Failure::run)?;
         let failed = |reason| Failure::input(Mistake::Html { path: path.clone(), reason });
         fs::write(path, page).map_err(failed)?;
+    }
+    print(&facts, out)?;
+    if let Some(path) = &options.html {
         writeln!(out, "Report: {}", path.display())?;
     }
     Ok(())
