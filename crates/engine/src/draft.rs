@@ -267,9 +267,11 @@ impl<T: Take> Draft<'_, T> {
         F: FnMut(Payload<P>, T::Item) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let Self { outline, take } = self;
+        let Self { mut outline, take } = self;
+        let default_in_flight = if outline.common.releases_group_at_await { ASYNC_IN_FLIGHT } else { 1 };
+        outline.common.releases_group_at_await |= outline.group.releases_at_await;
         let (in_flight, held, more) = if outline.common.releases_group_at_await {
-            let in_flight = outline.common.max_in_flight.unwrap_or(ASYNC_IN_FLIGHT);
+            let in_flight = outline.common.max_in_flight.unwrap_or(default_in_flight);
             (in_flight, None, outline.more(in_flight))
         } else {
             (1, outline.group.key(), None)

@@ -25,6 +25,8 @@ pub(crate) struct GroupCore {
     pub(crate) namespace: String,
     pub(crate) kind: GroupKind,
     pub(crate) on_panic: OnPanic,
+    /// True if its asynchronous callbacks release it while they wait.
+    pub(crate) releases_at_await: bool,
     /// The group's id, once its executor has added the group.
     pub(crate) id: Arc<OnceLock<GroupId>>,
     pub(crate) executor: Arc<ExecutorCore>,
@@ -57,6 +59,7 @@ impl GroupCore {
             namespace,
             kind,
             on_panic: options.on_panic,
+            releases_at_await: options.releases_at_await,
             id,
             executor: Arc::clone(&executor.core),
             context: executor.context.clone(),

@@ -14,13 +14,14 @@ pub struct GroupOptions {
     pub(crate) name: String,
     pub(crate) node: String,
     pub(crate) on_panic: OnPanic,
+    pub(crate) releases_at_await: bool,
 }
 
 impl GroupOptions {
     /// Creates options for a group of that name.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default() }
+        Self { name: name.into(), node: String::new(), on_panic: OnPanic::default(), releases_at_await: false }
     }
 
     /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment) use it,
@@ -45,6 +46,17 @@ impl GroupOptions {
     #[must_use]
     pub const fn on_panic(mut self, reaction: OnPanic) -> Self {
         self.on_panic = reaction;
+        self
+    }
+
+    /// Lets other callbacks of the group run while an asynchronous one waits. They still exclude each other between two awaits. One
+    /// activation of each entity is under way at a time, unless [`max_in_flight`](EntityOptions::max_in_flight) says otherwise.
+    ///
+    /// Without it, an asynchronous callback holds the group from its beginning to its end: what the callback finds in the payload
+    /// after an await is what it left there.
+    #[must_use]
+    pub const fn releases_at_await(mut self) -> Self {
+        self.releases_at_await = true;
         self
     }
 }
@@ -106,7 +118,8 @@ macro_rules! common_setters {
         ///
         /// It has an effect in a reentrant group, and in a mutually exclusive one for an asynchronous callback that [releases the
         /// group](Self::releases_group_at_await). The default is the number of the executor's threads, and 16 for an asynchronous
-        /// callback. Other callbacks have one activation at a time.
+        /// callback. It is 1 in a group whose [options](GroupOptions::releases_at_await) let all of its callbacks release it, such as
+        /// a node's own. Other callbacks have one activation at a time.
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.max_in_flight = Some(count.clamp(1, 1024));

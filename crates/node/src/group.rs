@@ -11,6 +11,11 @@ use rospin_engine::{
 
 /// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros) or the one that
 /// the node's [options](crate::NodeOptions::executor) name.
+///
+/// One of its callbacks runs at a time. While an asynchronous one awaits, others run, so that it may await what they do: the answer of
+/// a service of the same node, a transform, a parameter, a tick. One activation of each entity is under way at a time, so that messages
+/// of a topic are handled one after the other, unless [`max_in_flight`](crate::SubscriptionOptions::max_in_flight) says otherwise. A
+/// group that a node [creates](crate::Node::create_group) is held across awaits instead.
 #[derive(Clone)]
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
 

@@ -312,7 +312,7 @@ impl Node {
     pub fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
         let name = self.name().base_name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
-        let options = GroupOptions::new(name).node(self.fully_qualified_name());
+        let options = GroupOptions::new(name).node(self.fully_qualified_name()).releases_at_await();
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
     }
 

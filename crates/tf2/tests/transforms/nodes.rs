@@ -161,6 +161,25 @@ fn an_asynchronous_callback_waits_for_a_transform_of_its_own_executor() {
 }
 
 #[test]
+fn a_callback_awaits_a_transform_that_its_own_nodes_group_hears() {
+    let world = World::new();
+    let group = world.node.own_group().unwrap();
+    let listener = TransformListener::on(&world.node, group, Buffer::new()).unwrap();
+    let (found, is_found) = std::sync::mpsc::channel();
+    let hear = move |header: Header| {
+        let (wait, found) = (listener.wait_for_transform("map", "base", header.stamp, 5 * SECOND), found.clone());
+        async move { found.send(wait.await.is_ok()).unwrap() }
+    };
+    let _points = world.node.create_subscription("points", hear).unwrap();
+    world.node.create_publisher("points").unwrap().publish(Header { stamp: at(99), ..Header::default() }).unwrap();
+    world.spin();
+    let moving = TransformBroadcaster::new(&world.node).unwrap();
+    moving.send([transform("map", "base", 98), transform("map", "base", 100)]).unwrap();
+    world.spin();
+    assert_eq!(is_found.try_recv(), Ok(true));
+}
+
+#[test]
 fn the_timeout_is_on_the_nodes_clock_and_has_the_reason() {
     let world = World::new();
     let listener = TransformListener::new(&world.node).unwrap();
