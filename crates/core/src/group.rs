@@ -66,6 +66,11 @@ impl Groups {
         self.get(group).is_some_and(GroupState::is_free)
     }
 
+    /// Returns true if the activation holds its group. Nobody holds a reentrant group.
+    pub(crate) fn is_held_by(&self, activation: &Activation) -> bool {
+        self.get(activation.group).is_some_and(|group| group.holder == activation.sequence)
+    }
+
     /// Returns true if any group is not [free](Self::is_free). Takes constant time.
     #[must_use]
     #[inline]

@@ -123,8 +123,8 @@ impl ContextOptions {
         self
     }
 
-    /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, or an item that could not be
-    /// taken from its source. It runs on executor threads, and should not block.
+    /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, an item that could not be taken
+    /// from its source, or a callback that another one holds up. It runs on executor threads, and should not block.
     #[must_use]
     pub fn on_incident(mut self, report: impl Fn(&Incident) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);

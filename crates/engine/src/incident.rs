@@ -23,7 +23,8 @@ pub enum OnPanic {
     Halt,
 }
 
-/// A panic or an error of a callback, or an item that could not be taken from its source, with the names of those concerned.
+/// A panic or an error of a callback, an item that could not be taken from its source, or a callback that waits for another one, with
+/// the names of those concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Incident {
@@ -47,6 +48,15 @@ pub enum IncidentKind {
     TakeFailed(String),
     /// The callback returned an error with this message.
     Failed(String),
+    /// The entity has been ready for a second and cannot start, because a callback that awaits something holds its group, or because
+    /// its own callback awaits something. It is told once for each pair of entities. If the one awaits what the other does, neither
+    /// ever goes on.
+    HeldUp {
+        /// The name of the entity whose callback awaits something.
+        by: String,
+        /// The time for which the entity has waited for it.
+        waited: Duration,
+    },
 }
 
 impl IncidentKind {
@@ -56,6 +66,7 @@ impl IncidentKind {
             Self::Panicked(_) => 0,
             Self::TakeFailed(_) => 1,
             Self::Failed(_) => 2,
+            Self::HeldUp { .. } => 3,
         }
     }
 }
@@ -67,6 +78,18 @@ impl fmt::Display for Incident {
             IncidentKind::Panicked(message) => write!(f, "callback `{entity}` panicked: {message}")?,
             IncidentKind::TakeFailed(reason) => write!(f, "`{entity}` lost an item: {reason}")?,
             IncidentKind::Failed(reason) => write!(f, "callback `{entity}` failed: {reason}")?,
+            IncidentKind::HeldUp { by, waited } if by == entity => write!(
+                f,
+                "`{entity}` has been ready for {waited:.1?} and does not run, because its own callback still awaits something. If \
+                 it awaits what a further run of itself would do, it never ends: raise `max_in_flight` in its options, on the \
+                 node's own group or a reentrant one"
+            )?,
+            IncidentKind::HeldUp { by, waited } => write!(
+                f,
+                "`{entity}` has waited {waited:.1?} for its group `{group}`, which `{by}` holds while it awaits something. If it \
+                 awaits what `{entity}` does, neither goes on. Put one of them on a group of its own (`Node::create_group`), on \
+                 the node's own group or on a reentrant one, or set `releases_group_at_await` in the options of `{by}`"
+            )?,
         }
         write!(f, " (group `{group}`, executor `{executor}`)")
     }
@@ -107,7 +130,9 @@ pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
 
 /// Reports to the `log` crate: the default of a context.
 pub(crate) fn log_incident(incident: &Incident) {
-    log::error!(target: "rospin", "{incident}");
+    let is_warning = matches!(incident.kind, IncidentKind::HeldUp { .. });
+    let level = if is_warning { log::Level::Warn } else { log::Level::Error };
+    log::log!(target: "rospin", level, "{incident}");
 }
 
 /// A reporter for errors that an entity's callback returns: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).

@@ -118,6 +118,11 @@ impl Node {
     /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its
     /// name. It is on the executor of the node's own group, unless a deployment file moves it.
     ///
+    /// A callback has the group to itself from its beginning to its end, also while it awaits. If it awaits what another callback of the
+    /// group does, neither goes on, and the program tells of both after a second
+    /// ([`HeldUp`](rospin_engine::IncidentKind::HeldUp)). The node's [own group](crate::OwnGroup), reentrant groups, and groups whose
+    /// [options say so](rospin_engine::GroupOptions::releases_at_await), let others run meanwhile.
+    ///
     /// It is rclrs' `create_worker`, and rclcpp's `create_callback_group(CallbackGroupType::MutuallyExclusive)`: instead of naming
     /// the group in an entity's options, create the entity on the group.
     ///

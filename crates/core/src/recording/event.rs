@@ -13,7 +13,7 @@ pub const LOSS_CAUSES: [&str; 7] =
     ["queue full", "entity dropped", "take failed", "cancelled", "timer overrun", "unmatched", "expired"];
 
 /// The names of the kinds of incidents, by the number in [`Event::Incident`].
-pub const INCIDENTS: [&str; 3] = ["panicked", "take failed", "failed"];
+pub const INCIDENTS: [&str; 4] = ["panicked", "take failed", "failed", "held up"];
 
 /// The names of the kinds of violations, by the number in [`Event::Violation`].
 pub const VIOLATIONS: [&str; 9] = [

@@ -3,6 +3,7 @@
 mod entity_state;
 mod exchange;
 mod go_on;
+mod held_up;
 mod in_place;
 mod members;
 mod ready;

@@ -65,7 +65,7 @@ impl Spin<'_> {
         let (inbox, thread) = (&executor.bell.inbox, seat.thread);
         // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
         let timer = state.scheduler.next_due();
-        let either = [timer, self.deadline].into_iter().flatten().min();
+        let either = state.or_look([timer, self.deadline].into_iter().flatten().min());
         loop {
             // A callback that comes before all that may have happened meanwhile needs no look at what has.
             let is_known_first = row.precedes_all_from(row.drained_until) && !inbox.has_noted();

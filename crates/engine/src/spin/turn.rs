@@ -23,6 +23,9 @@ impl Spin<'_> {
             state.drain(&executor.bell.inbox, || now);
         }
         self.finish(state, seat, now);
+        if state.must_look(now) {
+            state.look_for_held_up(executor, now);
+        }
         if self.is_over(state, seat, now) {
             return Next::Stop;
         }
@@ -67,7 +70,7 @@ impl Spin<'_> {
         if !executor.sleeps.is_empty() && executor.sleeps.has_others() {
             return false;
         }
-        let due = executor.sleeps.earlier(state.scheduler.next_due());
+        let due = state.or_look(executor.sleeps.earlier(state.scheduler.next_due()));
         let has_deadline = run.activation.deadline < Instant::MAX;
         let now = if due.is_none() && self.deadline.is_none() && !has_deadline && !state.scheduler.is_traced() {
             // Nothing depends on the time here, and reading the clock is the most expensive part of this path.
@@ -98,6 +101,7 @@ impl Spin<'_> {
             }
             wakes = executor.sleeps.earlier(None);
         }
+        wakes = state.or_look(wakes);
         let needs_time = wakes.is_some()
             || self.deadline.is_some()
             || state.scheduler.needs_time()
@@ -151,10 +155,16 @@ impl Spin<'_> {
         self.stop();
     }
 
-    /// Decides what to do when nothing is ready: wake sleepers, stop, poll or park.
+    /// Decides what to do when nothing is ready: wake sleepers, tell of what is held up, stop, poll or park.
     fn idle(&self, state: &mut State, seat: &mut Seat, now: Instant) -> Next {
         if self.executor.sleeps.is_due(&self.executor.times, now) {
             return Next::Wake(now);
+        }
+        if state.has_holders() {
+            state.look_for_held_up(self.executor, now);
+            if state.has_leftovers() {
+                return Next::Again;
+            }
         }
         if self.until == Until::Idle {
             self.stop();
@@ -166,6 +176,7 @@ impl Spin<'_> {
         }
         let clock = &self.executor.times.clock;
         let steady = self.executor.sleeps.earlier(state.scheduler.next_due());
+        let steady = [steady, state.held_up_due()].into_iter().flatten().min();
         let system = state.next_due_by_system_clock(self.executor);
         // One parked thread watches the timers. The others need not wake for them.
         let due = state.next_due(self.executor);

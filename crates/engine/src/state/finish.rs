@@ -46,6 +46,8 @@ impl State {
         }
         if suspended && woken {
             self.scheduler.resume(now, id, activation.sequence);
+        } else if suspended {
+            self.note_suspended(&activation, now);
         }
         if !closing && !has_failed {
             return ran;

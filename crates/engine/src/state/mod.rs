@@ -5,6 +5,7 @@
 //! thread of an executor also runs callbacks where they are ([`in_place`]): it has the state to itself.
 
 mod finish;
+mod held_up;
 mod in_place;
 mod leftovers;
 mod members;
@@ -29,6 +30,7 @@ use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::source::Pending;
 use crate::work::{Callback, Run};
+use held_up::HeldUp;
 pub(crate) use in_place::{InPlace, Row};
 use leftovers::Leftovers;
 use recorded::Orphan;
@@ -88,6 +90,7 @@ pub(crate) struct State {
     tapped: bool,
     /// Activations that still run although their entities were removed.
     orphans: Vec<Orphan>,
+    held_up: HeldUp,
 }
 
 impl State {
@@ -108,6 +111,7 @@ impl State {
             ros: RosView::new(),
             tapped: false,
             orphans: Vec::new(),
+            held_up: HeldUp::new(),
         }
     }
 

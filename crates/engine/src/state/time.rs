@@ -48,14 +48,14 @@ impl State {
     }
 
     /// Returns the next due time of timers and sleepers on the steady clock, on the system clock, and on ROS time while it
-    /// follows the system clock, as a time on the steady clock. `None` if none waits.
+    /// follows the system clock, and of what is held up, as a time on the steady clock. `None` if none waits.
     pub(crate) fn next_due(&self, executor: &Shared) -> Option<Instant> {
         let system = self.next_due_by_system_clock(executor).map(|due| {
             let clock = &executor.times.clock;
             clock.now() + due.saturating_since(clock.system())
         });
         let steady = executor.sleeps.earlier(self.scheduler.next_due());
-        [steady, system].into_iter().flatten().min()
+        [steady, system, self.held_up_due()].into_iter().flatten().min()
     }
 
     /// Returns the next due time of timers and sleepers by the system clock, which ROS time may follow.

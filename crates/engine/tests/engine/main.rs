@@ -15,6 +15,7 @@ mod examples;
 mod foreign_code;
 mod goes_on;
 mod groups;
+mod held_up;
 mod inheritance;
 mod jump_barriers;
 mod jumps;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use rospin_engine::trace::TraceEvent;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, Executor, ExecutorOptions, GroupOptions, Instant, ManualClock, OnPanic, policy,
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, ManualClock,
+    OnPanic, policy,
 };
 use shuttle::thread;
 
@@ -165,8 +166,10 @@ fn build(program: &Arc<Program>) -> Arc<World> {
     let told: Arc<Mutex<Option<std::sync::Weak<World>>>> = Arc::default();
     let to = Arc::clone(&told);
     let mut options = ContextOptions::new().manual_clock(clock.clone()).on_incident(move |incident| {
+        // Programs wait as long as they like.
+        let is_held_up = matches!(incident.kind, IncidentKind::HeldUp { .. });
         let world = lock(&to).as_ref().and_then(std::sync::Weak::upgrade);
-        if let Some(world) = world {
+        if let Some(world) = world.filter(|_| !is_held_up) {
             world.note(|model, task| {
                 model.incident(task, &incident.entity, incident.to_string());
             });

@@ -18,6 +18,9 @@
 //! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
 //!   [`Incident`](rospin_engine::Incident).
 //!
+//! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually exclusive group that
+//! was created is held until the callback ends, unless its options [say otherwise](rospin_engine::GroupOptions::releases_at_await).
+//!
 //! An asynchronous callback clones whatever it captures for each call: `move |message: M| { let log = log.clone();
 //! async move { .. } }`.
 //!

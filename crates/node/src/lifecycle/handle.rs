@@ -78,7 +78,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     /// the transition did not reach its goal. At most 16 requests wait.
     ///
     /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must not await
-    /// the future: the transition waits for the callback to end.
+    /// the future: the transition waits for the callback to end. If one does, the program tells of it after a second.
     pub fn request(
         &self,
         transition: Transition,

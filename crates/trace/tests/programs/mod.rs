@@ -6,7 +6,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use rospin_engine::{
-    CallbackGroup, Context, Executor, Payload, Priority, Publisher, SubscriptionOptions, Timer, TimerOptions,
+    CallbackGroup, Context, Executor, GroupOptions, Payload, Priority, Publisher, SubscriptionOptions, Timer,
+    TimerOptions,
 };
 
 /// Numbers from a seed.
@@ -97,7 +98,12 @@ impl Program {
             .map(|topic| context.create_local_publisher(format!("topic{topic}").as_str()).unwrap())
             .collect();
         let mut kept: Vec<Box<dyn std::any::Any + Send>> = Vec::new();
-        let groups: Vec<_> = (0..3).map(|group| executor.create_group(format!("group{group}"), 0_u64)).collect();
+        // The second one is like a node's own group.
+        let options = |group: u64| match GroupOptions::new(format!("group{group}")) {
+            options if group == 1 => options.releases_at_await(),
+            options => options,
+        };
+        let groups: Vec<_> = (0..3).map(|group| executor.create_group(options(group), 0_u64)).collect();
         let ran = Arc::new(AtomicU64::new(0));
         let open = executor.create_reentrant_group("open");
         for number in 0..10_u64 {
