@@ -6,7 +6,8 @@ use std::{env, fs, io};
 use rospin_codegen::{Generator, SHIPPED};
 
 fn main() -> io::Result<()> {
-    Generator::new().package("interfaces/kinds_msgs").generate_or_exit();
+    // Another crate would be called as its package, and have the types at its root.
+    Generator::new().package("interfaces/kinds_msgs").crate_name("kinds_msgs").generate_or_exit();
     let roots = rospin_codegen::definitions().into_iter().map(|root| root.display().to_string());
     println!("cargo::rustc-env=DEFINITIONS={}", roots.collect::<Vec<_>>().join(":"));
     println!("cargo::rustc-env=DISTRIBUTION={}", env::var("ROS_DISTRO").unwrap_or_else(|_| "jazzy".to_owned()));
@@ -35,7 +36,7 @@ fn list_types() -> io::Result<()> {
             if let Some(name) = word("impl f::Fields for ", " {") {
                 types += &format!("$with!(::{at}::{package}::{kind}::{name}, \"{package}/{kind}/{name}\");\n");
             }
-            for of in ["Message", "Service", "Action"] {
+            for of in ["Message", "ServiceInterface", "Action"] {
                 let wire = if at == "rospin_msgs" { "::rospin_wire" } else { "::rospin_msgs::wire" };
                 if let Some(name) = word(&format!("impl {wire}::{of} for "), " {") {
                     interfaces +=

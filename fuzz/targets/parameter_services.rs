@@ -8,10 +8,10 @@ use libfuzzer_sys::fuzz_target;
 use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_fuzz::decode;
 use rospin_node::interfaces::rcl_interfaces as wire;
-use rospin_node::{Node, ParameterOptions, ParameterValue, Ros, Service};
+use rospin_node::{Node, ParameterOptions, ParameterValue, Ros, ServiceInterface};
 
 /// Has the server answer the request, if the bytes are a valid one.
-fn ask<S: Service>(executor: &Executor, node: &Node, service: &str, bytes: &[u8]) -> Option<S::Response> {
+fn ask<S: ServiceInterface>(executor: &Executor, node: &Node, service: &str, bytes: &[u8]) -> Option<S::Response> {
     let request = decode::<S::Request>(bytes)?;
     let client = node.create_client::<S>(service).unwrap();
     Some(executor.spin_until(client.call(request), SpinOptions::new()).unwrap().expect("an answer"))

@@ -15,7 +15,10 @@
 //! use robot_msgs::msg::Pose;
 //! ```
 //!
-//! Generated types implement `Message`, `Service` and `Action` of `rospin-node`, `Default` with the definition's
+//! Other crates write `my_crate::robot_msgs::msg::Pose`. In a crate that is called as its package, the package's modules are at the
+//! crate's root as well: `robot_msgs::msg::Pose`.
+//!
+//! Generated types implement `Message`, `ServiceInterface` and `Action` of `rospin-node`, `Default` with the definition's
 //! defaults, and serde's traits. They have the definition's constants. Arrays of numbers are encoded as a whole. Bytes
 //! without a bound (`uint8[]`, `byte[]`, `char[]`) are a `Blob`, which shares the memory of a received payload.
 //!

@@ -4,11 +4,10 @@ use std::sync::{Arc, Weak};
 
 use rospin_engine::{ExecutorHandle, GroupOptions};
 use rospin_msgs::composition_interfaces::srv::{
-    ListNodes, ListNodesRequest, ListNodesResponse, LoadNode, LoadNodeRequest, LoadNodeResponse, UnloadNode,
-    UnloadNodeRequest, UnloadNodeResponse,
+    ListNodesRequest, ListNodesResponse, LoadNodeRequest, LoadNodeResponse, UnloadNodeRequest, UnloadNodeResponse,
 };
 use rospin_node::interfaces::rcl_interfaces::Parameter;
-use rospin_node::{Node, NodeName, NodeOptions, ParameterSetting, ParameterValue, Ros, Server, ServiceError};
+use rospin_node::{Node, NodeName, NodeOptions, ParameterSetting, ParameterValue, Ros, Service, ServiceError};
 
 use crate::components::Components;
 use crate::loaded::{LoadError, Loaded, Order};
@@ -20,20 +19,19 @@ pub(crate) fn serve(
     components: &Components,
     ros: &Ros,
     loaded: &Arc<Loaded>,
-) -> Result<[Server; 3], ServiceError> {
+) -> Result<[Service; 3], ServiceError> {
     let group = executor.create_group(GroupOptions::new("components").node(node.fully_qualified_name()), ());
     let on = node.on(&group);
     // The callbacks are on an executor that belongs to the container, so they do not keep it alive.
     let (loads, unloads, lists) = (Arc::downgrade(loaded), Arc::downgrade(loaded), Arc::downgrade(loaded));
     let (components, ros) = (components.clone(), ros.clone());
-    let load = on.create_service::<LoadNode, _, _>("~/_container/load_node", move |request: LoadNodeRequest| {
+    let load = on.create_service("~/_container/load_node", move |request: LoadNodeRequest| {
         answer_load(&components, &ros, &loads, request)
     })?;
-    let unload = on
-        .create_service::<UnloadNode, _, _>("~/_container/unload_node", move |request: UnloadNodeRequest| {
-            answer_unload(&unloads, &request)
-        })?;
-    let list = on.create_service::<ListNodes, _, _>("~/_container/list_nodes", move |_: ListNodesRequest| {
+    let unload = on.create_service("~/_container/unload_node", move |request: UnloadNodeRequest| {
+        answer_unload(&unloads, &request)
+    })?;
+    let list = on.create_service("~/_container/list_nodes", move |_: ListNodesRequest| {
         let components = lists.upgrade().map(|loaded| loaded.list()).unwrap_or_default();
         let (unique_ids, full_node_names) = components.into_iter().unzip();
         ListNodesResponse { full_node_names, unique_ids }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rospin_engine::{Context, ExecutorHandle};
-use rospin_node::{NameError, Node, NodeName, NodeOptions, ParameterValue, Ros, Server};
+use rospin_node::{NameError, Node, NodeName, NodeOptions, ParameterValue, Ros, Service};
 
 use crate::components::Components;
 use crate::composition;
@@ -25,7 +25,7 @@ const OWN_EXECUTOR: &str = "container";
 #[must_use = "nothing runs before `run` is called"]
 pub struct Container {
     /// The services for other programs. Dropped first, so that nobody loads a component while the others are dropped.
-    servers: Vec<(Node, [Server; 3])>,
+    servers: Vec<(Node, [Service; 3])>,
     loaded: Arc<Loaded>,
     ending: Arc<Ending>,
 }

@@ -7,7 +7,7 @@
 //!
 //! - A [`Domain`] is a process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
-//! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
+//! - [`Message`]s and [`ServiceInterface`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
 //!
 //! ```no_run
 //! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -52,7 +52,7 @@
 //!
 //! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and does not
 //! answer is not told of: DDS has no word for that. A response whose client discovery has found only one end of waits for the
-//! other one, for ten seconds at most; then it is logged and counted ([`Server::unsent_responses`]).
+//! other one, for ten seconds at most; then it is logged and counted ([`Service::unsent_responses`]).
 //!
 //! # Other implementations
 //!

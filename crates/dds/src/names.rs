@@ -64,24 +64,28 @@ pub(crate) fn of_type(kind: EndpointKind, dds_type: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rospin_node::{NodeName, Service};
+    use rospin_node::{NodeName, ServiceInterface, ServicePart};
 
     enum AddTwoInts {}
 
-    impl Service for AddTwoInts {
+    impl ServiceInterface for AddTwoInts {
         type Request = ();
         type Response = ();
         const TYPE: &str = "example_interfaces/srv/AddTwoInts";
     }
 
+    impl ServicePart<AddTwoInts> for () {}
+
     enum SendGoal {}
 
-    impl Service for SendGoal {
+    impl ServiceInterface for SendGoal {
         type Request = ();
         type Response = ();
         const TYPE: &str = "example_interfaces/action/Fibonacci";
         const TYPE_SUFFIX: &str = "_SendGoal";
     }
+
+    impl ServicePart<SendGoal> for () {}
 
     #[test]
     fn what_goes_out_comes_back() {

@@ -122,7 +122,7 @@ fn a_server_of_ours_is_called_beside_one_on_another_dds() {
     let (here, there) = (join(id).ros(&context), join(id).ros(&context));
     let (caller, adder) = (here.create_node("caller").unwrap(), there.create_node("adder").unwrap());
     let group = executor.create_group("server", ());
-    let serve = |node: &Node| node.on(&group).create_service::<AddTwoInts, _, _>("ours", AddRequest::add).unwrap();
+    let serve = |node: &Node| node.on(&group).create_service::<AddTwoInts, _>("ours", AddRequest::add).unwrap();
     let _far = serve(&adder);
     let client = caller.create_client::<AddTwoInts>("ours").unwrap();
     wait(&executor, "the server is ready", client.wait_for_service());

@@ -71,7 +71,7 @@ fn listen(executor: &rospin_engine::Executor, node: &Node) {
     let (group, handle) = (executor.create_group("listener", ()), executor.handle());
     let _server = node
         .on(&group)
-        .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
+        .create_service::<AddTwoInts, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
     let options = SubscriptionOptions::new("chatter");
     let subscription = node.on(&group).create_subscription(options, move |message: Text| {
         assert_eq!(message.data, "hello");

@@ -10,15 +10,15 @@ use crate::error::ServiceError;
 use crate::graph::{EndpointKind, Presence};
 use crate::link::ClientLink;
 use crate::matches::Matches;
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
 
 /// Client of a service. Cheap to clone; clones are the same client.
-pub struct Client<S: Service>(Arc<Inner<S>>);
+pub struct Client<S: ServiceInterface>(Arc<Inner<S>>);
 
-struct Inner<S: Service> {
+struct Inner<S: ServiceInterface> {
     service: String,
     _presence: Presence,
     link: ClientLink<S>,
@@ -33,7 +33,10 @@ impl Node {
     ///
     /// # Errors
     /// If the service's or the type's name is invalid, or the middleware refuses.
-    pub fn create_client<S: Service>(&self, options: impl Into<ClientOptions>) -> Result<Client<S>, ServiceError> {
+    pub fn create_client<S: ServiceInterface>(
+        &self,
+        options: impl Into<ClientOptions>,
+    ) -> Result<Client<S>, ServiceError> {
         let ClientOptions { service, qos } = options.into();
         qos.check_depth(&service)?;
         let (name, service_type) = (self.resolve_service(&service)?, TypeName::of_service::<S>()?);
@@ -47,7 +50,7 @@ impl Node {
     }
 }
 
-impl<S: Service> Client<S> {
+impl<S: ServiceInterface> Client<S> {
     /// Returns the service's name as it was given.
     #[must_use]
     pub fn service(&self) -> &str {
@@ -88,13 +91,13 @@ impl<S: Service> Client<S> {
     }
 }
 
-impl<S: Service> Clone for Client<S> {
+impl<S: ServiceInterface> Clone for Client<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: Service> fmt::Debug for Client<S> {
+impl<S: ServiceInterface> fmt::Debug for Client<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("service", &self.0.service).finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@
 //! is ordinary entities of callback groups, so no hidden thread runs any of it.
 //!
 //! - [`Node`]: a name in the ROS graph, and everything that is created under it.
-//! - [`Message`], [`Service`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs` and
+//! - [`Message`], [`ServiceInterface`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs` and
 //!   `rospin-codegen`.
 //! - [`Blob`]: bytes of a message, such as an image's, which are shared and not copied.
 //! - [`DynamicMessage`]: a message whose [`MessageType`] is known only at run time.
@@ -113,7 +113,7 @@ pub use inbox::{Delivery, Inbox};
 pub use info::{Gid, MessageInfo, Packet, Publication};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
-pub use message::{Encode, Message, Outgoing, Service};
+pub use message::{Encode, Message, Outgoing, ServiceInterface, ServicePart};
 pub use message_filters::Stamped;
 pub use middleware::{
     CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
@@ -140,7 +140,7 @@ pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 pub use rospin_macros::Parameters;
 pub use rospin_wire::Blob;
 pub use serialized::SerializedMessage;
-pub use service::Server;
+pub use service::Service;
 pub use statistics::{TopicStatisticsOptions, TopicStatisticsState};
 pub use subscription::Subscription;
 pub use wait_for_message::{WaitForMessage, WaitForMessageError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_shared_payload};
-pub use rospin_wire::{Message, Service};
+pub use rospin_wire::{Message, ServiceInterface, ServicePart};
 use serde::Serialize;
 
 /// Values that a publisher can send: every [`Message`], messages whose type is known only at run time, and

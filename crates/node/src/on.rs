@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, Declaration, EntityKind, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer,
-    TimerError, TimerOptions,
+    ClockKind, Declaration, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer, TimerError,
+    TimerOptions,
 };
 
-use crate::callback::{Callback, GivesItem, Nothing, SubscriptionCallback, Value};
+use crate::callback::{Callback, GivesItem, Nothing, ServiceCallback, SubscriptionCallback};
 use crate::dynamic::{DynamicMessage, MessageType};
 use crate::error::{ServiceError, TopicError};
 use crate::group::{Group, OwnGroup};
-use crate::message::{Message, Service};
+use crate::message::{Message, ServiceInterface};
 use crate::node::Node;
 use crate::options::{ServiceOptions, SubscriptionOptions};
-use crate::service::{self, Server};
+use crate::service::{self, Service};
 use crate::subscription::{self, Subscription};
 
 /// Creator of a node's entities on one group. [`Node::on`] returns it, and [`CallbackGroup`](crate::CallbackGroup) and
@@ -109,11 +109,11 @@ impl<G: Group> On<G> {
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
     /// module [`callback`](crate::callback) lists the forms of `callback`.
     ///
-    /// The service must be named, as in `create_service::<AddTwoInts, _, _>`: other services may have the same types of request
-    /// and response, so the compiler cannot infer it from the callback.
+    /// The types of request and response say which service it is. `create_service::<AddTwoInts, _>` names it, for a callback that takes
+    /// no request, or takes one that several services have.
     ///
     /// ```
-    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoIntsRequest, AddTwoIntsResponse};
     /// use rospin::{Context, ContextOptions, Node, Ros};
     ///
     /// let context = Context::new(ContextOptions::new());
@@ -124,25 +124,19 @@ impl<G: Group> On<G> {
     ///     *count += 1;
     ///     AddTwoIntsResponse { sum: request.a + request.b }
     /// };
-    /// let _server = group.create_service::<AddTwoInts, _, _>("add_two_ints", add)?;
+    /// let _server = group.create_service("add_two_ints", add)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// If the service's or the type's name is invalid, the middleware refuses, or the group is gone.
-    pub fn create_service<S, F, Form>(
+    pub fn create_service<S: ServiceInterface, Form>(
         &self,
         options: impl Into<ServiceOptions>,
-        callback: F,
-    ) -> Result<Server, ServiceError>
-    where
-        S: Service,
-        F: Callback<G, S::Request, Value<S::Response>, Form>,
-    {
+        callback: impl ServiceCallback<G, S, Form>,
+    ) -> Result<Service, ServiceError> {
         let draft = service::Draft::<S>::on(&self.node, &self.group, options.into())?;
-        draft.finish(|options, requests, responder| {
-            callback.on_source(&self.group, EntityKind::Service, options, requests, responder)
-        })
+        draft.finish(|options, requests, responder| callback.create(&self.group, options, requests, responder))
     }
 
     /// Creates a timer. A plain [`Duration`](std::time::Duration) is its period. The module
@@ -244,13 +238,13 @@ impl Node {
     /// Creates a service on the node's own group. A plain `&str` is its name. See [`On::create_service`].
     ///
     /// ```
-    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoIntsRequest, AddTwoIntsResponse};
     /// use rospin::{Context, ContextOptions, Node, Ros};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let ros = Ros::in_process(&context);
     /// let node = ros.create_node("calculator")?;
-    /// let _server = node.create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddTwoIntsRequest| {
+    /// let _server = node.create_service("add_two_ints", |request: AddTwoIntsRequest| {
     ///     AddTwoIntsResponse { sum: request.a + request.b }
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -258,16 +252,12 @@ impl Node {
     ///
     /// # Errors
     /// Those of [`On::create_service`], and if the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_service<S, F, Form>(
+    pub fn create_service<S: ServiceInterface, Form>(
         &self,
         options: impl Into<ServiceOptions>,
-        callback: F,
-    ) -> Result<Server, ServiceError>
-    where
-        S: Service,
-        F: Callback<OwnGroup, S::Request, Value<S::Response>, Form>,
-    {
-        self.on(self.own_group_for_source()?).create_service::<S, F, Form>(options, callback)
+        callback: impl ServiceCallback<OwnGroup, S, Form>,
+    ) -> Result<Service, ServiceError> {
+        self.on(self.own_group_for_source()?).create_service(options, callback)
     }
 
     /// Creates a timer on the node's own group. A plain [`Duration`](std::time::Duration) is its period. See

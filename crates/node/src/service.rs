@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::link::{Reply, Requests};
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::options::ServiceOptions;
@@ -23,7 +23,7 @@ use serde::Serialize;
 /// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
 /// is running is not waited for.
 #[must_use = "the server is removed when its handle is dropped"]
-pub struct Server {
+pub struct Service {
     entity: Entity,
     registration: Registration,
 }
@@ -35,7 +35,7 @@ struct Registration {
     node: Node,
 }
 
-impl Server {
+impl Service {
     /// Returns the entity's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -63,9 +63,9 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Service").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
@@ -102,14 +102,14 @@ where
 }
 
 /// A server before it has its callback.
-pub(crate) struct Draft<S: Service> {
+pub(crate) struct Draft<S: ServiceInterface> {
     options: EntityOptions,
     requests: Requests<S>,
     resolved: FullName,
     registration: Registration,
 }
 
-impl<S: Service> Draft<S> {
+impl<S: ServiceInterface> Draft<S> {
     pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
         let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
@@ -129,7 +129,7 @@ impl<S: Service> Draft<S> {
     pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,
-    ) -> Result<Server, ServiceError> {
+    ) -> Result<Service, ServiceError> {
         let Self { options, requests, resolved, registration } = self;
         let entity = create(options, requests, registration.responder.clone())?;
         let node = &registration.node;
@@ -138,6 +138,6 @@ impl<S: Service> Draft<S> {
             account: entity.account(),
             service: resolved.to_string(),
         });
-        Ok(Server { entity, registration })
+        Ok(Service { entity, registration })
     }
 }

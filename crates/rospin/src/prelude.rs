@@ -7,6 +7,6 @@ pub use crate::{
     Action, ActionClient, ActionServer, CallbackGroup, CancelResponse, Client, Context, ContextOptions, Executor,
     ExecutorOptions, GoalHandle, GoalResponse, GroupOptions, Lifecycle, LifecycleHandle, LifecycleNode, Message, Node,
     NodeOptions, Parameter, ParameterOptions, Payload, Priority, Publisher, PublisherOptions, Qos, QosOfName,
-    ReentrantGroup, Ros, Server, Service, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions, Tick, Timer,
-    TimerOptions,
+    ReentrantGroup, Ros, Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions,
+    Tick, Timer, TimerOptions,
 };

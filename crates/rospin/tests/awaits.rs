@@ -70,7 +70,7 @@ fn a_service_awaits_a_timer_of_its_node() {
             add(request)
         }
     };
-    let _service = node.create_service::<AddTwoInts, _, _>("add", serve).unwrap();
+    let _service = node.create_service::<AddTwoInts, _>("add", serve).unwrap();
     let client = test.node().create_client::<AddTwoInts>("add").unwrap();
     let response = test.wait(client.call(AddTwoIntsRequest { a: 1, b: 2 }), SECOND).unwrap();
     assert_eq!(response.unwrap().sum, 3);
@@ -80,7 +80,7 @@ fn a_service_awaits_a_timer_of_its_node() {
 fn a_callback_calls_a_service_and_sets_a_parameter_of_its_own_node() {
     let mut test = Harness::new();
     let node = test.create_node("robot").unwrap();
-    let _service = node.create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let _service = node.create_service::<AddTwoInts, _>("add", add).unwrap();
     let _rate = node.declare_parameter("rate", 10_i64).unwrap();
     let of_work = node.clone();
     let (sum, rate) = in_a_callback(&mut test, &node, move || async move {

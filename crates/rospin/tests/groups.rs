@@ -66,7 +66,7 @@ fn timers_and_services_of_a_group_share_its_payload_and_the_nodes_names() {
         log.push("add".to_owned());
         AddTwoIntsResponse { sum: request.a + request.b }
     };
-    let service = group.create_service::<AddTwoInts, _, _>("~/add", add).unwrap();
+    let service = group.create_service("~/add", add).unwrap();
     assert_eq!([timer.name(), service.name()], ["arm/work/timer0", "arm/work/~/add"]);
     let client = test.node().create_client::<AddTwoInts>("/arm/add").unwrap();
     let sum = test.wait(client.call(AddTwoIntsRequest { a: 20, b: 22 }), MS).unwrap().unwrap().sum;

@@ -65,7 +65,7 @@ fn futures_are_driven_and_time_moves_for_them() {
             AddTwoIntsResponse { sum: a + b }
         }
     };
-    let _server = server.create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let _server = server.create_service("add", add).unwrap();
     let client = test.node().create_client::<AddTwoInts>("add").unwrap();
     let response = test.wait(client.call(AddTwoIntsRequest { a: 2, b: 3 }), SECOND).unwrap().unwrap();
     assert_eq!((response.sum, test.elapsed()), (5, 30 * MS));

@@ -160,7 +160,7 @@ fn services_and_clients_have_their_names_and_callbacks() {
     let Some(fake) = Fake::new(&[]) else { return };
     let (ros, ..) = traced(&fake);
     let node = ros.create_node(quiet("node")).unwrap();
-    let _server = node.create_service::<Empty, _, _>("reset", |_: EmptyRequest| EmptyResponse {}).unwrap();
+    let _server = node.create_service::<Empty, _>("reset", |_: EmptyRequest| EmptyResponse {}).unwrap();
     let client = node.create_client::<Empty>("reset").unwrap();
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let before = fake.calls().len();

@@ -1,6 +1,6 @@
 //! Messages and their encoding, as they travel between ROS 2 nodes.
 //!
-//! - [`Message`], [`Service`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
+//! - [`Message`], [`ServiceInterface`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
 //! - [`TypeName`]: the name of such a type, split into its parts.
 //! - [`Description`]: the fields of a generated type, for other nodes that ask.
 //! - [`Stamped`]: messages with the time to which their content belongs.
@@ -23,7 +23,7 @@ mod type_name;
 pub use action::Action;
 pub use blob::Blob;
 pub use description::{DescribedField, DescribedType, Description};
-pub use message::{Given, Message, Service, Stamped};
+pub use message::{Given, Message, ServiceInterface, ServicePart, Stamped};
 #[doc(hidden)]
 pub use serde;
 pub use type_name::{TypeKind, TypeName, TypeNameError};

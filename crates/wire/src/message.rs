@@ -68,10 +68,15 @@ impl<M: Stamped + ?Sized> Stamped for std::sync::Arc<M> {
     }
 }
 
-/// A service type. Request and response are structs with serde's derives.
+/// A type that is the request or the response of the service `S`.
+///
+/// By it the compiler finds the service of a callback: `create_service("add", |request: AddTwoIntsRequest| ..)` names it nowhere else.
+pub trait ServicePart<S>: 'static {}
+
+/// A service type, as a `.srv` file defines it: an interface of ROS. Request and response are structs with serde's derives.
 ///
 /// ```
-/// use rospin_wire::Service;
+/// use rospin_wire::{ServiceInterface, ServicePart};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, Serialize, Deserialize)]
@@ -87,17 +92,20 @@ impl<M: Stamped + ?Sized> Stamped for std::sync::Arc<M> {
 ///
 /// enum AddTwoInts {}
 ///
-/// impl Service for AddTwoInts {
+/// impl ServiceInterface for AddTwoInts {
 ///     type Request = AddRequest;
 ///     type Response = AddResponse;
 ///     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
 /// }
+///
+/// impl ServicePart<AddTwoInts> for AddRequest {}
+/// impl ServicePart<AddTwoInts> for AddResponse {}
 /// ```
-pub trait Service: Send + Sync + 'static {
+pub trait ServiceInterface: Sized + Send + Sync + 'static {
     /// Type of the request, which a client sends.
-    type Request: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
+    type Request: ServicePart<Self> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Type of the response, which a server sends.
-    type Response: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
+    type Response: ServicePart<Self> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Name of the type as `ros2 interface list` shows it: package, `srv`, name.
     const TYPE: &'static str;
     /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a hash is

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::description::Description;
-use crate::message::{Message, Service};
+use crate::message::{Message, ServiceInterface};
 
 /// Error of an invalid name of a type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ impl TypeName {
     ///
     /// # Errors
     /// If its name is invalid.
-    pub fn of_service<S: Service>() -> Result<Self, TypeNameError> {
+    pub fn of_service<S: ServiceInterface>() -> Result<Self, TypeNameError> {
         let example = "example_interfaces/srv/AddTwoInts";
         let name = Self::parse(S::TYPE, S::TYPE_SUFFIX, S::TYPE_HASH, TypeKind::Srv, example)?;
         Ok(Self { described: Described(S::DESCRIPTION), ..name })

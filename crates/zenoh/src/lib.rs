@@ -6,7 +6,7 @@
 //!
 //! - A [`Session`] is the connection of a process to the network: sockets and threads, which its nodes share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
-//! - [`Message`]s and [`Service`]s are types that are generated from ROS 2's definitions, with their type's name and hash.
+//! - [`Message`]s and [`ServiceInterface`]s are types that are generated from ROS 2's definitions, with their type's name and hash.
 //!
 //! ```no_run
 //! use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
@@ -31,7 +31,7 @@
 //!
 //! Over Zenoh, the hash of a type is part of every key: a publisher and a subscription, or a client and a server, are connected
 //! only if their hashes are the same. ROS 2 has hashes from Iron on, and `ros2 topic info --verbose` shows them. Set them as
-//! [`Message::TYPE_HASH`] and [`Service::TYPE_HASH`]; the latter is the hash of the service, not of its request. A type without
+//! [`Message::TYPE_HASH`] and [`ServiceInterface::TYPE_HASH`]; the latter is the hash of the service, not of its request. A type without
 //! a hash gets the text that Humble's `rmw_zenoh_cpp` uses for all types, `TypeHashNotSupported`. Such entities are connected
 //! with one another and with nodes on Humble, but not with nodes of a later ROS 2. An action has three hashes, of the services
 //! and the message that belong to it: see [`Action`].

@@ -96,7 +96,7 @@ fn listen(executor: &Executor, node: &Node) {
     let (group, handle) = (executor.create_group("listener", ()), executor.handle());
     let _server = node
         .on(&group)
-        .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
+        .create_service::<AddTwoInts, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
     let subscription = node.on(&group).create_subscription("chatter", move |message: Text| {
         assert_eq!(message.data, "hello");
         handle.halt();

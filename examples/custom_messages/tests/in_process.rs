@@ -30,7 +30,7 @@ fn a_service_answers() {
     let ros = ros();
     let node = ros.create_node("robot").unwrap();
     let _server = node
-        .create_service::<SetMode, _, _>("set_mode", |request: SetModeRequest| SetModeResponse {
+        .create_service("set_mode", |request: SetModeRequest| SetModeResponse {
             success: request.mode <= Status::CHARGING,
             ..Default::default()
         })

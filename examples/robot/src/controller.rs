@@ -2,7 +2,7 @@
 
 use rospin::log;
 use rospin::msgs::geometry_msgs::msg::{Twist, Vector3Stamped};
-use rospin::msgs::std_srvs::srv::{SetBool, SetBoolRequest, SetBoolResponse};
+use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
 use rospin::prelude::*;
 use rospin::{ActionServerOptions, Instant};
 
@@ -46,7 +46,7 @@ impl State {
 pub struct Controller {
     _targets: Subscription,
     _steer: Timer,
-    _enable: Server,
+    _enable: Service,
     _face: ActionServer,
 }
 
@@ -95,7 +95,7 @@ fn steer(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Timer> {
     Ok(steer)
 }
 
-fn enable(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Server> {
+fn enable(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Service> {
     // ANCHOR: service
     let logger = node.logger();
     let switch = move |state: &mut State, request: SetBoolRequest| {
@@ -103,7 +103,7 @@ fn enable(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<Server> {
         log::warn!(logger: logger, "the motors are {}", if request.data { "enabled" } else { "stopped" });
         SetBoolResponse { success: true, message: String::new() }
     };
-    let enable = group.create_service::<SetBool, _, _>("enable", switch)?;
+    let enable = group.create_service("enable", switch)?;
     // ANCHOR_END: service
     Ok(enable)
 }

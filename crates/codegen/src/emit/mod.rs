@@ -82,11 +82,14 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
         Kind::Service => {
             let _ = writeln!(
                 out,
-                "impl {wire}::Service for {name} {{\ntype Request = {name}Request;\ntype Response = {name}Response;\n\
+                "impl {wire}::ServiceInterface for {name} {{\ntype Request = {name}Request;\ntype Response = {name}Response;\n\
                  const TYPE: &'static str = \"{ros_name}\";"
             );
             write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &hash::service(target.packages, interface));
             out.push_str("}\n");
+            for part in ["Request", "Response"] {
+                let _ = writeln!(out, "impl {wire}::ServicePart<{name}> for {name}{part} {{}}");
+            }
         }
         Kind::Action => {
             let _ = writeln!(

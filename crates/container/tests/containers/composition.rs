@@ -11,7 +11,7 @@ use rospin_msgs::composition_interfaces::srv::{
     UnloadNodeResponse,
 };
 use rospin_node::interfaces::rcl_interfaces::Parameter;
-use rospin_node::{Client, ParameterSetting, ParameterValue, Ros, RosArguments, Service};
+use rospin_node::{Client, ParameterSetting, ParameterValue, Ros, RosArguments, ServiceInterface};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -91,7 +91,7 @@ fn parameter(name: &str, value: impl Into<ParameterValue>) -> Parameter {
 }
 
 impl World {
-    fn call<S: Service>(&self, client: &Client<S>, request: S::Request) -> S::Response {
+    fn call<S: ServiceInterface>(&self, client: &Client<S>, request: S::Request) -> S::Response {
         let options = SpinOptions::new().timeout(Duration::from_secs(40));
         self.ros.executor().spin_until(client.call(request), options).unwrap().unwrap()
     }
@@ -262,7 +262,7 @@ fn the_arguments_of_the_program_are_for_a_component_only_if_the_request_says_so(
 }
 
 /// Returns a client of a service of the container in the namespace `/robot`.
-fn asker<S: Service>(world: &World, service: &str) -> Client<S> {
+fn asker<S: ServiceInterface>(world: &World, service: &str) -> Client<S> {
     let node = Ros::in_process(world.ros.context()).create_node("asks").unwrap();
     node.create_client(format!("/robot/ComponentManager/_container/{service}").as_str()).unwrap()
 }

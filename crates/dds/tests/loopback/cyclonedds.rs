@@ -210,7 +210,7 @@ fn the_peers_calls_are_answered() {
     let handle = executor.handle();
     let server = node
         .on(&group)
-        .create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
+        .create_service::<AddTwoInts, _>("add_two_ints", move |request: AddRequest| {
             if (request.a, request.b) == (0, 0) {
                 handle.halt();
             }

@@ -23,7 +23,7 @@ fn request(a: i64, b: i64) -> Vec<u8> {
 
 fn serve(executor: &Executor, node: &Node) -> impl Sized + use<> {
     let group = executor.create_group("server", ());
-    let server = node.on(&group).create_service::<AddTwoInts, _, _>("add", AddRequest::add).unwrap();
+    let server = node.on(&group).create_service::<AddTwoInts, _>("add", AddRequest::add).unwrap();
     (group, server)
 }
 
@@ -109,7 +109,7 @@ fn a_response_waits_for_its_client_to_be_whole() {
         count.fetch_add(1, Ordering::Relaxed);
         request.add()
     };
-    let server = node.on(&group).create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let server = node.on(&group).create_service::<AddTwoInts, _>("add", add).unwrap();
     let stranger = Stranger::new(id);
     let requests = stranger.writer(&executor, "rq/addRequest", REQUEST);
     wait(&executor, "a request is served", async {

@@ -142,7 +142,7 @@ fn what_is_no_request_or_response_is_counted() {
     let options = ServiceOptions::new("add_two_ints").keep_last(100);
     let server = node
         .on(&group)
-        .create_service::<AddTwoInts, _, _>(options, |served: &mut i32, request: AddRequest| {
+        .create_service::<AddTwoInts, _>(options, |served: &mut i32, request: AddRequest| {
             *served += 1;
             AddResponse { sum: request.a.wrapping_add(request.b) }
         })

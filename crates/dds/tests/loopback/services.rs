@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rospin_dds::{CallError, Client, Node, Server};
+use rospin_dds::{CallError, Client, Node, Service};
 use rospin_engine::{ExecutorOptions, LossCause, Payload, SpinOptions};
 
 use crate::common::{
@@ -17,9 +17,9 @@ fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }
 }
 
-fn serve(executor: &rospin_engine::Executor, node: &Node) -> Server {
+fn serve(executor: &rospin_engine::Executor, node: &Node) -> Service {
     let group = executor.create_group("server", ());
-    node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request| add(&request)).unwrap()
+    node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", |request| add(&request)).unwrap()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn asynchronous_and_reentrant_servers_answer() {
     let handle = executor.handle();
     let pause = move || handle.sleep(rospin_engine::ClockKind::Steady, Duration::from_millis(1));
     let _servers = [
-        node.on(&exclusive).create_service::<AddTwoInts, _, _>("one", {
+        node.on(&exclusive).create_service::<AddTwoInts, _>("one", {
             let pause = pause.clone();
             move |served: Payload<i32>, request: AddRequest| {
                 served.with(|served| *served += 1);
@@ -117,8 +117,8 @@ fn asynchronous_and_reentrant_servers_answer() {
                 }
             }
         }),
-        node.on(&reentrant).create_service::<AddTwoInts, _, _>("two", |request| add(&request)),
-        node.on(&reentrant).create_service::<AddTwoInts, _, _>("three", move |request| {
+        node.on(&reentrant).create_service::<AddTwoInts, _>("two", |request| add(&request)),
+        node.on(&reentrant).create_service::<AddTwoInts, _>("three", move |request| {
             let pause = pause();
             async move {
                 assert!(pause.await.is_ok());
@@ -148,7 +148,7 @@ fn a_call_ends_with_its_client_and_a_dropped_call_is_forgotten() {
     let group = executor.create_group("server", ());
     let _server = node
         .on(&group)
-        .create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
+        .create_service::<AddTwoInts, _>("add_two_ints", move |request: AddRequest| {
             count.fetch_add(1, Ordering::Relaxed);
             assert!(request.a >= 0, "on purpose: this one is never answered");
             add(&request)

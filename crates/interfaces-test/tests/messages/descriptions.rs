@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use rospin_dynamic::describe;
-use rospin_wire::{Action, Description, Message, Service};
+use rospin_wire::{Action, Description, Message, ServiceInterface};
 
 include!(concat!(env!("OUT_DIR"), "/each_interface.rs"));
 

@@ -2,7 +2,7 @@
 //! Rolling, and Humble, which has none.
 
 use rospin_msgs::example_interfaces::action::Fibonacci;
-use rospin_wire::{Action, Message, Service};
+use rospin_wire::{Action, Message, ServiceInterface};
 
 /// Returns a type's hash in the distribution for which this is built, or `None` if that has no hashes.
 fn expected(hash: &'static str) -> Option<&'static str> {
@@ -46,7 +46,7 @@ fn hashes_are_those_of_ros() {
         type_description_interfaces msg TypeDescription "739f2508c9fa3a6f330913ff5b9d25fb74159a077da71e1087f51a60c12a080b"
         unique_identifier_msgs msg UUID "1b8e8aca958cbea28fe6ef60bf6c19b683c97a9ef60bb34752067d0f2f7ab437"
     }
-    check! { Service
+    check! { ServiceInterface
         action_msgs srv CancelGoal "573d8b0a534451d7bc2ac8c5ffde8ac14b8593b7001175d0cd6516dcbeb8689a"
         example_interfaces srv AddTwoInts "e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a"
         lifecycle_msgs srv ChangeState "356fe34f0475a43acf54542013af4167b0e729f77ea22ffb045c6ad8e20668e5"

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Action;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::unique_identifier_msgs::UUID;
-use crate::message::{Message, Service};
+use crate::message::{Message, ServiceInterface, ServicePart};
 
 /// Returns the name of an action's service or topic, as all ROS 2 client libraries form it. `part` is such as `send_goal`.
 pub(crate) fn part(action: &str, part: &str) -> String {
@@ -30,7 +30,7 @@ pub(crate) struct SendGoalResponse {
 /// The service that receives goals.
 pub(crate) struct SendGoal<A>(PhantomData<fn() -> A>);
 
-impl<A: Action> Service for SendGoal<A> {
+impl<A: Action> ServiceInterface for SendGoal<A> {
     type Request = SendGoalRequest<A::Goal>;
     type Response = SendGoalResponse;
     const TYPE: &'static str = A::TYPE;
@@ -38,6 +38,9 @@ impl<A: Action> Service for SendGoal<A> {
     const DESCRIPTION: Option<&'static Description> = A::SEND_GOAL_DESCRIPTION;
     const TYPE_SUFFIX: &'static str = "_SendGoal";
 }
+
+impl<A: Action> ServicePart<SendGoal<A>> for SendGoalRequest<A::Goal> {}
+impl<A: Action> ServicePart<SendGoal<A>> for SendGoalResponse {}
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct GetResultRequest {
@@ -53,7 +56,7 @@ pub(crate) struct GetResultResponse<R> {
 /// The service that answers with results.
 pub(crate) struct GetResult<A>(PhantomData<fn() -> A>);
 
-impl<A: Action> Service for GetResult<A> {
+impl<A: Action> ServiceInterface for GetResult<A> {
     type Request = GetResultRequest;
     type Response = GetResultResponse<A::Result>;
     const TYPE: &'static str = A::TYPE;
@@ -61,6 +64,9 @@ impl<A: Action> Service for GetResult<A> {
     const DESCRIPTION: Option<&'static Description> = A::GET_RESULT_DESCRIPTION;
     const TYPE_SUFFIX: &'static str = "_GetResult";
 }
+
+impl<A: Action> ServicePart<GetResult<A>> for GetResultRequest {}
+impl<A: Action> ServicePart<GetResult<A>> for GetResultResponse<A::Result> {}
 
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]

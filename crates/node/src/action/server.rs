@@ -25,7 +25,7 @@ use crate::node::Node;
 use crate::on::On;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
-use crate::service::{Draft, Server};
+use crate::service::{Draft, Service};
 
 /// Reasons for which an action server or client could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -122,9 +122,9 @@ pub enum CancelResponse {
 pub struct ActionServer {
     action: String,
     core: Arc<dyn Close>,
-    send_goal: Server,
-    cancel_goal: Server,
-    get_result: Server,
+    send_goal: Service,
+    cancel_goal: Service,
+    get_result: Service,
     execute: Entity,
     _expire: Arc<Timer>,
 }
@@ -169,14 +169,14 @@ impl ActionServer {
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         let servers = [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter();
-        servers.map(Server::missed_deadlines).sum::<u64>() + self.execute.missed_deadlines()
+        servers.map(Service::missed_deadlines).sum::<u64>() + self.execute.missed_deadlines()
     }
 
     /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
     /// Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
-        [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Server::unsent_responses).sum()
+        [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Service::unsent_responses).sum()
     }
 }
 

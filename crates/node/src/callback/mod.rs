@@ -14,9 +14,9 @@
 //! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form: `|message: &M, info: MessageInfo|`.
 //! - A timer's callback takes a [`Tick`], or nothing.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
-//! - A service's callback takes the request by value, and returns the response.
+//! - A service's callback takes the request by value, and returns the response. Their types say which service it is.
 //! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
-//!   [`Incident`](rospin_engine::Incident).
+//!   [`Incident`](rospin_engine::Incident). An asynchronous one may be a `loop` without an end.
 //!
 //! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually exclusive group that
 //! was created is held until the callback ends, unless its options [say otherwise](rospin_engine::GroupOptions::releases_at_await).
@@ -35,6 +35,7 @@
 //!
 //! The traits of this module are neither called nor implemented outside of this crate.
 
+mod answers;
 mod forms;
 mod given;
 mod informed;
@@ -42,6 +43,7 @@ mod returned;
 
 use rospin_engine::{Entity, EntityKind, EntityOptions, Source, SourceError, Tick, Timer, TimerError, TimerOptions};
 
+pub use answers::ServiceCallback;
 pub use forms::{
     Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, ByReference, ByReferenceWithPayload,
     Synchronous, SynchronousWithPayload, WithoutArgument, WithoutArgumentWithPayload,
@@ -57,11 +59,10 @@ pub use returned::{Convert, Nothing, Returned, Returns, Value};
     message = "this closure is not a callback with the argument `{A}` on `{G}`",
     label = "the callback cannot have this form on this group",
     note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
-            asynchronous), then the argument: a timer's `Tick`, a service's request",
+            asynchronous), then the argument, such as a timer's `Tick`",
     note = "a reentrant group and a node's own group have no payload",
     note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
-    note = "a timer's callback returns `()` or a `Result<(), E>`, a service's callback the response; an asynchronous one returns a \
-            future of that"
+    note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"
 )]
 pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
     /// Creates an entity over a source that runs this callback. `convert` turns an item into the argument.

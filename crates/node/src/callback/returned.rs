@@ -43,6 +43,24 @@ impl<E: Display> Returns<Nothing> for Result<(), E> {
     }
 }
 
+/// The type of what never returns, such as `loop {}`, is the return type of functions like [`std::process::exit`]. Stable Rust has no
+/// other name for it.
+impl Returns<Nothing> for <fn() -> ! as Yields>::Output {
+    fn value(self) -> Result<(), String> {
+        self
+    }
+}
+
+/// A function pointer, by which its return type is named.
+#[doc(hidden)]
+pub trait Yields {
+    type Output;
+}
+
+impl<T> Yields for fn() -> T {
+    type Output = T;
+}
+
 impl<T: 'static> Returns<Value<T>> for T {
     fn value(self) -> T {
         self

@@ -7,11 +7,11 @@ use rospin_dynamic::MessageType;
 use rospin_engine::{ExecutorHandle, GroupOptions, LossCause};
 
 use crate::error::ServiceError;
-use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
+use crate::interfaces::type_description_interfaces::GetTypeDescriptionRequest;
 use crate::node::Node;
 use crate::options::ServiceOptions;
 use crate::parameters::{DeclareError, ParameterOptions};
-use crate::service::Server;
+use crate::service::Service;
 
 /// The service's name, below the node's.
 pub(super) const SERVICE: &str = "get_type_description";
@@ -34,7 +34,7 @@ pub enum ServeTypesError {
 /// Server that describes the types of a node's endpoints to other nodes. Ends when it is dropped.
 #[must_use = "the service is removed when it is dropped"]
 pub struct TypeDescriptionServer {
-    server: Server,
+    server: Service,
     _serving: Serving,
 }
 
@@ -115,9 +115,7 @@ impl Node {
         let known = Arc::clone(self.known());
         let server = self
             .on(&group)
-            .create_service::<GetTypeDescription, _, _>(options, move |request: GetTypeDescriptionRequest| {
-                known.answer(&request)
-            })?;
+            .create_service(options, move |request: GetTypeDescriptionRequest| known.answer(&request))?;
         Ok(TypeDescriptionServer { server, _serving: serving })
     }
 }

@@ -10,10 +10,10 @@ use super::run;
 use crate::groups::ReentrantGroup;
 use crate::interfaces::lifecycle_msgs as msgs;
 use crate::options::ServiceOptions;
-use crate::service::Server;
+use crate::service::Service;
 
 /// The servers of one node.
-pub(super) type Services = [Server; 5];
+pub(super) type Services = [Service; 5];
 
 /// Creates the servers. The one that changes the state is on the node's group, the ones that only query are on
 /// `queries`.
@@ -35,12 +35,11 @@ pub(super) fn create<P: Lifecycle>(
     let transitions = move |_| described(machine::ways_from(here.state()));
     let graph = |_| described(EDGES.iter());
     Ok([
-        handle.group().create_service::<msgs::ChangeState, _, _>(service("change_state"), change)?,
-        queries.create_service::<msgs::GetState, _, _>(service("get_state"), state)?,
-        queries.create_service::<msgs::GetAvailableStates, _, _>(service("get_available_states"), states)?,
-        queries
-            .create_service::<msgs::GetAvailableTransitions, _, _>(service("get_available_transitions"), transitions)?,
-        queries.create_service::<msgs::GetAvailableTransitions, _, _>(service("get_transition_graph"), graph)?,
+        handle.group().create_service(service("change_state"), change)?,
+        queries.create_service(service("get_state"), state)?,
+        queries.create_service(service("get_available_states"), states)?,
+        queries.create_service(service("get_available_transitions"), transitions)?,
+        queries.create_service(service("get_transition_graph"), graph)?,
     ])
 }
 

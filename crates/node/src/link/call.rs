@@ -14,22 +14,22 @@ use super::refused;
 use crate::error::CallError;
 use crate::error::Refused;
 use crate::matches::{Awaited, Matches};
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::middleware::ClientEnd;
 use crate::names::FullName;
 
 /// The link of a client to the servers of its service.
-pub(crate) struct ClientLink<S: Service> {
+pub(crate) struct ClientLink<S: ServiceInterface> {
     service: Arc<str>,
     end: End<S>,
 }
 
-enum End<S: Service> {
+enum End<S: ServiceInterface> {
     InProcess(rospin_engine::Client<S::Request, S::Response>),
     Network { end: Box<dyn ClientEnd>, undecodable: Arc<AtomicU64> },
 }
 
-impl<S: Service> ClientLink<S> {
+impl<S: ServiceInterface> ClientLink<S> {
     pub(super) fn in_process(context: &Context, service: &FullName) -> Result<Self, Refused> {
         let client = context.create_local_client(service.as_str()).map_err(refused)?;
         Ok(Self { service: service.as_str().into(), end: End::InProcess(client) })
@@ -64,7 +64,7 @@ impl<S: Service> ClientLink<S> {
     }
 }
 
-impl<S: Service> Matches for ClientLink<S> {
+impl<S: ServiceInterface> Matches for ClientLink<S> {
     fn count(&self) -> usize {
         match &self.end {
             End::InProcess(client) => client.service_is_ready().into(),

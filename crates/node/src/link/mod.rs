@@ -27,7 +27,7 @@ use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::graph::Graph;
 use crate::matches::Matches;
-use crate::message::{Decode, Encode, Service};
+use crate::message::{Decode, Encode, ServiceInterface};
 use crate::middleware::NodeEnd;
 use crate::names::{FullName, TypeName};
 use crate::qos::Qos;
@@ -94,7 +94,7 @@ impl Link {
         Ok((messages, matches, events))
     }
 
-    pub(crate) fn create_service<S: Service>(
+    pub(crate) fn create_service<S: ServiceInterface>(
         &self,
         service: &FullName,
         service_type: &TypeName,
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn create_client<S: Service>(
+    pub(crate) fn create_client<S: ServiceInterface>(
         &self,
         service: &FullName,
         service_type: &TypeName,

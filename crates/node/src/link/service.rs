@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::{contain, depth, refused};
 use crate::error::Refused;
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::middleware::{ReplyEnd, RequestSource};
 use crate::names::FullName;
 use crate::qos::Qos;
 
 /// The requests of a server.
-pub(crate) enum Requests<S: Service> {
+pub(crate) enum Requests<S: ServiceInterface> {
     InProcess(RequestQueue<S::Request, S::Response>),
     Network(RequestSource),
 }
 
-impl<S: Service> Requests<S> {
+impl<S: ServiceInterface> Requests<S> {
     pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
         let options = ServiceOptions::new(service.as_str()).keep_last(depth(qos));
         context.create_local_request_queue(options).map(Self::InProcess).map_err(refused)
     }
 }
 
-impl<S: Service> Source for Requests<S> {
+impl<S: ServiceInterface> Source for Requests<S> {
     type Item = (S::Request, Reply<S::Response>);
     type Attachment = ();
 

@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::error::ServiceError;
 use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::node::Node;
 use crate::options::{ClientOptions, SubscriptionOptions};
 use crate::qos::Qos;
@@ -116,7 +116,7 @@ impl Node {
         })
     }
 
-    fn parameter_service<S: Service>(&self, node: &str, service: &str) -> Result<Client<S>, ServiceError> {
+    fn parameter_service<S: ServiceInterface>(&self, node: &str, service: &str) -> Result<Client<S>, ServiceError> {
         self.create_client(ClientOptions::new(format!("{node}/{service}")).qos(Qos::keep_last(RESPONSES_MAX)))
     }
 

@@ -18,10 +18,10 @@ use super::watch::SetParameters;
 use crate::error::ServiceError;
 use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
-use crate::message::Service;
+use crate::message::ServiceInterface;
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions};
-use crate::service::Server;
+use crate::service::Service;
 
 /// Number of requests that are kept, as in rclcpp.
 const REQUESTS_MAX: usize = 1000;
@@ -56,7 +56,7 @@ pub enum ServeParametersError {
 /// Server that lets other nodes, and `ros2 param`, read and set the parameters of a node. Ends when it is dropped.
 #[must_use = "the services are removed when it is dropped"]
 pub struct ParameterServer {
-    servers: Vec<Server>,
+    servers: Vec<Service>,
     _use_sim_time: Entity,
     events: Events,
 }
@@ -153,17 +153,17 @@ impl Node {
         Ok(ParameterServer { servers, _use_sim_time: use_sim_time, events })
     }
 
-    fn serve<S: Service>(
+    fn serve<S: ServiceInterface>(
         &self,
         group: &CallbackGroup<Switch>,
         service: &str,
         answer: fn(&Store, S::Request) -> S::Response,
-    ) -> Result<Server, ServiceError> {
+    ) -> Result<Service, ServiceError> {
         let store = Arc::clone(self.store());
         let name = format!("/{}", group.entity_name(service));
         let options = ServiceOptions::new(format!("~/{service}")).keep_last(REQUESTS_MAX).name(name);
         let options = options.priority(Priority::WAY_IN);
-        self.on(group).create_service::<S, _, _>(options, move |request: S::Request| answer(&store, request))
+        self.on(group).create_service::<S, _>(options, move |request: S::Request| answer(&store, request))
     }
 
     fn publish_parameter_events(&self, executor: &ExecutorHandle) -> Result<Events, ServeParametersError> {

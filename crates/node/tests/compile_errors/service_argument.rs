@@ -1,8 +1,8 @@
 //! A service's callback takes a request of another service.
 
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse, SetBoolRequest};
-use rospin::{Node, Server, ServiceError};
+use rospin::{Node, Service, ServiceError};
 
-pub fn serve(node: &Node) -> Result<Server, ServiceError> {
-    node.create_service::<AddTwoInts, _, _>("add_two_ints", |_: SetBoolRequest| AddTwoIntsResponse { sum: 0 })
+pub fn serve(node: &Node) -> Result<Service, ServiceError> {
+    node.create_service::<AddTwoInts, _>("add_two_ints", |_: SetBoolRequest| AddTwoIntsResponse { sum: 0 })
 }

@@ -10,7 +10,7 @@ use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rospin_node::{
     Awaited, Blob, CallError, ClientEnd, Delivery, EndEvents, FullName, Gid, Graph, Inbox, Matches, MessageInfo,
     Middleware, NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd,
-    RequestSource, Ros, Service, SubscriptionEnd, TypeName,
+    RequestSource, Ros, ServiceInterface, ServicePart, SubscriptionEnd, TypeName,
 };
 use rospin_wire::cdr::to_payload;
 use serde::{Deserialize, Serialize};
@@ -183,12 +183,14 @@ struct Picture {
 
 enum Paint {}
 
-impl Service for Paint {
+impl ServiceInterface for Paint {
     type Request = Picture;
     type Response = Picture;
     const TYPE: &str = "pictures/srv/Paint";
     const TYPE_HASH: Option<&str> = None;
 }
+
+impl ServicePart<Paint> for Picture {}
 
 #[test]
 fn requests_and_responses_are_not_copied() {
@@ -198,7 +200,7 @@ fn requests_and_responses_are_not_copied() {
     let payload = Bytes::from(to_payload(&Picture { data: image().data }).unwrap());
     let (heard, asked) = (Arc::new(Mutex::new(0)), payload.clone());
     let count = Arc::clone(&heard);
-    let _service = node.create_service::<Paint, _, _>("paint", move |request: Picture| {
+    let _service = node.create_service::<Paint, _>("paint", move |request: Picture| {
         assert_in(&asked, &request.data);
         *count.lock().unwrap() += 1;
         request

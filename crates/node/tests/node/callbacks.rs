@@ -10,7 +10,7 @@ use rospin_engine::{
 };
 use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin_msgs::std_msgs::msg::Int32;
-use rospin_node::{Message, MessageInfo, Node, Publisher, PublisherOptions, Ros, SubscriptionOptions};
+use rospin_node::{Message, MessageInfo, Node, Publisher, PublisherOptions, Ros, Service, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 struct Fixture {
@@ -256,20 +256,17 @@ fn services() {
     let reentrant = executor.create_reentrant_group("reentrant");
     let add = |both: &AddTwoIntsRequest| AddTwoIntsResponse { sum: both.a + both.b };
     let _kept = [
-        node.create_service::<AddTwoInts, _, _>("a", move |both: AddTwoIntsRequest| add(&both)),
-        node.create_service::<AddTwoInts, _, _>("b", move |both: AddTwoIntsRequest| async move { add(&both) }),
-        node.on(&group).create_service::<AddTwoInts, _, _>("c", move |served: &mut u32, both: AddTwoIntsRequest| {
+        node.create_service("a", move |both: AddTwoIntsRequest| add(&both)),
+        node.create_service("b", move |both: AddTwoIntsRequest| async move { add(&both) }),
+        node.on(&group).create_service("c", move |served: &mut u32, both: AddTwoIntsRequest| {
             *served += 1;
             add(&both)
         }),
-        node.on(&group).create_service::<AddTwoInts, _, _>(
-            "d",
-            move |served: Payload<u32>, both: AddTwoIntsRequest| async move {
-                served.with(|served| *served += 1);
-                add(&both)
-            },
-        ),
-        node.on(&reentrant).create_service::<AddTwoInts, _, _>("e", move |both: AddTwoIntsRequest| add(&both)),
+        node.on(&group).create_service("d", move |served: Payload<u32>, both: AddTwoIntsRequest| async move {
+            served.with(|served| *served += 1);
+            add(&both)
+        }),
+        node.on(&reentrant).create_service("e", move |both: AddTwoIntsRequest| add(&both)),
     ]
     .map(Result::unwrap);
     for service in ["a", "b", "c", "d", "e"] {
@@ -279,6 +276,68 @@ fn services() {
         assert_eq!(response.unwrap().unwrap().sum, 42, "{service}");
     }
     assert_eq!(group.into_payload().unwrap(), 2);
+}
+
+/// The type of the service is inferred from the request's, or is given as in rclrs.
+#[test]
+fn the_service_of_a_callback_is_inferred_or_given() {
+    let Fixture { ros, node, .. } = fixture();
+    let add = |both: AddTwoIntsRequest| AddTwoIntsResponse { sum: both.a + both.b };
+    let by_reference = move |both: &AddTwoIntsRequest| add(*both);
+    let always = || AddTwoIntsResponse { sum: 42 };
+    let group = node.create_group("group", ()).unwrap();
+    let _kept: [Service; 6] = [
+        node.create_service("inferred", add),
+        node.create_service("inferred_async", move |both: AddTwoIntsRequest| async move { add(both) }),
+        node.create_service::<AddTwoInts, _>("given", add),
+        node.create_service::<AddTwoInts, _>("by_use", move |both| by_reference(&both)),
+        node.on(&group).create_service::<AddTwoInts, _>("on_group", move |both| by_reference(&both)),
+        node.create_service::<AddTwoInts, _>("always", always),
+    ]
+    .map(Result::unwrap);
+    for service in ["inferred", "inferred_async", "given", "by_use", "on_group", "always"] {
+        let client = node.create_client::<AddTwoInts>(service).unwrap();
+        let response = ros.executor().spin_until(client.call(AddTwoIntsRequest { a: 40, b: 2 }), SpinOptions::new());
+        assert_eq!(response.unwrap().unwrap().sum, 42, "{service}");
+    }
+}
+
+/// A loop that never ends has no value that a callback could return, so its type falls back to `!`.
+#[test]
+fn an_endless_loop_is_an_asynchronous_callback() {
+    let clock = ManualClock::new();
+    let ros = Ros::in_process(&Context::new(ContextOptions::new().manual_clock(clock.clone())));
+    let node = ros.create_node("node").unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    let (counted, of_rate) = (Arc::clone(&count), node.clone());
+    let _timer = node.create_timer(TimerOptions::one_shot(Duration::ZERO), move |_: Tick| {
+        let (counted, mut rate) = (Arc::clone(&counted), of_rate.create_rate(Duration::from_millis(10)).unwrap());
+        async move {
+            loop {
+                rate.tick().await.unwrap();
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let _endless = [
+        node.create_subscription("go", |_: Int32| async {
+            loop {
+                std::future::pending::<()>().await
+            }
+        }),
+        node.create_subscription("stay", async |_: Arc<Int32>, _: MessageInfo| {
+            loop {
+                std::future::pending::<()>().await
+            }
+        }),
+    ]
+    .map(Result::unwrap);
+    for _ in 0..3 {
+        ros.executor().spin(SpinOptions::spin_all()).unwrap();
+        clock.advance(Duration::from_millis(10));
+    }
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 3);
 }
 
 #[test]

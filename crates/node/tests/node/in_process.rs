@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, LossCause, SpinOptions};
 use rospin_node::{
-    CallError, ClientOptions, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, QosOfName, Ros, Service,
-    ServiceOptions, SubscriptionOptions,
+    CallError, ClientOptions, Durability, Message, Node, NodeOptions, PublisherOptions, Qos, QosOfName, Ros,
+    ServiceInterface, ServiceOptions, ServicePart, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,13 @@ impl Message for Number {
 
 enum Double {}
 
-impl Service for Double {
+impl ServiceInterface for Double {
     type Request = Number;
     type Response = Number;
     const TYPE: &str = "test_interfaces/srv/Double";
 }
+
+impl ServicePart<Double> for Number {}
 
 fn set_up() -> (Context, Executor, Ros) {
     let context = Context::new(ContextOptions::new());
@@ -118,7 +120,7 @@ fn a_call_is_awaited_and_its_end_is_told() {
     let options = ServiceOptions::new("double").keep_last(1);
     let server = node
         .on(&group)
-        .create_service::<Double, _, _>(options, |calls: &mut u32, number: Number| {
+        .create_service::<Double, _>(options, |calls: &mut u32, number: Number| {
             *calls += 1;
             Number { data: 2 * number.data }
         })
@@ -221,7 +223,7 @@ fn a_server_that_is_dropped_makes_room_for_another_one_at_once() {
     let serve = {
         let (node, other) = (node.clone(), executor.create_group("other", ()));
         move |factor: i64| {
-            node.on(&other).create_service::<Double, _, _>("double", move |n: Number| Number { data: factor * n.data })
+            node.on(&other).create_service::<Double, _>("double", move |n: Number| Number { data: factor * n.data })
         }
     };
     let first = serve(2).unwrap();
@@ -273,7 +275,7 @@ fn what_is_remapped_is_another_topic_and_another_service() {
     robot.create_publisher("/state").unwrap().publish(Number { data: 3 }).unwrap();
     let _server = outside
         .on(&group)
-        .create_service::<Double, _, _>("/robot/twice", |number: Number| Number { data: 2 * number.data })
+        .create_service::<Double, _>("/robot/twice", |number: Number| Number { data: 2 * number.data })
         .unwrap();
     let client = robot.create_client::<Double>("~/double").unwrap();
     let called = executor.spin_until(client.call(Number { data: 4 }), SpinOptions::new()).unwrap();
@@ -360,7 +362,7 @@ fn quality_of_service_is_written_on_names() {
     let group = executor.create_group("late", Vec::new());
     let late = |heard: &mut Vec<i64>, number: Number| heard.push(number.data);
     let _late = node.on(&group).create_subscription("map".to_owned().transient_local(), late).unwrap();
-    let _server = node.create_service::<Double, _, _>("double".keep_last(5), |request: Number| request).unwrap();
+    let _server = node.create_service::<Double, _>("double".keep_last(5), |request: Number| request).unwrap();
     let _client = node.create_client::<Double>("double".to_owned()).unwrap();
     executor.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!(group.into_payload().unwrap(), [2]);
@@ -375,7 +377,7 @@ fn a_depth_above_the_limit_is_an_error_that_names_the_entity() {
         let subscription = SubscriptionOptions::new("numbers").name("ear").keep_last(depth);
         let subscription = node.on(&group).create_subscription(subscription, |_: &mut (), _: Number| {}).unwrap_err();
         let service = ServiceOptions::new("double").name("server").keep_last(depth);
-        let service = node.on(&group).create_service::<Double, _, _>(service, |_: &mut (), n: Number| n).unwrap_err();
+        let service = node.on(&group).create_service::<Double, _>(service, |_: &mut (), n: Number| n).unwrap_err();
         let publisher = PublisherOptions::new("numbers").qos(Qos::keep_last(depth));
         let publisher = node.create_publisher::<Number>(publisher).unwrap_err();
         let client = node.create_client::<Double>(ClientOptions::new("double").keep_last(depth)).unwrap_err();

@@ -7,7 +7,7 @@ use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOpti
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition, TransitionError};
 use rospin_node::{
-    Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, Service,
+    Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, ServiceInterface,
     SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl Bench {
         self.executor.spin_until(future, SpinOptions::new().timeout(Duration::from_secs(40))).unwrap()
     }
 
-    fn call<S: Service>(&self, service: &str, request: S::Request) -> S::Response {
+    fn call<S: ServiceInterface>(&self, service: &str, request: S::Request) -> S::Response {
         let node = self.ros.create_node("tool").unwrap();
         let client = node.create_client::<S>(service).unwrap();
         self.await_one(client.call(request)).unwrap()

@@ -171,10 +171,8 @@ fn a_handle_counts_the_missed_deadlines_of_its_callback() {
     };
     let group = node.create_group("sums", ()).unwrap();
     let options = rospin::ServiceOptions::new("add").deadline(10 * MS);
-    let server = node
-        .on(&group)
-        .create_service::<rospin::msgs::example_interfaces::srv::AddTwoInts, _, _>(options, echo)
-        .unwrap();
+    let server =
+        node.on(&group).create_service::<rospin::msgs::example_interfaces::srv::AddTwoInts, _>(options, echo).unwrap();
     let scans = test.node().create_publisher::<UInt32>("scan").unwrap();
     let add = test.node().create_client::<rospin::msgs::example_interfaces::srv::AddTwoInts>("add").unwrap();
     (0..3).for_each(|data| scans.publish(UInt32 { data }).unwrap());

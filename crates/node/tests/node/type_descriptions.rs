@@ -12,7 +12,7 @@ use rospin_node::interfaces::rcl_interfaces::{GetParameters, Log, ParameterEvent
 use rospin_node::interfaces::type_description_interfaces::{
     GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse,
 };
-use rospin_node::{Action, Client, Message, Node, NodeError, NodeOptions, Ros, Service, Subscription};
+use rospin_node::{Action, Client, Message, Node, NodeError, NodeOptions, Ros, ServiceInterface, Subscription};
 
 const PARAMETER: &str = "start_type_description_service";
 
@@ -63,7 +63,7 @@ fn a_node_describes_the_types_of_its_ends_and_what_they_contain() {
     let _publisher = arm.create_publisher::<Header>("published").unwrap();
     let _subscription = hear(&arm);
     let add = |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b };
-    let _service = arm.create_service::<AddTwoInts, _, _>("add", add).unwrap();
+    let _service = arm.create_service::<AddTwoInts, _>("add", add).unwrap();
     let _client = arm.create_action_client::<Fibonacci>("fibonacci").unwrap();
     for (name, hash) in [
         (Header::TYPE, Header::TYPE_HASH),

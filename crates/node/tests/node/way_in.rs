@@ -7,8 +7,8 @@ use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptio
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition};
 use rospin_node::{
-    Lifecycle, LifecycleHandle, LifecycleNode, Message, NodeOptions, ParameterSetting, Ros, Service, Subscription,
-    SubscriptionOptions,
+    Lifecycle, LifecycleHandle, LifecycleNode, Message, NodeOptions, ParameterSetting, Ros, ServiceInterface,
+    ServicePart, Subscription, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -86,11 +86,14 @@ impl Lifecycle for Device {
 
 enum ChangeState {}
 
-impl Service for ChangeState {
+impl ServiceInterface for ChangeState {
     type Request = msgs::ChangeStateRequest;
     type Response = msgs::ChangeStateResponse;
     const TYPE: &str = "lifecycle_msgs/srv/ChangeState";
 }
+
+impl ServicePart<ChangeState> for msgs::ChangeStateRequest {}
+impl ServicePart<ChangeState> for msgs::ChangeStateResponse {}
 
 #[test]
 fn a_managed_node_is_told_although_a_callback_of_a_higher_priority_is_always_ready() {

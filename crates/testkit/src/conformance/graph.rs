@@ -20,8 +20,7 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     let publisher = world.there.create_publisher::<Number>(latched).unwrap();
     let listener = world.listen(&world.there, &main, SubscriptionOptions::new("~/numbers"));
     let group = main.create_group("server", ());
-    let server =
-        world.there.on(&group).create_service::<AddTwoInts, _, _>("double", |both: Summands| both.add()).unwrap();
+    let server = world.there.on(&group).create_service("double", |both: Summands| both.add()).unwrap();
     let client = world.there.create_client::<AddTwoInts>("triple").unwrap();
 
     let number: BTreeSet<_> = ["std_msgs/msg/Int64".to_owned()].into();

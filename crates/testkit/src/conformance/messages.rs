@@ -1,6 +1,6 @@
 //! Messages of the cases. Their types are those of ROS 2, because a middleware may check names.
 
-use rospin_node::{Action, Blob, Message, Service};
+use rospin_node::{Action, Blob, Message, ServiceInterface, ServicePart};
 use serde::{Deserialize, Serialize};
 
 /// Message with a number.
@@ -74,12 +74,15 @@ pub struct Sum {
 /// The service that adds two numbers.
 pub enum AddTwoInts {}
 
-impl Service for AddTwoInts {
+impl ServiceInterface for AddTwoInts {
     type Request = Summands;
     type Response = Sum;
     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
     const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
 }
+
+impl ServicePart<AddTwoInts> for Summands {}
+impl ServicePart<AddTwoInts> for Sum {}
 
 impl Summands {
     /// Returns their sum.
@@ -144,12 +147,15 @@ pub struct Switched {
 /// The service that turns something on or off.
 pub enum SetBool {}
 
-impl Service for SetBool {
+impl ServiceInterface for SetBool {
     type Request = Switch;
     type Response = Switched;
     const TYPE: &str = "std_srvs/srv/SetBool";
     const TYPE_HASH: Option<&str> = Some("RIHS01_abe9e4bb6b41b40e6789712c00ec8871923e089af3f667a79992a428cff2da0a");
 }
+
+impl ServicePart<SetBool> for Switch {}
+impl ServicePart<SetBool> for Switched {}
 
 /// The action [`Fibonacci`] in the package of ROS 2's own tests, which has the same parts.
 pub enum TestFibonacci {}

@@ -1,6 +1,6 @@
 //! Services: a call gets its response, or an error that it will get none.
 
-use rospin_node::{CallError, Client, Node, Server, ServiceOptions};
+use rospin_node::{CallError, Client, Node, Service, ServiceOptions};
 
 use super::fixture::Fixture;
 use super::messages::{AddTwoInts, Number, Sum, Summands, number};
@@ -18,10 +18,10 @@ const fn add(a: i64, b: i64) -> Summands {
 }
 
 /// Creates a server that adds two numbers, on a group of its own.
-fn serve(node: &Node, executor: &Executor) -> Server {
+fn serve(node: &Node, executor: &Executor) -> Service {
     let group = executor.create_group("server", ());
     let options = ServiceOptions::new(SERVICE).keep_last(100);
-    node.on(&group).create_service::<AddTwoInts, _, _>(options, |summands: Summands| summands.add()).unwrap()
+    node.on(&group).create_service(options, |summands: Summands| summands.add()).unwrap()
 }
 
 /// Creates a client of that server.
@@ -108,7 +108,7 @@ pub fn a_server_asks_another_service<F: Fixture>() {
     let main = world.executor("main");
     let (_server, inner) = (serve(&world.here, &main), client(&world.there));
     let (group, asks) = (main.create_group("relay", ()), inner.clone());
-    let relay = world.there.on(&group).create_service::<AddTwoInts, _, _>("relay", move |_, summands| {
+    let relay = world.there.on(&group).create_service("relay", move |_, summands| {
         let answer = asks.call(summands);
         async move { Sum { sum: 1000 + answer.await.expect("an answer").sum } }
     });
@@ -168,7 +168,7 @@ pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
     let (group, served, gate) = (slow.create_group("server", ()), Seen::new(), world.gate());
     let (log, wait) = (served.clone(), gate.clone());
     let options = ServiceOptions::new(SERVICE).keep_last(5);
-    let server = world.here.on(&group).create_service::<AddTwoInts, _, _>(options, move |summands: Summands| {
+    let server = world.here.on(&group).create_service(options, move |summands: Summands| {
         log.push(summands.a);
         wait.pass();
         summands.add()
@@ -200,19 +200,16 @@ pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
     let options = |name| ServiceOptions::new(name).keep_last(20);
     let node = &world.here;
     let _servers = [
-        node.on(&exclusive).create_service::<AddTwoInts, _, _>(
-            options("one"),
-            move |served: Payload<u32>, summands: Summands| {
-                served.with(|served| *served += 1);
-                let pause = pause();
-                async move {
-                    assert!(pause.await.is_ok());
-                    summands.add()
-                }
-            },
-        ),
-        node.on(&reentrant).create_service::<AddTwoInts, _, _>(options("two"), Summands::add),
-        node.on(&reentrant).create_service::<AddTwoInts, _, _>(options("three"), move |summands: Summands| {
+        node.on(&exclusive).create_service(options("one"), move |served: Payload<u32>, summands: Summands| {
+            served.with(|served| *served += 1);
+            let pause = pause();
+            async move {
+                assert!(pause.await.is_ok());
+                summands.add()
+            }
+        }),
+        node.on(&reentrant).create_service(options("two"), Summands::add),
+        node.on(&reentrant).create_service(options("three"), move |summands: Summands| {
             let pause = and_again();
             async move {
                 assert!(pause.await.is_ok());
@@ -241,7 +238,7 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let group = main.create_group("server", ());
-    let server = world.here.on(&group).create_service::<AddTwoInts, _, _>(SERVICE, |summands: Summands| {
+    let server = world.here.on(&group).create_service(SERVICE, |summands: Summands| {
         assert_ne!(summands.a, -1, "on purpose");
         summands.add()
     });
@@ -273,7 +270,7 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let (server, client) = (serve(&world.here, &idle), client(&world.there));
     world.wait("the server is there", client.wait_for_service());
     let group = main.create_group("other", ());
-    let other = world.here.on(&group).create_service::<AddTwoInts, _, _>("other", |summands: Summands| summands.add());
+    let other = world.here.on(&group).create_service("other", |summands: Summands| summands.add());
     let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>("other").unwrap());
     world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
@@ -288,7 +285,7 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     assert!(!matches!(polled, std::task::Poll::Ready(Ok(_))), "{polled:?}");
     let (group, served) = (main.create_group("server", ()), Seen::new());
     let log = served.clone();
-    let successor = world.here.on(&group).create_service::<AddTwoInts, _, _>(SERVICE, move |summands: Summands| {
+    let successor = world.here.on(&group).create_service(SERVICE, move |summands: Summands| {
         log.push(summands);
         summands.add()
     });

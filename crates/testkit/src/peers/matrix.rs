@@ -8,7 +8,7 @@ use std::time::Duration;
 use rospin_engine::{ClockKind, ExecutorHandle, SpinOptions};
 use rospin_node::interfaces::lifecycle_msgs::{ChangeState, ChangeStateRequest, GetState, GetStateRequest};
 use rospin_node::interfaces::rcl_interfaces::{GetParameters, GetParametersRequest};
-use rospin_node::{ActionClient, Client, Node, ParameterSetting, Service, SubscriptionOptions};
+use rospin_node::{ActionClient, Client, Node, ParameterSetting, ServiceInterface, SubscriptionOptions};
 
 use super::ours::{ENDLESS, Ours, STUBBORN};
 use super::ros2::Process;
@@ -45,7 +45,7 @@ impl User {
         let _ = self.executor.sleep(ClockKind::Steady, Duration::from_millis(20)).await;
     }
 
-    async fn client<S: Service>(&self, name: &str) -> Result<Client<S>, Failure> {
+    async fn client<S: ServiceInterface>(&self, name: &str) -> Result<Client<S>, Failure> {
         let client = self.node.create_client::<S>(name)?;
         client.wait_for_service().await;
         Ok(client)

@@ -97,9 +97,9 @@ impl Ours {
         };
         // Room for the requests of many clients at once.
         let options = ServiceOptions::new("echo").keep_last(1000);
-        held.push(Box::new(node.on(&group).create_service::<GetParameters, _, _>(options, serve).expect("a server")));
+        held.push(Box::new(node.on(&group).create_service::<GetParameters, _>(options, serve).expect("a server")));
         let set = |request: Switch| Switched { success: request.data, message: "done".to_owned() };
-        held.push(Box::new(node.on(&group).create_service::<SetBool, _, _>("set", set).expect("a server")));
+        held.push(Box::new(node.on(&group).create_service::<SetBool, _>("set", set).expect("a server")));
 
         // A type that is written by hand does not bring its description.
         node.add_message_type(&texts());

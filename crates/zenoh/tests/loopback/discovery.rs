@@ -43,7 +43,7 @@ fn the_other_process() {
     let group = executor.create_group("ends", ());
     let _subscription = node.on(&group).create_subscription("/chatter", |_: Text| ()).unwrap();
     let _server =
-        node.on(&group).create_service::<AddTwoInts, _, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
+        node.on(&group).create_service::<AddTwoInts, _>("add", |AddRequest { a, b }| AddResponse { sum: a + b });
     let handle = executor.handle();
     std::thread::spawn(move || {
         // Returns when the test sends a line, or closes the pipe because it has ended.

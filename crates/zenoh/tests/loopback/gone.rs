@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use rospin_zenoh::zenoh::liveliness::LivelinessToken;
 use rospin_zenoh::zenoh::query::{Query, Queryable};
 use rospin_zenoh::zenoh::{self, Wait};
-use rospin_zenoh::{CallError, Service};
+use rospin_zenoh::{CallError, ServiceInterface};
 
 use crate::common::{AddRequest, AddTwoInts, Place, context, executor, wait, wait_until};
 

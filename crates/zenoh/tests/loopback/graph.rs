@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{
-    History, Message, NodeOptions, PublisherOptions, Qos, Reliability, Service, Session, SubscriptionOptions,
+    History, Message, NodeOptions, PublisherOptions, Qos, Reliability, ServiceInterface, Session, SubscriptionOptions,
 };
 
 use crate::common::{AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, wait_until};
@@ -40,7 +40,7 @@ fn tools_see_nodes_and_what_they_have() {
         plain.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(42)).unwrap(),
         plain.create_publisher::<Text>(PublisherOptions::new("latched").keep_last(7).transient_local()).unwrap(),
         arm.on(&group).create_subscription(SubscriptionOptions::new("chatter").qos(everything), |_: Text| ()).unwrap(),
-        arm.on(&group).create_service::<AddTwoInts, _, _>("~/add", |AddRequest { a, b }| AddResponse { sum: a + b }),
+        arm.on(&group).create_service::<AddTwoInts, _>("~/add", |AddRequest { a, b }| AddResponse { sum: a + b }),
         plain.create_client::<AddTwoInts>("/robot/arm/add").unwrap(),
     );
     let text = format!("std_msgs::msg::dds_::String_/{}", Text::TYPE_HASH.unwrap());

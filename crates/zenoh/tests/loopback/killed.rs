@@ -119,7 +119,7 @@ fn a_server_outlives_its_clients() {
     let node = place.host().ros(&context).create_node("adder").unwrap();
     let group = executor.create_reentrant_group("server");
     let handle = executor.handle();
-    let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", move |request: AddRequest| {
+    let _server = node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", move |request: AddRequest| {
         // The client has died before some of the responses are sent.
         let pause = handle.sleep(ClockKind::Steady, std::time::Duration::from_millis(5));
         async move {
@@ -171,7 +171,7 @@ fn calls_end_and_are_answered_again_as_routers_go_and_come() {
     let adder = serving.ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", ());
     let add = |request: AddRequest| AddResponse { sum: request.a + request.b };
-    let _server = adder.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", add);
+    let _server = adder.on(&group).create_service::<AddTwoInts, _>("add_two_ints", add);
     let caller = calling.ros(&context).create_node("caller").unwrap();
     let client = caller.create_client::<AddTwoInts>("add_two_ints").unwrap();
     for _ in 0..kills() {
@@ -212,8 +212,8 @@ fn the_servers_process() {
     let executor = executor(&context, "main");
     let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", ());
-    let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddRequest| {
-        AddResponse { sum: request.a + request.b }
+    let _server = node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", |request: AddRequest| AddResponse {
+        sum: request.a + request.b,
     });
     spin(&executor, "it is killed");
 }

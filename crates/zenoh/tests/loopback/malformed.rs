@@ -3,7 +3,7 @@
 use rospin_engine::{Executor, LossCause, SpinOptions};
 use rospin_zenoh::zenoh::qos::CongestionControl;
 use rospin_zenoh::zenoh::{self, Wait};
-use rospin_zenoh::{CallError, Message, Service, ServiceOptions, Session, SubscriptionOptions};
+use rospin_zenoh::{CallError, Message, ServiceInterface, ServiceOptions, Session, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{
@@ -174,11 +174,10 @@ fn what_is_no_request_is_counted_and_its_client_told() {
     let node = host.ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", 0);
     let options = ServiceOptions::new("add_two_ints").keep_last(100);
-    let server =
-        node.on(&group).create_service::<AddTwoInts, _, _>(options, |served: &mut i32, request: AddRequest| {
-            *served += 1;
-            AddResponse { sum: request.a.wrapping_add(request.b) }
-        });
+    let server = node.on(&group).create_service::<AddTwoInts, _>(options, |served: &mut i32, request: AddRequest| {
+        *served += 1;
+        AddResponse { sum: request.a.wrapping_add(request.b) }
+    });
     let server = server.unwrap();
     let attachment = |number: i64| [&number.to_le_bytes()[..], &0_i64.to_le_bytes(), &[16], &[7; 16]].concat();
     let request = cdr(&[2_i64, 3].map(i64::to_le_bytes).concat());

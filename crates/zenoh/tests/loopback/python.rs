@@ -73,7 +73,7 @@ fn its_client_is_answered() {
     // The peer sends eleven requests at once.
     let options = ServiceOptions::new("add_two_ints").keep_last(20);
     let handle = executor.handle();
-    let server = node.on(&group).create_service::<AddTwoInts, _, _>(
+    let server = node.on(&group).create_service::<AddTwoInts, _>(
         options,
         move |asked: &mut i32, AddRequest { a, b }: AddRequest| {
             *asked += 1;

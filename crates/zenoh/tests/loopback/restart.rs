@@ -91,12 +91,11 @@ fn the_peers_process() {
         publisher.publish(text(format!("Hello World: {count}"))).unwrap();
     });
     let server = executor.create_reentrant_group("server");
-    let _server =
-        node.on(&server).create_service::<AddTwoInts, _, _>("add_two_ints", |request: AddRequest| async move {
-            if request.a == 0 && request.b == 0 {
-                std::future::pending::<()>().await;
-            }
-            AddResponse { sum: request.a + request.b }
-        });
+    let _server = node.on(&server).create_service::<AddTwoInts, _>("add_two_ints", |request: AddRequest| async move {
+        if request.a == 0 && request.b == 0 {
+            std::future::pending::<()>().await;
+        }
+        AddResponse { sum: request.a + request.b }
+    });
     spin(&executor, "it is killed");
 }

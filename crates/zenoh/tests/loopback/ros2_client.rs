@@ -138,9 +138,8 @@ fn calls_go_both_ways() {
     wait_until(&executor, "their server is gone", || !client.service_is_ready());
 
     let group = executor.create_group("server", ());
-    let server = node
-        .on(&group)
-        .create_service::<AddTwoInts, _, _>("add_here", |AddRequest { a, b }| AddResponse { sum: a + b });
+    let server =
+        node.on(&group).create_service::<AddTwoInts, _>("add_here", |AddRequest { a, b }| AddResponse { sum: a + b });
     let _server = server.unwrap();
     let client = peer.create_client::<Summands, Sum>(&name("add_here"), &service).unwrap();
     for n in 0..5 {

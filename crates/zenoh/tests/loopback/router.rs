@@ -46,7 +46,7 @@ fn peers_and_clients_meet_through_a_router() {
         let group = executor.create_group("server", ());
         let server = one
             .on(&group)
-            .create_service::<AddTwoInts, _, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
+            .create_service::<AddTwoInts, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
         let server = server.unwrap();
         let client = other.create_client::<AddTwoInts>("add_two_ints").unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());

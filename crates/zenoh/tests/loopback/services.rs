@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rospin_engine::{ClockKind, Executor, ExecutorOptions, LossCause, Payload, SpinOptions};
-use rospin_zenoh::{CallError, Client, Node, Server, Service, ServiceOptions, Session};
+use rospin_zenoh::{CallError, Client, Node, Service, ServiceInterface, ServiceOptions, ServicePart, Session};
 
 use crate::common::{
     self, AddRequest, AddResponse, AddTwoInts, Place, Text, context, executor, guest_options, isolated, spin, text,
@@ -14,9 +14,9 @@ fn add(request: &AddRequest) -> AddResponse {
     AddResponse { sum: request.a.wrapping_add(request.b) }
 }
 
-fn serve(executor: &Executor, node: &Node) -> Server {
+fn serve(executor: &Executor, node: &Node) -> Service {
     let group = executor.create_group("server", ());
-    node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", |request| add(&request)).unwrap()
+    node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", |request| add(&request)).unwrap()
 }
 
 fn client(node: &Node) -> Client<AddTwoInts> {
@@ -88,7 +88,7 @@ fn many_calls_of_many_clients_are_in_flight() {
     let group = executor.create_reentrant_group("server");
     let handle = executor.handle();
     let options = ServiceOptions::new("add_two_ints").keep_last(1000).max_in_flight(8);
-    let server = adder.on(&group).create_service::<AddTwoInts, _, _>(options, move |request: AddRequest| {
+    let server = adder.on(&group).create_service::<AddTwoInts, _>(options, move |request: AddRequest| {
         // Later requests are answered first.
         let pause = handle.sleep(ClockKind::Steady, Duration::from_millis(5 - request.b.cast_unsigned() % 5));
         async move {
@@ -123,12 +123,11 @@ fn who_gets_no_answer_is_told() {
     let serving = context.create_executor(ExecutorOptions::new("serving"));
     let group = serving.create_group("server", 0_u32);
     let options = ServiceOptions::new("add_two_ints").keep_last(2);
-    let server =
-        adder.on(&group).create_service::<AddTwoInts, _, _>(options, |served: &mut u32, request: AddRequest| {
-            *served += 1;
-            assert!(request.a >= 0, "no negative numbers");
-            add(&request)
-        });
+    let server = adder.on(&group).create_service::<AddTwoInts, _>(options, |served: &mut u32, request: AddRequest| {
+        *served += 1;
+        assert!(request.a >= 0, "no negative numbers");
+        add(&request)
+    });
     let server = server.unwrap();
     let client = client(&caller);
     wait(&executor, "the server is matched", client.wait_for_service());
@@ -176,7 +175,7 @@ fn nobody_waits_for_a_server_that_ends_meanwhile() {
     for n in 0..100 {
         let name = format!("add_{n}");
         let group = idle.create_group("server", ());
-        let server = adder.on(&group).create_service::<AddTwoInts, _, _>(name.as_str(), |request| add(&request));
+        let server = adder.on(&group).create_service::<AddTwoInts, _>(name.as_str(), |request| add(&request));
         let server = server.unwrap();
         let client = caller.create_client::<AddTwoInts>(name.as_str()).unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
@@ -211,11 +210,13 @@ fn a_call_ends_with_its_timeout() {
 #[test]
 fn long_requests_and_responses_arrive() {
     enum Reverse {}
-    impl Service for Reverse {
+    impl ServiceInterface for Reverse {
         type Request = Text;
         type Response = Text;
         const TYPE: &str = "test_interfaces/srv/Reverse";
     }
+
+    impl ServicePart<Reverse> for Text {}
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
@@ -224,9 +225,7 @@ fn long_requests_and_responses_arrive() {
     let group = executor.create_group("server", ());
     let _server = server_node
         .on(&group)
-        .create_service::<Reverse, _, _>("reverse", |request: Text| {
-            text(request.data.chars().rev().collect::<String>())
-        })
+        .create_service::<Reverse, _>("reverse", |request: Text| text(request.data.chars().rev().collect::<String>()))
         .unwrap();
     let client = caller.create_client::<Reverse>("reverse").unwrap();
     wait(&executor, "the server is matched", client.wait_for_service());

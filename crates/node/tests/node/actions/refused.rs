@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rospin_node::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo};
 use rospin_node::interfaces::builtin_interfaces::Time;
-use rospin_node::{ActionClient, CancelError, ClientGoalHandle, GoalId, NodeOptions, Ros, Server};
+use rospin_node::{ActionClient, CancelError, ClientGoalHandle, GoalId, NodeOptions, Ros, Service};
 
 use super::set_up::{Fibonacci, Goal, Handle, Kind, World, watchdog};
 
@@ -15,7 +15,7 @@ struct Raw {
     world: World,
     client: ActionClient<Fibonacci>,
     answer: Arc<Mutex<CancelGoalResponse>>,
-    _cancel: Server,
+    _cancel: Service,
 }
 
 impl Raw {
@@ -27,7 +27,7 @@ impl Raw {
         let cancel = world
             .node
             .on(&group)
-            .create_service::<CancelGoal, _, _>("raw_cancel", move |(): &mut (), _: CancelGoalRequest| {
+            .create_service::<CancelGoal, _>("raw_cancel", move |(): &mut (), _: CancelGoalRequest| {
                 set.lock().unwrap().clone()
             });
         let options = NodeOptions::new("client").remap("/fibonacci/_action/cancel_goal", "/raw_cancel");

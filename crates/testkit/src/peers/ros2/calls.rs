@@ -34,7 +34,7 @@ pub fn services_are_called_both_ways(network: impl Fn() -> Network) {
     let here = network();
     let node = here.node(&context);
     let group = executor.create_group("adder", ());
-    let _server = node.on(&group).create_service::<AddTwoInts, _, _>("add_two_ints", Summands::add).expect("a server");
+    let _server = node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", Summands::add).expect("a server");
     let mut client = here.demo("add_two_ints_client");
     wait_until(&executor, "the client has its answer", || client.has_ended());
 }
