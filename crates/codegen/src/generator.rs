@@ -23,6 +23,8 @@ pub struct Generator {
     out: Option<PathBuf>,
     prefixes: Option<Vec<PathBuf>>,
     distribution: Option<String>,
+    /// Name of the crate that includes the code; `None` for the one whose build script runs.
+    crate_name: Option<String>,
     /// True if shipped packages are generated as well, which only `rospin-msgs` itself does.
     ships: bool,
 }
@@ -45,6 +47,7 @@ impl Generator {
             out: None,
             prefixes: None,
             distribution: None,
+            crate_name: None,
             ships: false,
         }
     }
@@ -117,6 +120,15 @@ impl Generator {
         self
     }
 
+    /// Sets the name of the crate that includes the code. By default that of the crate whose build script runs. If a package has the
+    /// crate's name, its modules `msg`, `srv` and `action` are also where the code is included, so that other crates write
+    /// `robot_msgs::msg::Status`.
+    #[must_use]
+    pub fn crate_name(mut self, name: impl Into<String>) -> Self {
+        self.crate_name = Some(name.into());
+        self
+    }
+
     /// Generates the packages `names`, which are shipped, in place of referring to `rospin-msgs`. `wire` is the path at which the
     /// generated code finds `rospin-wire`. Only `rospin-msgs` itself needs it.
     #[doc(hidden)]
@@ -166,8 +178,23 @@ impl Generator {
             files.insert(format!("{name}.rs"), emit::package(&target, package));
             self.watch(&package.read);
         }
+        if let Some(name) = self.package_of_crate(&packages) {
+            let _ = writeln!(index, "#[doc(no_inline)]\n#[allow(unused_imports)]\npub use self::{name}::*;");
+        }
         files.insert("interfaces.rs".to_owned(), index);
         Ok(files)
+    }
+
+    /// Returns the generated package that the crate is named after, if one is: its types are `robot_msgs::msg::Status` for other crates
+    /// then, and not only `robot_msgs::robot_msgs::msg::Status`.
+    fn package_of_crate(&self, packages: &Packages) -> Option<String> {
+        let name = match &self.crate_name {
+            Some(name) => name.clone(),
+            None => env::var("CARGO_PKG_NAME").ok()?,
+        };
+        let name = name.replace('-', "_");
+        let package = packages.0.get(&name)?;
+        (package.origin == Origin::Generated).then_some(name)
     }
 
     /// Reads the requested packages, and all packages that they refer to.

@@ -235,3 +235,20 @@ fn installed_packages_are_read_by_their_index() {
     let code = fs::read_to_string(out.join("old_msgs.rs")).unwrap();
     assert!(["X", "Y", "Z"].iter().all(|name| code.contains(&format!("old_msgs/msg/{name}\""))), "{code}");
 }
+
+/// The crate `robot-msgs` of the package `robot_msgs` has `msg` at its root, and not that of another package.
+#[test]
+fn a_crate_that_is_called_as_its_package_has_the_types_at_its_root() {
+    let folder = package("robot_msgs", &[("msg/Status.msg", FIELD)]);
+    let index = |name: &str| {
+        let generator = Generator::new().package(&folder).prefixes([]).crate_name(name).out_dir(&folder);
+        generator.generate().unwrap();
+        fs::read_to_string(folder.join("interfaces.rs")).unwrap()
+    };
+    for name in ["robot-msgs", "robot_msgs"] {
+        assert!(index(name).ends_with("pub use self::robot_msgs::*;\n"));
+    }
+    for name in ["robot", "std_msgs"] {
+        assert!(!index(name).contains("pub use"), "{name}");
+    }
+}

@@ -7,7 +7,7 @@ use rospin_msgs::builtin_interfaces::msg::Time;
 use rospin_msgs::geometry_msgs::msg::Vector3;
 use rospin_msgs::sensor_msgs::msg::PointField;
 use rospin_wire::cdr::{self, ByteOrder};
-use rospin_wire::{Action, Message, Service};
+use rospin_wire::{Action, Message, ServiceInterface};
 
 /// Returns a message whose fields all differ from their defaults.
 fn kinds() -> Kinds {
@@ -98,7 +98,9 @@ fn defaults_are_those_of_the_definition() {
 #[test]
 fn names_are_those_of_ros() {
     assert_eq!(Kinds::TYPE, "kinds_msgs/msg/Kinds");
-    assert_eq!(<Measure as Service>::TYPE, "kinds_msgs/srv/Measure");
+    assert_eq!(<Measure as ServiceInterface>::TYPE, "kinds_msgs/srv/Measure");
+    // The build script gives the crate the name of its package.
+    assert_eq!(<rospin_interfaces_test::srv::Measure as ServiceInterface>::TYPE, "kinds_msgs/srv/Measure");
     assert_eq!(<Walk as Action>::TYPE, "kinds_msgs/action/Walk");
     let is_hash = |hash: &str| hash.starts_with("RIHS01_") && hash.len() == 71;
     assert_eq!(Kinds::TYPE_HASH.map(is_hash), (env!("DISTRIBUTION") != "humble").then_some(true));
