@@ -38,6 +38,7 @@ pub struct Analysis<'a> {
     overheads: Overheads,
     reservations: BTreeMap<String, Reservation>,
     monitor: Option<Monitor>,
+    work: Option<u64>,
 }
 
 impl<'a> Analysis<'a> {
@@ -45,7 +46,7 @@ impl<'a> Analysis<'a> {
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
-        Self { scenario, overheads, reservations: BTreeMap::new(), monitor: None }
+        Self { scenario, overheads, reservations: BTreeMap::new(), monitor: None, work: None }
     }
 
     /// Sets the costs of executor, operating system and middleware, which are added to the callbacks' execution times.
@@ -69,6 +70,14 @@ impl<'a> Analysis<'a> {
         self
     }
 
+    /// Sets the number of steps that the search for bounds may take, and the search for margins. A step is a look at an arrival
+    /// curve and takes some nanoseconds. Without it, the numbers grow with that of the callbacks.
+    #[must_use]
+    pub const fn work(mut self, steps: u64) -> Self {
+        self.work = Some(steps);
+        self
+    }
+
     /// Returns bounds for all callbacks and chains. It ends after a bounded number of steps for every system. A callback that
     /// has no proven bound by then has its reason in [`not_proven`](crate::CallbackBound::not_proven).
     ///
@@ -78,7 +87,10 @@ impl<'a> Analysis<'a> {
     /// no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
-        let budget = Budget::for_bounds(system.callbacks.len(), self.monitor.as_ref());
+        let budget = match self.work {
+            Some(steps) => Budget::of(steps, self.monitored()),
+            None => Budget::for_bounds(system.callbacks.len(), self.monitored()),
+        };
         let solution = solve(&system, &budget);
         Ok(self.report(&system, &solution, &budget))
     }
@@ -102,6 +114,11 @@ impl<'a> Analysis<'a> {
         System::new(self.scenario, &self.overheads, &self.reservations)
     }
 
+    /// Returns the number of steps that searches may take; `None` if it follows from the number of callbacks.
+    pub(crate) const fn steps(&self) -> Option<u64> {
+        self.work
+    }
+
     pub(crate) const fn monitored(&self) -> Option<&Monitor> {
         self.monitor.as_ref()
     }
@@ -118,7 +135,13 @@ impl<'a> Analysis<'a> {
 
     /// Returns the same analysis of another scenario, without a monitor.
     pub(crate) fn of<'b>(&self, scenario: &'b Scenario) -> Analysis<'b> {
-        Analysis { scenario, overheads: self.overheads, reservations: self.reservations.clone(), monitor: None }
+        Analysis {
+            scenario,
+            overheads: self.overheads,
+            reservations: self.reservations.clone(),
+            monitor: None,
+            work: self.work,
+        }
     }
 
     /// Returns the solution in the words of the report, with what follows from it: misses, chains, loads and assumptions.

@@ -44,7 +44,7 @@ pub(crate) fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
     for &callback in &system.executors[executor].callbacks {
         let plan = &system.callbacks[callback];
         // The group's first callback stands for the whole group.
-        if plan.mates.iter().any(|mate| *mate < callback) {
+        if plan.mates.first().is_some_and(|mate| *mate < callback) {
             continue;
         }
         let may = u64::from(plan.in_flight);

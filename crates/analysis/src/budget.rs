@@ -16,7 +16,7 @@ use response_time_analysis::time::Service;
 /// Units of work for an analysis, besides a share for each callback.
 const BASE: u64 = 40_000_000;
 /// Units of work for each callback.
-const SHARE: u64 = 250_000;
+const SHARE: u64 = 120_000;
 /// Number of plain steps that a fixed point takes; then its strides double. At a load of 99 % a few hundred are usual.
 const PLAIN_STEPS: u32 = 4_096;
 /// Number of halvings between a solution that a stride has reached and a length that may be none.

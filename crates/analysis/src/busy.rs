@@ -57,7 +57,7 @@ impl Set {
             return (!apart).then_some(Self::Core(plan.executor));
         }
         let is_free = system.receive == 0 && apart::busy_at_most(known, plan.executor) <= executor.threads;
-        let first = plan.mates.iter().copied().fold(callback, usize::min);
+        let first = plan.mates.first().map_or(callback, |mate| callback.min(*mate));
         (is_free && plan.in_flight == 1).then_some(Self::Group(first))
     }
 
@@ -78,7 +78,7 @@ impl Set {
                 let shares = own.reservation.is_none() && own.core == host.core && own.os_priority <= host.os_priority;
                 plan.executor == executor || shares
             }
-            Self::Group(first) => callback == first || plan.mates.contains(&first),
+            Self::Group(first) => callback == first || plan.mates.first() == Some(&first),
         }
     }
 

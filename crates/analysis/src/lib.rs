@@ -78,6 +78,7 @@ mod chains;
 mod change;
 mod critical;
 mod curves;
+mod demand;
 mod device;
 mod diagnosis;
 mod end_to_end;

@@ -138,11 +138,12 @@ fn on_threads(system: &System, solution: &Solution, callback: usize) -> String {
     } else {
         String::new()
     };
-    let starves = match executor.policy {
-        Policy::WaitSet { .. } if !plan.mates.is_empty() => {
-            "; it may starve, because a wait set with several threads passes over a group that is held"
-        }
-        _ => "",
+    let starves = match (executor.policy, plan.mates.first()) {
+        (Policy::WaitSet { .. }, Some(mate)) => format!(
+            "; it may starve, because a wait set with several threads passes over a group that is held, as by `{}`",
+            system.callbacks[*mate].name
+        ),
+        _ => String::new(),
     };
     let change = match threads(system, callback) {
         Some(count) => format!("; with {count} threads it has a bound"),

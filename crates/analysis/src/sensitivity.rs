@@ -5,14 +5,14 @@ use crate::budget::Budget;
 use crate::change::Change;
 use crate::diagnosis::{self, Late};
 use crate::error::AnalysisError;
-use crate::trial::{Margin, Trial};
+use crate::trial::{Margin, Trial, is_by_demand};
 
 /// Budget of work for all callbacks together, besides a share for each.
-const WORK: u64 = 5_000_000;
+const WORK: u64 = 20_000_000;
 /// Share of each callback in the budget of work.
 const WORK_EACH: u64 = 60_000;
-/// Largest product of work and callbacks. A step takes longer the more callbacks there are, so large systems get fewer steps.
-const WORK_OF_ALL: u64 = 5_000_000_000;
+/// Share of each callback where the demand of intervals tells margins: a step is short there.
+const WORK_BY_DEMAND: u64 = 600_000;
 /// Units of work that a single solution takes at least for each pair of callbacks. A budget for less than that is hopeless.
 const LOOKS: u64 = 10;
 
@@ -67,7 +67,9 @@ impl Analysis<'_> {
     pub fn sensitivity(&self) -> Result<Sensitivity, AnalysisError> {
         let system = self.unloaded_system()?;
         let count = system.callbacks.len();
-        let work = (WORK + WORK_EACH * count as u64).min(WORK_OF_ALL / count.max(1) as u64);
+        let by_demand = is_by_demand(self.scenario(), &system, &Budget::of(0, None));
+        let each = if by_demand { WORK_BY_DEMAND } else { WORK_EACH };
+        let work = self.steps().unwrap_or(WORK + each * count as u64);
         // If the budget does not suffice for a single solution, no margin can be found, so none of it is spent.
         let is_hopeless = LOOKS * (count as u64).saturating_mul(count as u64) > work;
         let budget = Budget::of(if is_hopeless { 0 } else { work }, self.monitored());

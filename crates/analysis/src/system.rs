@@ -59,7 +59,7 @@ pub(crate) struct Callback {
     /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks were picked
     /// already.
     pub(crate) instantaneous: bool,
-    /// Other callbacks of the same mutually exclusive group; empty for a callback of a reentrant group.
+    /// Other callbacks of the same mutually exclusive group, in their order; empty for a callback of a reentrant group.
     pub(crate) mates: Vec<usize>,
     /// True if other callbacks of the group can run while it awaits something.
     pub(crate) releases_group: bool,
@@ -235,7 +235,7 @@ impl System {
         let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
         for (callback, plan) in self.callbacks.iter().enumerate() {
             // The group's first callback stands for the whole group.
-            if plan.in_flight > 1 && plan.mates.is_empty() || plan.mates.iter().any(|mate| *mate < callback) {
+            if plan.in_flight > 1 && plan.mates.is_empty() || plan.mates.first().is_some_and(|mate| *mate < callback) {
                 continue;
             }
             let members: Vec<usize> = std::iter::once(callback).chain(plan.mates.iter().copied()).collect();

@@ -12,9 +12,10 @@ use rospin_scenario::Scenario;
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::chains;
+use crate::demand::Demand;
 use crate::known::{Known, Solution};
 use crate::solve::{self, Manner, seek};
-use crate::system::{Callback, System};
+use crate::system::{Callback, Core, System};
 
 /// Largest factor by which a callback is made longer or more frequent.
 const FACTOR_MAX: f64 = 64.0;
@@ -73,6 +74,15 @@ pub(crate) struct Trial<'a> {
 impl<'a> Trial<'a> {
     pub(crate) fn new(scenario: &'a Scenario, system: System, budget: &'a Budget) -> Self {
         let fits = system.check_load().is_ok();
+        if is_by_demand(scenario, &system, budget) {
+            let holds = |core: &Core| {
+                let of = |executor: &usize| Demand::of(scenario, &system, *executor, budget);
+                core.executors.iter().filter_map(of).all(|mut demand| demand.holds())
+            };
+            let fine: Vec<bool> = system.cores.iter().map(|core| fits && holds(core)).collect();
+            let holds = fine.iter().all(|fine| *fine);
+            return Self { scenario, system, budget, solution: None, holds, tightest: Vec::new(), fine };
+        }
         let solution = (fits && !budget.is_spent()).then(|| seek(&system, budget, Manner::default())).flatten();
         let mut trial =
             Self { scenario, system, budget, solution, holds: false, tightest: Vec::new(), fine: Vec::new() };
@@ -108,6 +118,9 @@ impl<'a> Trial<'a> {
             Arrivals::Repeated { gap, .. } if plan.publishers.is_empty() => Some(gap),
             _ => None,
         };
+        if let Some(margin) = self.by_demand(callback, &plan, period) {
+            return margin;
+        }
         let longer = self.largest(callback, What::Execution);
         let often = period.and_then(|_| self.largest(callback, What::Rate));
         let known = !self.budget.is_spent();
@@ -125,14 +138,41 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Returns the margin of a callback under EDF, by the demand of its executor; `None` where that is not known.
+    fn by_demand(&self, callback: usize, plan: &Callback, period: Option<u64>) -> Option<Margin> {
+        if is_linked(self.scenario, &self.system) {
+            return None;
+        }
+        let mut demand = Demand::of(self.scenario, &self.system, plan.executor, self.budget)?;
+        let executor = &self.system.executors[plan.executor];
+        let place = executor.callbacks.iter().position(|member| *member == callback)?;
+        let others_hold = (0..self.fine.len()).all(|core| core == executor.core || self.fine[core]);
+        // A timer whose deadline is its next due time has the shorter period as its deadline, too.
+        let moves = plan.due == period && self.scenario.callbacks[callback].deadline.is_none();
+        let longest = demand.longest(place).filter(|_| others_hold);
+        let densest = period.and_then(|_| demand.densest(place, moves)).filter(|_| others_hold);
+        let known = !self.budget.is_spent();
+        // What holds as it is holds, though the search began with less.
+        let longest = longest.max(Some(plan.cost()).filter(|_| self.holds));
+        let as_it_is = period.filter(|_| self.holds);
+        let densest = densest.into_iter().chain(as_it_is).min();
+        Some(Margin {
+            callback: plan.name.clone(),
+            execution: Duration::from_nanos(plan.cost()),
+            execution_max: longest.filter(|_| known).map(Duration::from_nanos),
+            period: period.map(Duration::from_nanos),
+            period_min: densest.filter(|_| known).map(Duration::from_nanos),
+            unknown: !known,
+        })
+    }
+
     /// Returns the largest factor that was found with which all deadlines hold; `None` if there is none. They hold with all
     /// smaller factors, too.
     fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let core = self.system.executors[plan.executor].core;
         let factor = self.room(callback, what)?;
-        let linked = self.scenario.chains.iter().any(|chain| chain.callbacks.len() > 1);
-        let found = if linked || self.system.is_interdependent() {
+        let found = if is_linked(self.scenario, &self.system) {
             self.halved(callback, what, factor, None)
         } else if (0..self.fine.len()).any(|other| other != core && !self.fine[other]) {
             None
@@ -266,6 +306,19 @@ impl<'a> Trial<'a> {
         let paces = chains::paces_for_latency(system, solution);
         self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, &paces, chain).holds)
     }
+}
+
+/// Returns true if bounds, or latencies of chains, depend on the bounds of several callbacks.
+fn is_linked(scenario: &Scenario, system: &System) -> bool {
+    scenario.chains.iter().any(|chain| chain.callbacks.len() > 1) || system.is_interdependent()
+}
+
+/// Returns true if the demand of intervals tells the margins of all callbacks.
+pub(crate) fn is_by_demand(scenario: &Scenario, system: &System, budget: &Budget) -> bool {
+    let is_known = |executor: usize| {
+        system.executors[executor].callbacks.is_empty() || Demand::of(scenario, system, executor, budget).is_some()
+    };
+    !is_linked(scenario, system) && (0..system.executors.len()).all(is_known)
 }
 
 /// Shortens a time, to 1 ns at least. Zero stays zero.

@@ -59,16 +59,16 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
 /// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback,
 /// since each callback may be the one that is released at A.
 pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
+    let comes = |callback: &usize| known.arrivals[*callback].as_ref().is_some_and(|arrivals| arrivals.number(1) > 0);
     let system = known.system;
     let own = &system.executors[executor];
-    let comes = |callback: &usize| known.arrivals[*callback].as_ref().is_some_and(|arrivals| arrivals.number(1) > 0);
     own.policy == Policy::Fifo
         && own.threads == 1
         && system.receive == 0
         && !system.moves(executor)
         && !system.shares_locks[own.core]
         && system.neighbours(executor).next().is_none()
-        && !own.callbacks.iter().any(|callback| system.suspends(*callback))
+        && !own.callbacks.iter().any(|callback| system.callbacks[*callback].is_async())
         && own.callbacks.iter().all(comes)
 }
 
@@ -230,6 +230,7 @@ impl ReadyWindow<'_> {
         if !released_after.is_empty() {
             return None;
         }
+        let blockers = Blocker::longest(blockers);
         let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough: 0 };
         let (first, last) = window.late(due)?;
         Some((last, own.number(last - first + 1)))
@@ -238,6 +239,7 @@ impl ReadyWindow<'_> {
     /// Returns the longest time from release to end; `None` if there is no bound.
     pub(crate) fn bound(self) -> Option<u64> {
         let Self { own, released_after, cost, interferers, blockers, supply, limit, budget, enough } = self;
+        let blockers = Blocker::longest(blockers);
         let window = Window { own: &own, cost, interferers, blockers, supply, limit, budget, enough };
         if released_after.is_empty() {
             return window.bound();

@@ -91,6 +91,20 @@ pub(crate) struct Blocker {
     pub(crate) below: u64,
 }
 
+impl Blocker {
+    /// Returns the blockers that are the longest ones at some offset, which leads to the same blocking as all of them.
+    pub(crate) fn longest(mut all: Vec<Self>) -> Vec<Self> {
+        all.sort_by_key(|blocker| std::cmp::Reverse((blocker.below, blocker.cost)));
+        let mut longest: Vec<Self> = Vec::new();
+        for blocker in all {
+            if longest.last().is_none_or(|last| blocker.cost > last.cost) {
+                longest.push(blocker);
+            }
+        }
+        longest
+    }
+}
+
 /// Processor time that is available to an executor: all of it, or that of a reservation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Supply {

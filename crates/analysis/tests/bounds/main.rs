@@ -10,6 +10,7 @@ mod chains;
 mod common;
 mod inheritance;
 mod inside;
+mod large;
 mod locks;
 mod migrating;
 mod paper;

@@ -34,6 +34,8 @@ pub(super) struct Analyzed {
     pub(super) overheads: Overheads,
     /// Reservations of processor time, by the executor's name.
     pub(super) reservations: BTreeMap<String, Reservation>,
+    /// Steps that searches may take, if the user said so.
+    pub(super) work: Option<u64>,
     pub(super) report: Report,
     /// The margins of callbacks and the changes that help; `None` until they are known, or if nobody asked for them.
     pub(super) sensitivity: Option<Sensitivity>,
@@ -82,7 +84,7 @@ impl Analyzed {
     /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold. `path` is the scenario's,
     /// for the error.
     pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
-        let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations).monitor(monitor);
+        let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations, self.work).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
         self.sensitivity = Some(analysis.sensitivity().map_err(refused)?);
         Ok(())

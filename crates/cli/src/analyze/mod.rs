@@ -115,18 +115,19 @@ fn analyze(
     let reservations: BTreeMap<_, _> = options.reserve.iter().cloned().collect();
     let scenario = match options.assign {
         None => scenario,
-        Some(rule) => assign(rule, &analysis_of(&scenario, overheads, &reservations)).map_err(refused)?,
+        Some(rule) => assign(rule, &analysis_of(&scenario, overheads, &reservations, options.work)).map_err(refused)?,
     };
     let applied = match options.apply {
         None => None,
         Some(number) => {
-            let analysis = analysis_of(&scenario, overheads, &reservations).monitor(monitor);
+            let analysis = analysis_of(&scenario, overheads, &reservations, options.work).monitor(monitor);
             let found = apply::change(&analysis, number, options.deploy.is_some()).map_err(refused)?;
             Some(found.map_err(|reason| Failure::input(InputError::Apply { number, reason }))?)
         }
     };
     let scenario = applied.as_ref().map_or(scenario.clone(), |change| change.apply(&scenario));
-    let report = analysis_of(&scenario, overheads, &reservations).monitor(monitor).run().map_err(refused)?;
+    let report =
+        analysis_of(&scenario, overheads, &reservations, options.work).monitor(monitor).run().map_err(refused)?;
     let seen = if options.simulate {
         let mut progress = LateProgress::begin(NAME, options.outputs.quiet);
         let seen = simulated::simulate(&scenario, options.seeds, &mut |share| progress.at(share));
@@ -146,6 +147,7 @@ fn analyze(
         applied,
         overheads,
         reservations,
+        work: options.work,
         report,
         sensitivity,
         seen,
@@ -167,16 +169,17 @@ fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError>
     }
 }
 
-/// Returns the analysis of `scenario` with these overheads and reservations, the latter by the executor's name.
+/// Returns the analysis of `scenario` with these overheads, reservations by the executor's name, and steps of work.
 fn analysis_of<'a>(
     scenario: &'a Scenario,
     overheads: Overheads,
     reservations: &BTreeMap<String, Reservation>,
+    work: Option<u64>,
 ) -> Analysis<'a> {
     let all = reservations.iter();
-    all.fold(Analysis::new(scenario).overheads(overheads), |analysis, (executor, reservation)| {
-        analysis.reservation(executor, *reservation)
-    })
+    let analysis = Analysis::new(scenario).overheads(overheads);
+    let analysis = work.map_or(analysis.clone(), |steps| analysis.work(steps));
+    all.fold(analysis, |analysis, (executor, reservation)| analysis.reservation(executor, *reservation))
 }
 
 /// Returns the scenario of `analysis` with priorities by `rule`.

@@ -64,6 +64,11 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) no_sensitivity: bool,
 
+    /// Steps that the search for bounds may take, and that for margins, some nanoseconds each; without it, as many as suffice for
+    /// most systems of this size
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) work: Option<u64>,
+
     /// Puts the longest times of simulations beside the bounds
     #[arg(long)]
     pub(crate) simulate: bool,

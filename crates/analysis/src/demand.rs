@@ -1,0 +1,295 @@
+//! Margins under EDF and first in, first out, by the demand of intervals: one condition for the deadlines of all callbacks together.
+//!
+//! Let every callback of an executor have a deadline, or come after all that have one. All deadlines hold if in each interval of
+//! a length t no more work is released and due than there is time for, after the longest activation that is due later and
+//! had begun before: B(t) + the sum of N(t - D + 1) C is at most t. For suppose that an activation ends later than its due time d. Take the last
+//! time before at which nothing was left that is due by d. From then until d the thread only runs what is released since and due
+//! by d, and what had begun before, which is due later than t after that time, so its deadline is longer than t. Since the activation has not
+//! ended at d, that is more than t. An interval from there on is shorter than the busy window, so longer ones need no look.
+//! (George, Rivierre and Spuri, INRIA 2966, 1996; with arrival curves in place of periods.)
+//!
+//! First in, first out is EDF with one deadline for all, the shortest: an activation ends once all is done that was released no later.
+//! Nothing comes later and runs first, so nothing blocks.
+//!
+//! Lengths are looked at from the longest one downwards (Zhang and Burns, "Schedulability analysis for real-time systems with EDF
+//! scheduling", IEEE Transactions on Computers 2009): where the work of t is x, all lengths from x to t have time for theirs, as long as
+//! the blocking is the same. A margin is found by cuts: at a length without time enough, the callback is made shorter, or rarer,
+//! until there is enough. Lengths above stay good, because less work is due in each of them. So one way down finds the margin.
+//!
+//! Theorems and proofs: `book/src/analysis/one-thread.md`.
+
+use response_time_analysis::supply::Dedicated;
+use rospin_scenario::Scenario;
+
+use crate::arrivals::Arrivals;
+use crate::budget::Budget;
+use crate::system::{Policy, System, nanos};
+use crate::window::{Supply, at_least};
+
+/// Share of the thread's time that stays free: with less, the busy window is longer than the longest bound of interest.
+const REST: f64 = 0.004;
+/// Inverse of the least part by which a period is made longer in a step.
+const PRECISION: u64 = 4_096;
+/// Largest factor by which a callback is made longer or more frequent.
+const FACTOR_MAX: u64 = 64;
+
+/// Callback as its demand sees it. Times are in nanoseconds.
+#[derive(Clone, Debug)]
+struct Part {
+    arrivals: Arrivals,
+    cost: u64,
+    /// Time that it may still run when something is released that is due earlier.
+    blocking: u64,
+    /// Deadline from the release; `None` if it comes after all that have one.
+    due: Option<u64>,
+}
+
+impl Part {
+    /// Returns the work that is released and due in an interval of this length.
+    fn demand(&self, length: u64) -> u64 {
+        let number = |due: u64| self.arrivals.number((length + 1).saturating_sub(due));
+        self.due.map_or(0, number).saturating_mul(self.cost)
+    }
+
+    /// Returns the largest length up to this one at which more of its work is due, or a longer one up to this; `None` if none is.
+    fn last_due(&self, length: u64) -> Option<u64> {
+        let due = self.due.filter(|due| *due <= length)?;
+        let Arrivals::Repeated { gap, jitter, .. } = self.arrivals else { return Some(length) };
+        let periods = (length - due + jitter) / gap;
+        Some((due + periods * gap).saturating_sub(jitter).max(due))
+    }
+
+    /// Returns how long it delays what is due after `length`.
+    fn blocks(&self, length: u64) -> u64 {
+        if self.due.is_none_or(|due| due > length) { self.blocking } else { 0 }
+    }
+
+    fn load(&self) -> f64 {
+        self.arrivals.rate() * self.cost as f64
+    }
+}
+
+/// Demand of the callbacks of an executor under EDF.
+pub(crate) struct Demand<'a> {
+    parts: Vec<Part>,
+    /// Nanoseconds by which blocking is shorter than an activation; more than an activation takes if nothing blocks.
+    begun: u64,
+    /// Deadlines by which the callbacks are judged if one deadline, the shortest of these, is that of all.
+    judged: Option<Vec<Option<u64>>>,
+    budget: &'a Budget,
+    limit: u64,
+}
+
+impl<'a> Demand<'a> {
+    /// Returns the demand of the executor's callbacks; `None` unless it is alone on its core, under EDF with one thread, with
+    /// callbacks that do not wait and are judged by the deadlines that order them.
+    pub(crate) fn of(scenario: &Scenario, system: &System, executor: usize, budget: &'a Budget) -> Option<Self> {
+        let own = &system.executors[executor];
+        let by_release = own.policy == Policy::Fifo;
+        let is_plain = (by_release || own.policy == Policy::Edf)
+            && own.threads == 1
+            && own.reservation.is_none()
+            && system.receive == 0
+            && !system.moves(executor)
+            && system.neighbours(executor).next().is_none()
+            && !own.callbacks.iter().any(|callback| system.callbacks[*callback].is_async());
+        let is_judged = |callback: &usize| {
+            let plan = &system.callbacks[*callback];
+            let chains = scenario.chains.iter().filter(|chain| chain.callbacks.contains(&plan.name));
+            let shortest = chains.filter_map(|chain| chain.deadline).map(nanos).min();
+            (by_release || plan.due == plan.deadline)
+                && shortest.is_none_or(|limit| plan.due.is_some_and(|due| due <= limit))
+        };
+        if !is_plain || !own.callbacks.iter().all(is_judged) {
+            return None;
+        }
+        let part = |callback: &usize| {
+            let plan = &system.callbacks[*callback];
+            let blocking = system.blocking(*callback);
+            Part { arrivals: plan.source.clone(), cost: plan.cost(), blocking, due: plan.due }
+        };
+        let parts: Vec<Part> = own.callbacks.iter().map(part).collect();
+        let begun = if by_release { u64::MAX } else { parts.first().map_or(0, |first| first.cost - first.blocking) };
+        let judged = by_release.then(|| parts.iter().map(|part| part.due).collect());
+        let mut demand = Self { parts, begun, judged, budget, limit: system.limit };
+        for place in 0..demand.parts.len() {
+            demand.set_cost(place, demand.parts[place].cost);
+        }
+        demand.share_deadline();
+        Some(demand)
+    }
+
+    /// Returns true if all deadlines are found to hold.
+    pub(crate) fn holds(&mut self) -> bool {
+        self.cut(|_, _| None).is_some()
+    }
+
+    /// Gives all parts the shortest deadline, if they have one together.
+    fn share_deadline(&mut self) {
+        if let Some(judged) = &self.judged {
+            let shortest = judged.iter().flatten().min().copied();
+            self.parts.iter_mut().for_each(|part| part.due = shortest);
+        }
+    }
+
+    /// Returns the longest execution time of the callback at this place with which all deadlines hold, up to 64 times the present one; `None` if there is
+    /// none, or the work ran out.
+    pub(crate) fn longest(&mut self, place: usize) -> Option<u64> {
+        let before = self.parts[place].clone();
+        let most = (before.cost as f64 * self.room(place)?).min((before.cost * FACTOR_MAX) as f64) as u64;
+        self.set_cost(place, most);
+        let found = self.cut(|demand, at| {
+            let (work, blocking) = demand.of_others(place, at);
+            let left = at.checked_sub(work + blocking)?;
+            let part = &demand.parts[place];
+            let number = part.due.map_or(0, |due| part.arrivals.number((at + 1).saturating_sub(due)));
+            // It is part of the work that is due, or it had begun before.
+            let had_begun = (at - work).saturating_add(demand.begun);
+            let cost = left.checked_div(number).unwrap_or(had_begun);
+            demand.set_cost(place, cost.min(demand.parts[place].cost - 1));
+            (cost > 0).then_some(())
+        });
+        let cost = self.parts[place].cost;
+        self.parts[place] = before;
+        found.map(|()| cost)
+    }
+
+    /// Returns the shortest time between two releases of the callback at this place with which all deadlines hold, down to a 64th
+    /// of the present one; `None` if there is none, or the work ran out. `moves` is true if its deadline is its period.
+    pub(crate) fn densest(&mut self, place: usize, moves: bool) -> Option<u64> {
+        let before = self.parts[place].clone();
+        let Arrivals::Repeated { gap, .. } = before.arrivals else { return None };
+        let least = ((gap as f64 / self.room(place)?).ceil() as u64).max(gap.div_ceil(FACTOR_MAX)).max(1);
+        self.set_gap(place, least, moves);
+        let limit = self.limit;
+        let found = self.cut(|demand, at| {
+            let fits = |demand: &mut Self, gap: u64| {
+                demand.set_gap(place, gap, moves);
+                let (work, blocking) = demand.of_others(place, at);
+                let part = &demand.parts[place];
+                let is_due = demand.parts.iter().any(|part| part.due.is_some_and(|due| due <= at));
+                !is_due || work + part.demand(at) + blocking.max(part.blocks(at)) <= at
+            };
+            let mut bad = demand.gap(place);
+            // A deadline that moves a little beyond this interval may fail in one that is a little longer. So steps are not tiny.
+            let least = bad + bad / PRECISION + 1;
+            let mut good = least;
+            while !fits(demand, good) {
+                bad = good;
+                good = (good * 2).min(limit);
+                if bad == limit {
+                    return None;
+                }
+            }
+            while good > least && good - bad > 1 {
+                let middle = bad + (good - bad) / 2;
+                if fits(demand, middle) { good = middle } else { bad = middle }
+            }
+            demand.set_gap(place, good.max(least), moves);
+            Some(())
+        });
+        let found = found.map(|()| self.gap(place));
+        self.set_gap(place, gap, moves);
+        found
+    }
+
+    /// Returns the factor by which the load of the callback at this place can change before the thread has hardly any time left;
+    /// `None` if the others leave none.
+    fn room(&self, place: usize) -> Option<f64> {
+        let own = self.parts[place].load();
+        let rest = self.parts.iter().map(Part::load).sum::<f64>() - own;
+        let left = 1.0 - rest - REST;
+        (left > 0.0).then(|| if own > 0.0 { left / own } else { f64::MAX })
+    }
+
+    /// Goes from the longest interval of interest downwards. At each that is asked for more time than it has, `shorten` changes
+    /// the parts so that it is not. `None` if that is not possible, or the work ran out.
+    fn cut(&mut self, mut shorten: impl FnMut(&mut Self, u64) -> Option<()>) -> Option<()> {
+        let weight = self.parts.iter().map(|part| part.arrivals.weight()).sum::<u64>();
+        let mut at = self.horizon().or_else(|| self.window(weight))?;
+        loop {
+            self.budget.spend(2 * weight);
+            if self.budget.is_spent() {
+                return None;
+            }
+            // From the last due time on, no more work is due, and nothing begins to block: the shortest length has the least time.
+            let Some(due) = self.parts.iter().filter_map(|part| part.last_due(at)).max() else { return Some(()) };
+            let top = std::mem::replace(&mut at, due);
+            let work = self.parts.iter().map(|part| part.demand(at)).sum::<u64>();
+            let blocking = self.parts.iter().map(|part| part.blocks(at)).max().unwrap_or(0);
+            if work + blocking > at {
+                shorten(self, at)?;
+                // With other due times, the shortest length that matters may be a longer one.
+                at = top;
+                continue;
+            }
+            // Below this length, something with a shorter deadline blocks for longer.
+            let higher = self.parts.iter().filter(|part| part.blocking > blocking).filter_map(|part| part.due);
+            let step = higher.filter(|due| *due <= at).max().map_or(0, |due| due - 1);
+            let Some(below) = at.checked_sub(1) else { return Some(()) };
+            at = below.min((work + blocking).max(step));
+        }
+    }
+
+    /// Returns the length of the longest busy window; `None` if it has no bound. `weight` is the cost of a look at all arrivals.
+    fn window(&self, weight: u64) -> Option<u64> {
+        let blocking = self.parts.iter().map(|part| part.blocking).max().unwrap_or(0);
+        let all = || self.parts.iter().map(|part| (&part.arrivals, part.cost));
+        let supply = Supply::Whole(Dedicated::new());
+        self.budget.fixed_point(&supply, self.limit, at_least(blocking, all()), weight, |length| {
+            let work = all().map(|(arrivals, cost)| arrivals.number(length).saturating_mul(cost));
+            work.fold(blocking, u64::saturating_add)
+        })
+    }
+
+    /// Returns a length beyond which no interval is asked for more time than it has: there, the work that is due is below a line
+    /// that grows more slowly than the interval, and nothing blocks that has a deadline. `None` for arrivals without a simple
+    /// line.
+    fn horizon(&self) -> Option<u64> {
+        let load: f64 = self.parts.iter().map(Part::load).sum();
+        let (mut longest, mut first, mut blocking) = (0, 0.0, 0);
+        for part in &self.parts {
+            let Some(due) = part.due else {
+                blocking = blocking.max(part.blocking);
+                continue;
+            };
+            let Arrivals::Repeated { gap, jitter, .. } = part.arrivals else { return None };
+            longest = longest.max(due);
+            first += part.load() * (gap + jitter).saturating_sub(due) as f64;
+        }
+        let line = (first + blocking as f64) / (1.0 - load).max(1e-9);
+        Some(longest.max((line * (1.0 + 1e-6)) as u64 + 1))
+    }
+
+    /// Returns the work of the others that is due in an interval of this length, and the longest time that one of them which had
+    /// begun before delays it.
+    fn of_others(&self, place: usize, length: u64) -> (u64, u64) {
+        let others = || self.parts.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, part)| part);
+        let blocking = others().map(|part| part.blocks(length)).max().unwrap_or(0);
+        (others().map(|part| part.demand(length)).sum(), blocking)
+    }
+
+    fn set_cost(&mut self, place: usize, cost: u64) {
+        self.parts[place].cost = cost;
+        self.parts[place].blocking = cost.saturating_sub(self.begun);
+    }
+
+    fn gap(&self, place: usize) -> u64 {
+        let Arrivals::Repeated { gap, .. } = self.parts[place].arrivals else { return 0 };
+        gap
+    }
+
+    fn set_gap(&mut self, place: usize, gap: u64, moves: bool) {
+        let part = &mut self.parts[place];
+        if let Arrivals::Repeated { gap: known, .. } = &mut part.arrivals {
+            *known = gap;
+        }
+        if moves {
+            part.due = Some(gap);
+            if let Some(judged) = &mut self.judged {
+                judged[place] = Some(gap);
+                self.share_deadline();
+            }
+        }
+    }
+}
