@@ -107,7 +107,7 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
         0 => "none is missing".to_owned(),
         dropped => format!("{dropped} more are missing, because buffers were full: record with a larger --buffer"),
     };
-    let events = counted(model.events as u64, "event");
+    let events = counted(model.events, "event");
     let processes = if model.processes.len() == 1 { "process" } else { "processes" };
     let mut lines = vec![format!("{events} of {} {processes} in {seconds:.3} s; {missing}.", model.processes.len())];
     lines.extend(choice.window.clone());
