@@ -101,8 +101,8 @@ impl Set {
     /// close.
     pub(crate) fn window(self, known: &Known<'_>) -> Option<u64> {
         let system = known.system;
-        known.budget.spend(GATHERING * system.callbacks.len() as u64);
         let inside = self.members(system);
+        known.budget.spend(GATHERING * inside.iter().filter(|is_inside| **is_inside).count() as u64);
         let found = arrivals(known, &inside)?;
         let mut work = Vec::new();
         for (callback, arrivals) in found.into_iter().enumerate().filter(|(callback, _)| inside[*callback]) {

@@ -28,9 +28,9 @@ use crate::system::{System, nanos};
 /// Largest number of allocations that the search looks at. It analyses each of them once.
 const TRIALS: u64 = 10_000;
 /// Budget of work for the analysis of one allocation.
-const WORK_EACH: u64 = 400_000;
+const WORK_EACH: u64 = 600_000;
 /// Budget of work for all allocations together.
-const WORK: u64 = 600_000_000;
+const WORK: u64 = 900_000_000;
 /// Number of steps without a better allocation after which the search continues from elsewhere.
 const PATIENCE: u64 = 250;
 

@@ -5,6 +5,7 @@ mod accelerators;
 mod always;
 mod anything;
 mod assignments;
+mod book;
 mod busy;
 mod chains;
 mod common;
