@@ -137,6 +137,16 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../book/src/guide/node.md")]
     struct Node;
+    #[doc = include_str!("../../../book/src/guide/parameters.md")]
+    struct Parameters;
+    #[doc = include_str!("../../../book/src/guide/services_and_actions.md")]
+    struct ServicesAndActions;
+    #[doc = include_str!("../../../book/src/guide/lifecycle.md")]
+    struct Lifecycle;
+    #[doc = include_str!("../../../book/src/guide/launch.md")]
+    struct Launch;
+    #[doc = include_str!("../../../book/src/guide/several_robots.md")]
+    struct SeveralRobots;
     #[doc = include_str!("../../../book/src/guide/messages.md")]
     struct Messages;
     #[doc = include_str!("../../../book/src/guide/qos.md")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::machine::State;
 use super::stage::Stage;
@@ -11,13 +11,22 @@ use crate::message::{Message, Outgoing};
 use crate::publisher::Publisher;
 
 /// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active. In every other state it drops
-/// them, also in `on_activate` and `on_deactivate`. Cheap to clone; clones are the same publisher.
+/// them, also in `on_activate` and `on_deactivate`, and logs a warning of the first one that it drops after it has sent one. Cheap to
+/// clone; clones are the same publisher.
 ///
 /// [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher) creates it.
 pub struct LifecyclePublisher<M: Message> {
     publisher: Publisher<M>,
     stage: Arc<Stage>,
-    silenced: Arc<AtomicU64>,
+    silence: Arc<Silence>,
+}
+
+/// The messages that a publisher dropped.
+#[derive(Default)]
+struct Silence {
+    count: AtomicU64,
+    /// True if a warning was logged since a message was sent.
+    is_told: AtomicBool,
 }
 
 impl<M: Message> LifecyclePublisher<M> {
@@ -27,20 +36,30 @@ impl<M: Message> LifecyclePublisher<M> {
     }
 
     pub(super) fn new(publisher: Publisher<M>, stage: &Arc<Stage>) -> Self {
-        Self { publisher, stage: Arc::clone(stage), silenced: Arc::default() }
+        Self { publisher, stage: Arc::clone(stage), silence: Arc::default() }
     }
 
     /// Sends the message to all subscriptions of the topic if the node is active. Otherwise drops and counts it.
     ///
-    /// Costs what [`Publisher::publish`] costs, and nothing for a dropped message.
+    /// Costs what [`Publisher::publish`] costs, and nothing for a dropped message, except for the first one, which is logged.
     ///
     /// # Errors
     /// If the node is active and there is no room for the message, or it cannot be encoded.
     pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         if self.is_activated() {
+            if self.silence.is_told.load(Ordering::Relaxed) {
+                self.silence.is_told.store(false, Ordering::Relaxed);
+            }
             return self.publisher.publish(message);
         }
-        self.silenced.fetch_add(1, Ordering::Relaxed);
+        self.silence.count.fetch_add(1, Ordering::Relaxed);
+        if !self.silence.is_told.swap(true, Ordering::Relaxed) {
+            let (topic, node) = (self.topic(), self.publisher.node().fully_qualified_name());
+            log::warn!(
+                target: "rospin",
+                "a message on `{topic}` was not published, because node `{node}` is not active; further ones are dropped without a word"
+            );
+        }
         Ok(())
     }
 
@@ -54,7 +73,7 @@ impl<M: Message> LifecyclePublisher<M> {
     /// Returns the number of messages that were dropped because the node was not active. Neither blocks nor allocates.
     #[must_use]
     pub fn silenced(&self) -> u64 {
-        self.silenced.load(Ordering::Relaxed)
+        self.silence.count.load(Ordering::Relaxed)
     }
 
     /// Returns the topic's name as it was given.
@@ -72,7 +91,7 @@ impl<M: Message> LifecyclePublisher<M> {
 
 impl<M: Message> Clone for LifecyclePublisher<M> {
     fn clone(&self) -> Self {
-        Self { publisher: self.publisher.clone(), stage: Arc::clone(&self.stage), silenced: Arc::clone(&self.silenced) }
+        Self { publisher: self.publisher.clone(), stage: Arc::clone(&self.stage), silence: Arc::clone(&self.silence) }
     }
 }
 
