@@ -61,7 +61,7 @@ impl Outcome {
     /// Returns the time from the request to its end.
     #[must_use]
     pub fn response(&self) -> Duration {
-        self.finished - self.requested
+        self.finished.saturating_since(self.requested)
     }
 }
 

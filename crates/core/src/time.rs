@@ -37,6 +37,12 @@ impl Instant {
         self.0
     }
 
+    /// Returns the time since `earlier`, or `None` if `earlier` is in fact later.
+    #[must_use]
+    pub fn checked_since(self, earlier: Self) -> Option<Duration> {
+        self.0.checked_sub(earlier.0).map(Duration::from_nanos)
+    }
+
     /// Returns the time since `earlier`, or zero if `earlier` is in fact later.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Duration {
@@ -63,7 +69,11 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Returns the time since `rhs`, or zero if `rhs` is in fact later, as the difference of two [`std::time::Instant`]s does.
+/// Returns the time since `rhs`.
+///
+/// # Panics
+/// If `rhs` is the later one, in builds with debug assertions; in other builds the result is zero then. Where that may happen, use
+/// [`checked_since`](Instant::checked_since) or [`saturating_since`](Instant::saturating_since).
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,11 +81,15 @@ impl Sub<Duration> for Instant {
 ///
 /// let (sent, received) = (Instant::from_millis(10), Instant::from_millis(12));
 /// assert_eq!(received - sent, Duration::from_millis(2));
-/// assert_eq!(sent - received, Duration::ZERO);
+/// assert_eq!(sent.checked_since(received), None);
 /// ```
 impl Sub for Instant {
     type Output = Duration;
     fn sub(self, rhs: Self) -> Duration {
+        debug_assert!(
+            self >= rhs,
+            "{self:?} - {rhs:?}: the second instant is later; use `checked_since` or `saturating_since`"
+        );
         self.saturating_since(rhs)
     }
 }

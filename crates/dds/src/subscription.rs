@@ -1,10 +1,9 @@
 //! Subscriptions: messages that come from other processes.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rospin_engine::Instant;
 use rospin_node::{Delivery, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
 
 use crate::cyclone::{Guid, Handle, Reader, Receive, Sample};
@@ -30,7 +29,7 @@ struct Messages {
 impl Receive for Messages {
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, writer);
-        let time = sample.sent_ns().map(Instant::from_nanos);
+        let time = sample.sent_ns().map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns));
         // DDS does not count messages that were published while no reader was matched, so its numbers are not the publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
         let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);

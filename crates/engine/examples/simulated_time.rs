@@ -7,14 +7,14 @@
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, Context, ContextOptions, ExecutorOptions, Instant, JumpThreshold, SpinOptions, TimerOptions,
+    ClockKind, Context, ContextOptions, ExecutorOptions, JumpThreshold, SpinOptions, Time, TimerOptions,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let time = context.ros_time();
-    time.set(Instant::from_millis(0));
+    time.set(Time::from_millis(0));
     time.set_active(true);
 
     let tracker = executor.create_group("tracker", 0);
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..2 {
             for message in 0..=50 {
                 // A receive thread does the same with a message of `/clock`. It never blocks.
-                time.set(Instant::from_millis(message * 10));
+                time.set(Time::from_millis(message * 10));
                 std::thread::sleep(Duration::from_millis(5));
             }
         }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use rospin_core::{ClockKind, Instant};
+use rospin_core::{ClockKind, Instant, Time};
 
+use crate::clock_point::ClockPoint;
 use crate::lock_free::dial::Reading;
 use crate::lock_free::parker::Deadline;
 use crate::ros_time::driver::Driver;
@@ -44,7 +45,20 @@ impl Clock {
         self.read(ClockKind::Steady)
     }
 
-    /// Returns the time on the clock of that kind.
+    /// Returns ROS time: the time that somebody drives, such as that of `/clock`, or else that of the system clock.
+    #[must_use]
+    pub fn ros(&self) -> Time {
+        Time::from_reading(self.read(ClockKind::Ros))
+    }
+
+    /// Returns the time of day, on the system clock (`CLOCK_REALTIME`).
+    #[must_use]
+    pub fn time_of_day(&self) -> SystemTime {
+        SystemTime::of_reading(self.system())
+    }
+
+    /// Returns the reading of the clock of that kind. Readings of different clocks must not be mixed.
+    #[doc(hidden)]
     #[must_use]
     pub fn read(&self, kind: ClockKind) -> Instant {
         if kind == ClockKind::Ros { self.read_ros().now } else { self.source.read(kind) }
@@ -67,13 +81,14 @@ impl Clock {
         RosReading { now, reading }
     }
 
-    /// Returns the time on the clock of that kind, and the turn of ROS time that it was read in (0 for other clocks).
-    pub(crate) fn read_with_turn(&self, kind: ClockKind) -> (Instant, u64) {
+    /// Returns the beginning of a wait on the clock of that kind.
+    pub(crate) fn begin_wait(&self, kind: ClockKind) -> WaitBegin {
+        let steady = self.now();
         if kind == ClockKind::Ros {
             let current = self.read_ros();
-            (current.now, current.reading.turn)
+            WaitBegin { now: current.now, turn: current.reading.turn, steady }
         } else {
-            (self.read(kind), 0)
+            WaitBegin { now: self.read(kind), turn: 0, steady }
         }
     }
 
@@ -117,6 +132,18 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.source).finish()
     }
+}
+
+/// The beginning of a timer's wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitBegin {
+    /// On the timer's clock.
+    pub(crate) now: Instant,
+    /// The turn of ROS time that the clock was read in; 0 for other clocks.
+    pub(crate) turn: u64,
+    /// On the steady clock, on which a timer that follows ROS time is while nobody drives that. The two clocks cannot be read at the
+    /// same moment, so one cannot be calculated from the other.
+    pub(crate) steady: Instant,
 }
 
 /// A due time on the system clock.

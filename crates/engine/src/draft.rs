@@ -12,7 +12,7 @@ use crate::error::{GroupGone, TimerError, depth_of};
 use crate::group_core::GroupCore;
 use crate::jump_source::JumpSource;
 use crate::loss::LossCounters;
-use crate::membership::{Membership, TimerShared};
+use crate::membership::{Membership, TimerKind, TimerShared};
 use crate::options::{Common, EntityOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 use crate::ros_time::JumpThreshold;
 use crate::service::{ServiceError, ServiceSource};
@@ -167,17 +167,19 @@ impl<'a> Draft<'a, Due> {
             return Err(TimerError::ZeroPeriod { timer: outline.name });
         }
         group.context.catalog().timer(&outline.name);
-        let (now, turn) = group.context.clock().read_with_turn(clock);
-        let reckoned = first_due.is_none().then_some((turn, delay));
-        let first_due = first_due.unwrap_or(now + delay);
+        let begin = group.context.clock().begin_wait(clock);
+        let reckoned = first_due.is_none().then_some((begin, delay));
+        let first_due = first_due.unwrap_or(begin.now + delay);
         let spec = match period {
             Some(period) => TimerSpec::periodic(first_due, period),
             None if reckoned.is_some() => TimerSpec::one_shot(first_due).delay(delay),
             None => TimerSpec::one_shot(first_due),
         };
-        let shared = Arc::new(TimerShared::new(clock, period.is_some(), delay, first_due));
+        let is_relative = period.is_some() || reckoned.is_some();
+        let kind = TimerKind { clock, is_periodic: period.is_some(), is_relative };
+        let shared = Arc::new(TimerShared::new(kind, delay, first_due));
         outline.timer = Some(NewTimer { spec: spec.clock(clock).overrun(overrun), shared, reckoned });
-        Ok(Self { outline, take: Due })
+        Ok(Self { outline, take: Due::new(clock, group.context.clock()) })
     }
 
     /// Creates the timer; `finish` adds the callback.

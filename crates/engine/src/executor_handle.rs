@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin_core::{ClockKind, Instant};
+use rospin_core::ClockKind;
 
+use crate::clock_point::ClockPoint;
 use crate::context::Context;
 use crate::executor_core::ExecutorCore;
 use crate::os::ThreadReport;
@@ -50,11 +51,12 @@ impl ExecutorHandle {
         self.shared().halt();
     }
 
-    /// Sleeps until the clock of that kind shows `due`. ROS time may also get there by a jump.
+    /// Sleeps until the clock of `due` shows that time: an [`Instant`](crate::Instant) is on the steady clock, a [`Time`](crate::Time) in ROS time, and
+    /// a [`SystemTime`](std::time::SystemTime) on the system clock. ROS time may also get there by a jump.
     ///
     /// See [`sleep`](Self::sleep) for the costs, and [`Sleep`] for the executor that wakes it.
-    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
-        Sleep::until(self.shared(), clock, due)
+    pub fn sleep_until(&self, due: impl ClockPoint) -> Sleep {
+        Sleep::until_point(self.shared(), due)
     }
 
     /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, the sleep lasts at most

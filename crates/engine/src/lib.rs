@@ -40,6 +40,7 @@ mod call;
 mod catalog;
 mod changes;
 mod clock;
+mod clock_point;
 mod companions;
 mod context;
 mod current;
@@ -95,7 +96,7 @@ mod work;
 
 pub use rospin_core::{
     Activation, Chain, ChainError, ClockKind, Criticality, DEPTH_MAX, EntityId, EntityKind, EntitySpec, GroupId,
-    GroupKind, Instant, Order, Overrun, Policy, Priority, PriorityMap, policy, recording, trace,
+    GroupKind, Instant, Order, Overrun, Policy, Priority, PriorityMap, Time, policy, recording, trace,
 };
 
 pub use rospin_scenario::FileError;
@@ -105,6 +106,7 @@ pub use rospin_scenario::deployment::{Deployment, DeploymentError};
 pub use body::{Payload, Tick};
 pub use call::{Call, CallError, Reply};
 pub use clock::Clock;
+pub use clock_point::ClockPoint;
 pub use context::{Context, ContextOptions};
 pub use deployed::{DeployError, check_cores};
 pub use entity::{Entity, JumpCallback, Service, Subscription};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rospin_core::{ClockKind, EntityId, Instant};
 
 use crate::changes::Ticket;
+use crate::clock::WaitBegin;
 use crate::shared::Shared;
 
 /// The data of an entity that its handle and its executor share.
@@ -47,11 +48,27 @@ impl Membership {
 /// The data of a timer that its handle and its executor share.
 #[derive(Debug)]
 pub(crate) struct TimerShared {
-    pub(crate) clock: ClockKind,
-    pub(crate) is_periodic: bool,
-    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if the timer will not fire.
+    pub(crate) kind: TimerKind,
+    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if the timer will not fire. For a
+    /// timer on ROS time, [`ON_STEADY`] is added while the scheduler has it on the steady clock, and the due time is on that clock.
     due_ns: AtomicU64,
     pub(crate) settings: Mutex<TimerSettings>,
+}
+
+/// The properties of a timer that never change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimerKind {
+    pub(crate) clock: ClockKind,
+    pub(crate) is_periodic: bool,
+    /// True if the timer waits for a duration: its period, or its delay. False if it fires once, at a given time.
+    pub(crate) is_relative: bool,
+}
+
+impl TimerKind {
+    /// Returns true if the timer is on the steady clock while nobody drives ROS time.
+    pub(crate) fn follows_ros(self) -> bool {
+        self.clock == ClockKind::Ros && self.is_relative
+    }
 }
 
 /// The settings of a timer, and the request that the executor has yet to deal with.
@@ -70,33 +87,66 @@ pub(crate) struct TimerSettings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimerRequest {
     Cancel,
-    /// Makes the timer due `wait` after `now`, which was read on the timer's clock in the turn `turn` of ROS time.
+    /// Makes the timer due `wait` after `begin`.
     Restart {
         wait: Duration,
-        now: Instant,
-        turn: u64,
+        begin: WaitBegin,
     },
 }
 
 /// Value in place of the due time of a timer that will not fire unless it is reset.
 const NEVER: u64 = u64::MAX;
 
+/// Bit that is set in the due time of a timer on ROS time while that is on the steady clock.
+const ON_STEADY: u64 = 1 << 63;
+
+/// A due time, with the clock that it is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DueOn {
+    pub(crate) at: Instant,
+    pub(crate) clock: ClockKind,
+}
+
 impl TimerShared {
     /// Creates a timer that is due at `due`, and `wait` after each reset.
-    pub(crate) fn new(clock: ClockKind, is_periodic: bool, wait: Duration, due: Instant) -> Self {
+    pub(crate) fn new(kind: TimerKind, wait: Duration, due: Instant) -> Self {
         let settings = TimerSettings { wait, is_cancelled: false, request: None, ticket: None };
-        Self { clock, is_periodic, due_ns: AtomicU64::new(due.as_nanos()), settings: Mutex::new(settings) }
+        let timer = Self { kind, due_ns: AtomicU64::new(NEVER), settings: Mutex::new(settings) };
+        timer.note_due(Some(due), false);
+        timer
     }
 
-    /// Notes the next due time for the handle to read.
-    pub(crate) fn note_due(&self, due: Option<Instant>) {
-        self.due_ns.store(due.map_or(NEVER, Instant::as_nanos), Ordering::Relaxed);
+    /// Notes the next due time for the handle to read. `on_steady` is true if the scheduler has timers that [follow ROS
+    /// time](TimerKind::follows_ros) on the steady clock.
+    pub(crate) fn note_due(&self, due: Option<Instant>, on_steady: bool) {
+        let due_ns = match due.map(Instant::as_nanos) {
+            None => NEVER,
+            Some(due_ns) if self.kind.clock != ClockKind::Ros => due_ns,
+            Some(due_ns) => {
+                let bit = if on_steady && self.kind.is_relative { ON_STEADY } else { 0 };
+                // No clock that is read gets later than this.
+                due_ns.min(Instant::LAST_READING.as_nanos() - 1) | bit
+            }
+        };
+        self.due_ns.store(due_ns, Ordering::Relaxed);
     }
 
     /// Returns the due time that was noted last; `None` if the timer will not fire.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        let due_ns = self.due_ns.load(Ordering::Relaxed);
-        (due_ns != NEVER).then_some(Instant::from_nanos(due_ns))
+    pub(crate) fn due(&self) -> Option<DueOn> {
+        let (due_ns, clock) = (self.due_ns.load(Ordering::Relaxed), self.kind.clock);
+        if due_ns == NEVER {
+            return None;
+        }
+        if clock == ClockKind::Ros && due_ns & ON_STEADY != 0 {
+            return Some(DueOn { at: Instant::from_nanos(due_ns ^ ON_STEADY), clock: ClockKind::Steady });
+        }
+        Some(DueOn { at: Instant::from_nanos(due_ns), clock })
+    }
+
+    /// Returns the due time on the timer's own clock for which it has fired, before the next one is noted; `None` if it fired by the
+    /// steady clock.
+    pub(crate) fn fired(&self) -> Option<Instant> {
+        self.due().filter(|due| due.clock != ClockKind::Steady).map(|due| due.at)
     }
 
     /// Returns true if the timer was cancelled or reset and the executor has not dealt with that yet.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use futures_core::Stream;
-use rospin_core::{ClockKind, Instant};
+use rospin_core::Instant;
 
+use crate::clock_point::ClockPoint;
 use crate::error::GroupGone;
 use crate::loss::{LossCause, LossCounters};
 use crate::shared::Shared;
@@ -39,8 +40,8 @@ impl Notifier {
     /// source is taken from, with this notifier as the [waker](Waker).
     ///
     /// See [`Sleep`] for the costs.
-    pub fn sleep_until(&self, clock: ClockKind, due: Instant) -> Sleep {
-        Sleep::until(self.executor(), clock, due)
+    pub fn sleep_until(&self, due: impl ClockPoint) -> Sleep {
+        Sleep::until_point(self.executor(), due)
     }
 
     pub(crate) fn executor(&self) -> &Arc<Shared> {

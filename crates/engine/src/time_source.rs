@@ -3,11 +3,12 @@
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rospin_core::{ClockKind, Instant};
 use rustix::time::ClockId;
 
+use crate::clock_point::ClockPoint;
 use crate::lock_free::dial::Dial;
 
 /// Source of the times of the steady clock and the system clock.
@@ -65,7 +66,7 @@ pub(crate) trait TimeListener: Send + Sync {
 /// Clock that stands still until it is moved: for tests, and for replaying.
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::time::{Duration, SystemTime};
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, ManualClock, SpinOptions};
 ///
 /// let clock = ManualClock::new();
@@ -105,9 +106,9 @@ impl ManualClock {
         });
     }
 
-    /// Sets the system time, forward or back, at most to [`Instant::LAST_READING`], and wakes the executors that follow the clock.
-    pub fn set_system(&self, reading: Instant) {
-        let reading = reading.min(Instant::LAST_READING);
+    /// Sets the system time, forward or back, at least to 1970 and at most to 292 years later, and wakes the executors that follow the clock.
+    pub fn set_system(&self, time: SystemTime) {
+        let reading = time.to_reading().min(Instant::LAST_READING);
         self.change(|hands| hands.system_ns.store(reading.as_nanos(), Ordering::Release));
     }
 

@@ -8,7 +8,7 @@ use rospin_core::{ClockKind, EntityId};
 use crate::clock::Clock;
 use crate::entity::{EntityHandle, handle};
 use crate::loss::LossCause;
-use crate::membership::{TimerRequest, TimerSettings, TimerShared};
+use crate::membership::{DueOn, TimerKind, TimerRequest, TimerSettings, TimerShared};
 use crate::state::State;
 
 handle! {
@@ -71,7 +71,7 @@ impl Timer {
     /// Returns the period; `None` for a one-shot.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
-        self.shared.is_periodic.then(|| self.shared.settings.lock().wait)
+        self.shared.kind.is_periodic.then(|| self.shared.settings.lock().wait)
     }
 
     /// Returns the time on the timer's clock until the timer is due, and zero if its callback is due to run.
@@ -82,10 +82,12 @@ impl Timer {
         let asked = self.shared.settings.lock().request;
         let due = match asked {
             Some(TimerRequest::Cancel) => return None,
-            Some(TimerRequest::Restart { wait, now, .. }) => now + wait,
+            Some(TimerRequest::Restart { wait, begin }) => {
+                DueOn { at: begin.now + wait, clock: self.shared.kind.clock }
+            }
             None => self.shared.due()?,
         };
-        Some(due.saturating_since(self.clock().read(self.shared.clock)))
+        Some(due.at.saturating_since(self.clock().read(due.clock)))
     }
 
     /// Returns true if the timer's callback is due to run.
@@ -95,11 +97,11 @@ impl Timer {
     }
 
     fn restart(&self, period: Option<Duration>) {
-        let (now, turn) = self.clock().read_with_turn(self.shared.clock);
+        let begin = self.clock().begin_wait(self.shared.kind.clock);
         self.request(|settings| {
             settings.wait = period.unwrap_or(settings.wait);
             settings.is_cancelled = false;
-            TimerRequest::Restart { wait: settings.wait, now, turn }
+            TimerRequest::Restart { wait: settings.wait, begin }
         });
     }
 
@@ -122,7 +124,7 @@ impl Timer {
                 settings.request.take()
             };
             if let (Some(id), Some(request)) = (membership.id(), request) {
-                state.change_timer(id, |state| grant(request, state, id, &clock));
+                state.change_timer(id, |state| grant(request, state, (id, shared.kind), &clock));
             }
         });
         let mut settings = self.shared.settings.lock();
@@ -137,21 +139,16 @@ impl Timer {
 }
 
 /// Cancels or restarts the timer, as its handle requested.
-fn grant(request: TimerRequest, state: &mut State, id: EntityId, clock: &Clock) {
-    let TimerRequest::Restart { wait, now, turn } = request else {
+fn grant(request: TimerRequest, state: &mut State, (id, kind): (EntityId, TimerKind), clock: &Clock) {
+    let TimerRequest::Restart { wait, begin } = request else {
         state.scheduler.cancel_timer(id);
         return;
     };
     let Some(timer) = state.scheduler.timer(id) else {
         return;
     };
-    let (kind, period) = (timer.clock, timer.period.map(|_| wait));
-    let mut start = now;
-    if kind == ClockKind::Ros {
-        let current = state.follow_ros_time(clock);
-        // The wait begins now if ROS time jumped since, or if it follows the system clock and that was set back.
-        start = if current.reading.turn == turn { start.min(current.now) } else { current.now };
-    }
+    let period = timer.period.map(|_| wait);
+    let due = if kind.clock == ClockKind::Ros { state.due_of_wait(kind, begin, wait, clock) } else { begin.now + wait };
     state.scheduler.set_delay(id, wait);
-    state.scheduler.restart_timer(id, start + wait, period);
+    state.scheduler.restart_timer(id, due, period);
 }

@@ -65,6 +65,11 @@ impl RosWatch {
         self.timers.is_up(dial) || self.sleeps.is_up(dial)
     }
 
+    /// Returns true if timers wait for ROS time, and the dial was turned since.
+    pub(crate) fn has_turned(&self, dial: &Dial) -> bool {
+        self.timers.has_turned(dial)
+    }
+
     /// Returns the same as [`is_up`](Self::is_up), for a caller that has just written the dial or the watch of the timers.
     pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
         self.timers.is_up_now(dial) || self.sleeps.is_up(dial)

@@ -59,7 +59,7 @@ impl Callback {
     #[inline(always)]
     pub(crate) fn run(&mut self, release: Instant) {
         let Self { body, cx, payload, result, .. } = self;
-        *cx = RunContext { release, pending: Pending::Empty };
+        (cx.release, cx.pending) = (release, Pending::Empty);
         // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
         match catch_unwind(AssertUnwindSafe(|| body.run(cx, payload))) {
             Ok(ran) => *result = Ok(ran),

@@ -13,8 +13,8 @@ use std::time::Duration;
 use common::counting::Counting;
 use common::{Count, threads, watchdog};
 use rospin_engine::{
-    ClockKind, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, LossCause,
-    Notifier, Pending, Priority, Publisher, Source, SpinOptions, SubscriptionOptions, TakeError, Tick, TimerOptions,
+    ClockKind, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, LossCause, Notifier,
+    Pending, Priority, Publisher, Source, SpinOptions, SubscriptionOptions, TakeError, Tick, Time, TimerOptions,
     policy,
 };
 
@@ -132,7 +132,7 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
         scope.spawn(|| {
             let steady = context.clock().now();
             while !over.load(Ordering::Relaxed) {
-                time.set(Instant::ZERO + context.clock().now().saturating_since(steady));
+                time.set(Time::ZERO + context.clock().now().saturating_since(steady));
                 std::thread::yield_now();
             }
         });

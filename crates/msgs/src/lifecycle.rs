@@ -1,6 +1,6 @@
 //! The time of a lifecycle node's transition, which has another name and type from the distribution Lyrical on.
 
-use rospin_core::Instant;
+use rospin_core::Time as Point;
 
 use crate::builtin_interfaces::msg::Time;
 use crate::lifecycle_msgs::msg::TransitionEvent;
@@ -8,11 +8,11 @@ use crate::lifecycle_msgs::msg::TransitionEvent;
 impl TransitionEvent {
     /// Sets the time of the transition.
     #[must_use]
-    pub fn at(self, instant: Instant) -> Self {
+    pub fn at(self, point: Point) -> Self {
         #[cfg(stamped_transitions)]
-        let event = Self { stamp: instant.into(), ..self };
+        let event = Self { stamp: point.into(), ..self };
         #[cfg(not(stamped_transitions))]
-        let event = Self { timestamp: instant.as_nanos(), ..self };
+        let event = Self { timestamp: point.as_nanos(), ..self };
         event
     }
 
@@ -22,7 +22,7 @@ impl TransitionEvent {
         #[cfg(stamped_transitions)]
         let time = self.stamp;
         #[cfg(not(stamped_transitions))]
-        let time = Instant::from_nanos(self.timestamp).into();
+        let time = Point::from_nanos(self.timestamp).into();
         time
     }
 }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_transition_is_kept() {
-        let event = TransitionEvent::default().at(Instant::from_millis(1_500));
+        let event = TransitionEvent::default().at(Point::from_millis(1_500));
         assert_eq!(event.time(), Time { sec: 1, nanosec: 500_000_000 });
     }
 }

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::time::SystemTime;
 
-use rospin_core::Instant;
+use rospin_core::Time as Point;
 
 use crate::builtin_interfaces::msg::{Duration, Time};
 
@@ -33,10 +34,10 @@ impl PartialOrd for Time {
     }
 }
 
-impl From<Instant> for Time {
-    /// Converts an instant. One that exceeds the 32 bits of `sec` becomes the latest time that fits.
-    fn from(instant: Instant) -> Self {
-        let (second, nanos) = (u64::from(SECOND_NS), instant.as_nanos());
+impl From<Point> for Time {
+    /// Converts a point in ROS time. One that exceeds the 32 bits of `sec` becomes the latest time that fits.
+    fn from(point: Point) -> Self {
+        let (second, nanos) = (u64::from(SECOND_NS), point.as_nanos());
         match i32::try_from(nanos / second) {
             Ok(sec) => Self { sec, nanosec: (nanos % second) as u32 },
             Err(_) => Self { sec: i32::MAX, nanosec: SECOND_NS - 1 },
@@ -44,10 +45,18 @@ impl From<Instant> for Time {
     }
 }
 
-impl From<Time> for Instant {
+impl From<Time> for Point {
     /// Converts any time from the network. One before the epoch becomes the epoch.
     fn from(time: Time) -> Self {
         Self::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
+    }
+}
+
+impl From<SystemTime> for Time {
+    /// Converts a time of day. One before 1970 becomes zero, and one that exceeds the 32 bits of `sec` the latest time that fits.
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Point::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)).into()
     }
 }
 
@@ -88,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_time_from_the_wire_is_an_instant() {
-        let at = |sec, nanosec| Instant::from(Time { sec, nanosec });
-        assert_eq!(at(1, 500), Instant::from_nanos(1_000_000_500));
-        assert_eq!(at(-1, 0), Instant::ZERO);
-        assert_eq!(at(-1, 999_999_999), Instant::ZERO);
-        assert_eq!(at(-1, 1_500_000_000), Instant::from_millis(500));
-        assert_eq!(at(i32::MIN, u32::MAX), Instant::ZERO);
-        assert_eq!(at(i32::MAX, u32::MAX), Instant::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
+    fn any_time_from_the_wire_is_a_point() {
+        let at = |sec, nanosec| Point::from(Time { sec, nanosec });
+        assert_eq!(at(1, 500), Point::from_nanos(1_000_000_500));
+        assert_eq!(at(-1, 0), Point::ZERO);
+        assert_eq!(at(-1, 999_999_999), Point::ZERO);
+        assert_eq!(at(-1, 1_500_000_000), Point::from_millis(500));
+        assert_eq!(at(i32::MIN, u32::MAX), Point::ZERO);
+        assert_eq!(at(i32::MAX, u32::MAX), Point::from_nanos(2_147_483_647_000_000_000 + 4_294_967_295));
     }
 
     #[test]
@@ -113,9 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn any_instant_is_a_time() {
-        assert_eq!(Time::from(Instant::ZERO), Time::ZERO);
-        assert_eq!(Time::from(Instant::from_nanos(1_000_000_500)), Time { sec: 1, nanosec: 500 });
-        assert_eq!(Time::from(Instant::from_nanos(u64::MAX)), Time { sec: i32::MAX, nanosec: 999_999_999 });
+    fn any_point_is_a_time() {
+        assert_eq!(Time::from(Point::ZERO), Time::ZERO);
+        assert_eq!(Time::from(Point::from_nanos(1_000_000_500)), Time { sec: 1, nanosec: 500 });
+        assert_eq!(Time::from(Point::from_nanos(u64::MAX)), Time { sec: i32::MAX, nanosec: 999_999_999 });
+        assert_eq!(Time::from(SystemTime::UNIX_EPOCH), Time::ZERO);
+        let later = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_500);
+        assert_eq!(Time::from(later), Time { sec: 1, nanosec: 500_000_000 });
     }
 }

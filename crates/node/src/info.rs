@@ -1,10 +1,10 @@
 //! Properties of a message besides its content: its publisher, its number, and the times when it was sent and received.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rospin_engine::{Clock, ClockKind, Instant};
+use rospin_engine::{Clock, Instant};
 
 /// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is no
 /// middleware.
@@ -53,7 +53,7 @@ impl fmt::Debug for Gid {
 /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
 /// let node = ros.create_node("listener")?;
 /// let _subscription = node.create_subscription("chatter", |message: Text, info: MessageInfo| {
-///     let age = info.source_timestamp.map(|sent| info.received_timestamp.saturating_since(sent));
+///     let age = info.source_timestamp.and_then(|sent| info.received_timestamp.duration_since(sent).ok());
 ///     println!("{} was under way for {age:?}", message.data);
 ///     assert!(info.is_in_process);
 /// })?;
@@ -64,13 +64,14 @@ impl fmt::Debug for Gid {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MessageInfo {
-    /// Time of publication on the system clock of the publisher's machine.
+    /// Time of publication on the system clock of the publisher's machine, which may differ from this one's. It does not follow
+    /// `/clock`, and has nothing to do with [`Node::now`](crate::Node::now) in simulation: see [`Time`](rospin_engine::Time).
     ///
     /// For messages of this process it is calculated from the steady clock when the message is taken.
-    pub source_timestamp: Option<Instant>,
+    pub source_timestamp: Option<SystemTime>,
     /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the message is
     /// taken.
-    pub received_timestamp: Instant,
+    pub received_timestamp: SystemTime,
     /// Id of the publisher.
     pub publisher_gid: Option<Gid>,
     /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell
@@ -100,7 +101,7 @@ pub struct Publication {
     /// The number of the message among those of its publisher, beginning with 1, if the middleware has it.
     pub number: Option<u64>,
     /// Time of the publication on the publisher's system clock, if the middleware has it.
-    pub time: Option<Instant>,
+    pub time: Option<SystemTime>,
 }
 
 /// The origin of a message of this process: its publisher, its number and the time of its publication.
@@ -190,16 +191,16 @@ impl MessageInfo {
 /// One moment on two clocks.
 struct Now {
     steady: Instant,
-    system: Instant,
+    system: SystemTime,
 }
 
 impl Now {
     fn read(clock: &Clock) -> Self {
-        Self { steady: clock.now(), system: clock.read(ClockKind::System) }
+        Self { steady: clock.now(), system: clock.time_of_day() }
     }
 
     /// Returns the time of the system clock at an earlier time of the steady clock.
-    fn system_time(&self, steady: Instant) -> Instant {
+    fn system_time(&self, steady: Instant) -> SystemTime {
         self.system - self.steady.saturating_since(steady)
     }
 }

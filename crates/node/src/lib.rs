@@ -87,6 +87,7 @@ mod standard;
 mod statistics;
 mod subscription;
 mod terms;
+mod timer;
 mod wait_for_message;
 mod watchers;
 
@@ -143,4 +144,5 @@ pub use serialized::SerializedMessage;
 pub use service::Service;
 pub use statistics::{TopicStatisticsOptions, TopicStatisticsState};
 pub use subscription::Subscription;
+pub use timer::{Tick, TimerOptions};
 pub use wait_for_message::{WaitForMessage, WaitForMessageError};

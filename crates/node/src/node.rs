@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use rospin_engine::{ClockKind, Declaration, ExecutorHandle, Instant};
+use rospin_engine::{Declaration, ExecutorHandle, Time};
 
 use crate::arguments::{NameKind, RemapRule, Remaps, RosArguments, RosArgumentsError, node_name};
 use crate::dynamic::Known;
@@ -306,22 +306,22 @@ impl Node {
         &self.core.name
     }
 
-    /// Returns ROS time, for the stamps of messages: `node.now().into()` is a `builtin_interfaces/Time`. Neither blocks nor
-    /// allocates.
+    /// Returns ROS time, the time of `/clock` in simulation and of the system clock otherwise. It is for the stamps of messages:
+    /// `node.now().into()` is a `builtin_interfaces/Time`. Neither blocks nor allocates.
     ///
     /// ```
     /// use rospin::msgs::std_msgs::msg::Header;
-    /// use rospin::{Context, ContextOptions, Instant, Ros};
+    /// use rospin::{Context, ContextOptions, Ros, Time};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let node = Ros::in_process(&context).create_node("camera")?;
     /// let header = Header { stamp: node.now().into(), frame_id: "camera".to_owned() };
-    /// assert!(Instant::from(header.stamp) <= node.now());
+    /// assert!(Time::from(header.stamp) <= node.now());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn now(&self) -> Instant {
-        self.core.network.context.clock().read(ClockKind::Ros)
+    pub fn now(&self) -> Time {
+        self.core.network.context.clock().ros()
     }
 
     /// Returns the absolute name of the topic that this node calls `name`. The name is

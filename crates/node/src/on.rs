@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, Declaration, GroupGone, GroupOptions, Rate, RateError, Sleep, SourceError, Tick, Timer, TimerError,
-    TimerOptions,
+    ClockKind, ClockPoint, Declaration, GroupGone, GroupOptions, Instant, Rate, RateError, Sleep, SourceError, Time,
+    Timer, TimerError,
 };
 
-use crate::callback::{Callback, GivesItem, Nothing, ServiceCallback, SubscriptionCallback};
+use crate::callback::{Callback, Nothing, ServiceCallback, SubscriptionCallback};
 use crate::dynamic::{DynamicMessage, MessageType};
 use crate::error::{ServiceError, TopicError};
 use crate::group::{Group, OwnGroup};
@@ -20,6 +20,7 @@ use crate::node::Node;
 use crate::options::{ServiceOptions, SubscriptionOptions};
 use crate::service::{self, Service};
 use crate::subscription::{self, Subscription};
+use crate::timer::{GivesTick, Tick, TimerOptions};
 
 /// Creator of a node's entities on one group. [`Node::on`] returns it, and [`CallbackGroup`](crate::CallbackGroup) and
 /// [`ReentrantGroup`](crate::ReentrantGroup) are one.
@@ -139,20 +140,61 @@ impl<G: Group> On<G> {
         draft.finish(|options, requests, responder| callback.create(&self.group, options, requests, responder))
     }
 
-    /// Creates a timer. A plain [`Duration`](std::time::Duration) is its period. The module
-    /// [`callback`](crate::callback) lists the forms of `callback`.
+    /// Creates a timer on the node's clock, which is ROS time, as in rclcpp and rclpy. A plain [`Duration`](std::time::Duration) is its
+    /// period. The module [`callback`](crate::callback) lists the forms of `callback`.
+    ///
+    /// In simulation (`use_sim_time`) the timer follows `/clock`: it stands still with it, and runs as fast. When that jumps forward, the
+    /// due times in between were missed, and the [overrun policy](TimerOptions::overrun) says what becomes of them. When it jumps back,
+    /// the timer waits for at most its period.
+    ///
+    /// Otherwise the timer keeps the pace of the steady clock, also when the system clock is set. That is different in rclcpp, where
+    /// such a timer stalls when the system clock is set back. When a program changes between both, the time that is left to wait stays
+    /// the same.
+    ///
+    /// A timer that must not follow `/clock`, such as one that supervises a driver, is created by
+    /// [`create_wall_timer`](Self::create_wall_timer).
     ///
     /// # Errors
     /// If the period is zero, or the group is gone.
-    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    pub fn create_timer<F, Form>(
+        &self,
+        options: impl Into<TimerOptions<Time>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
     where
         F: Callback<G, Tick, Nothing, Form>,
     {
-        let options = options.into();
+        self.create_timer_on(options.into(), callback)
+    }
+
+    /// Creates a timer on the steady clock, which does not follow `/clock`, as in rclcpp. A plain [`Duration`](std::time::Duration) is
+    /// its period. Its callback takes a `Tick<Instant>`, or nothing.
+    ///
+    /// # Errors
+    /// If the period is zero, or the group is gone.
+    pub fn create_wall_timer<F, Form>(
+        &self,
+        options: impl Into<TimerOptions<Instant>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
+    where
+        F: Callback<G, Tick<Instant>, Nothing, Form>,
+    {
+        self.create_timer_on(options.into(), callback)
+    }
+
+    fn create_timer_on<D: ClockPoint, F, Form>(
+        &self,
+        options: TimerOptions<D>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
+    where
+        F: Callback<G, Tick<D>, Nothing, Form>,
+    {
         let given = options.given_name().map(|given| self.group.name_given(given));
         let name = given.clone().unwrap_or_else(|| self.group.entity_name("timer"));
         let options = given.into_iter().fold(options, TimerOptions::name);
-        let timer = callback.on_timer(&self.group, options, GivesItem(self.group.failures(&name)))?;
+        let timer = callback.on_timer(&self.group, options.into_engine(), GivesTick(self.group.failures(&name)))?;
         self.node
             .link()
             .recorder()
@@ -260,16 +302,36 @@ impl Node {
         self.on(self.own_group_for_source()?).create_service(options, callback)
     }
 
-    /// Creates a timer on the node's own group. A plain [`Duration`](std::time::Duration) is its period. See
-    /// [`On::create_timer`].
+    /// Creates a timer on the node's clock, which is ROS time, and on the node's own group. A plain
+    /// [`Duration`](std::time::Duration) is its period. In simulation it follows `/clock`, see [`On::create_timer`].
     ///
     /// # Errors
     /// Those of [`On::create_timer`], and if the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_timer<F, Form>(&self, options: impl Into<TimerOptions>, callback: F) -> Result<Timer, TimerError>
+    pub fn create_timer<F, Form>(
+        &self,
+        options: impl Into<TimerOptions<Time>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
     where
         F: Callback<OwnGroup, Tick, Nothing, Form>,
     {
         self.on(self.own_group()?).create_timer(options, callback)
+    }
+
+    /// Creates a timer on the steady clock, which does not follow `/clock`, and on the node's own group. See
+    /// [`On::create_wall_timer`].
+    ///
+    /// # Errors
+    /// Those of [`On::create_wall_timer`], and if the node's [`Ros`](crate::Ros) was dropped.
+    pub fn create_wall_timer<F, Form>(
+        &self,
+        options: impl Into<TimerOptions<Instant>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
+    where
+        F: Callback<OwnGroup, Tick<Instant>, Nothing, Form>,
+    {
+        self.on(self.own_group()?).create_wall_timer(options, callback)
     }
 
     /// Returns a sleep on the node's clock, which is ROS time. If a thread of an executor polls it, that executor wakes it;

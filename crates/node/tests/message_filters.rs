@@ -8,7 +8,7 @@ use rospin::message_filters::{Stamped, SyncInput, SynchronizerOptions};
 use rospin::msgs::builtin_interfaces::msg::Time;
 use rospin::msgs::std_msgs::msg::Header;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, ExecutorOptions, Instant, LossCause, ManualClock, Payload, SpinOptions,
+    Context, ContextOptions, Deployment, ExecutorOptions, LossCause, ManualClock, Payload, SpinOptions,
 };
 use rospin_node::{Message, Node, Publisher, PublisherOptions, Ros, SubscriptionOptions};
 
@@ -218,7 +218,7 @@ fn what_waits_is_dropped_when_ros_time_jumps_back() {
     let clock = ManualClock::new();
     let world = World::with(ContextOptions::new().manual_clock(clock.clone()));
     let time = world.context.ros_time();
-    drop(time.set(Instant::from_millis(9_000)));
+    drop(time.set(rospin_engine::Time::from_millis(9_000)));
     drop(time.set_active(true));
     let sync = world.node.create_synchronizer(SynchronizerOptions::exact_time(9), ("a", "b"), |_: Pair| ()).unwrap();
     let cache = world.node.create_cache::<Header>("a", 9).unwrap();
@@ -229,7 +229,7 @@ fn what_waits_is_dropped_when_ros_time_jumps_back() {
     // It arrives before the jump and waits in the subscription's queue.
     world.publish(0, &[3]);
     clock.advance(Duration::from_millis(1));
-    drop(time.set(Instant::from_millis(0)));
+    drop(time.set(rospin_engine::Time::from_millis(0)));
     world.spin();
     clock.advance(Duration::from_millis(1));
     world.publish(1, &[1, 2, 3]);

@@ -219,7 +219,8 @@ impl<K: Kernels> Wake for End<K> {
 fn of(result: &Result<Outcome, RequestError>) -> Answer {
     match result {
         Ok(outcome) => {
-            let since = |at: Instant| u64::try_from((at - outcome.requested).as_nanos()).unwrap_or(u64::MAX);
+            let since =
+                |at: Instant| u64::try_from(at.saturating_since(outcome.requested).as_nanos()).unwrap_or(u64::MAX);
             let busy = u64::try_from(outcome.busy.as_nanos()).unwrap_or(u64::MAX);
             Answer::Done { started: since(outcome.started), finished: since(outcome.finished), busy }
         }

@@ -35,11 +35,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use rospin_engine::{Timer, TimerError, TimerOptions};
+use rospin_engine::{Timer, TimerError};
 use rospin_msgs::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus};
 use rospin_msgs::std_msgs::msg::Header;
 use rospin_node::{
-    DeclareError, Node, ParameterOptions, ParameterValue, ParameterVariant, PublishError, Publisher, TopicError,
+    DeclareError, Node, ParameterOptions, ParameterValue, ParameterVariant, PublishError, Publisher, TimerOptions,
+    TopicError,
 };
 
 pub use program::Program;
@@ -133,8 +134,8 @@ impl Updater {
             hardware_id: Mutex::default(),
         });
         let report = Arc::clone(&core);
-        let timer =
-            node.create_timer(TimerOptions::periodic(period).name("diagnostic_updater"), move |_| report.update())?;
+        let timer = node
+            .create_wall_timer(TimerOptions::periodic(period).name("diagnostic_updater"), move |_| report.update())?;
         Ok(Self { core, _timer: timer })
     }
 

@@ -67,8 +67,7 @@ pub use rospin_engine::{
     GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause, ManualClock,
     MissedDeadline, Misses, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate,
     RateError, RecordError, Recorder, RosTime, SinkHandle, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError,
-    SpinOptions, TakeError, Tick, TimeJump, Timer, TimerError, TimerOptions, check_cores, deployment, os, policy,
-    trace,
+    SpinOptions, TakeError, Time, TimeJump, Timer, TimerError, check_cores, deployment, os, policy, trace,
 };
 pub use rospin_msgs as msgs;
 pub use rospin_node::*;

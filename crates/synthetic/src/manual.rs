@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rospin_engine::trace::TraceEvent;
 use rospin_engine::{
@@ -19,7 +19,7 @@ use super::{RealOutcome, SyntheticError, lock, nanos};
 
 /// Reading of the system clock at the beginning, as in the simulator. A test can set the clock back from there without reaching
 /// its epoch.
-const SYSTEM_START: Instant = Instant::from_millis(1_000_000_000_000);
+const SYSTEM_START: Duration = Duration::from_millis(1_000_000_000_000);
 
 /// A pick of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ pub(crate) fn run_recorded(
     }
     let clock = ManualClock::new();
     clock.advance(MANUAL_ZERO.saturating_since(Instant::ZERO));
-    clock.set_system(SYSTEM_START);
+    clock.set_system(SystemTime::UNIX_EPOCH + SYSTEM_START);
     let options = ContextOptions::new().manual_clock(clock.clone()).recorder(recorder);
     let mut system = build::build(scenario, options, |_| Pace::Manual(clock.clone()))?;
     let world = Arc::clone(&system.world);

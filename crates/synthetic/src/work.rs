@@ -136,7 +136,7 @@ pub(super) trait Released {
 
 impl Released for Tick {
     fn release(&self) -> Instant {
-        self.due
+        self.release
     }
 }
 

@@ -91,7 +91,7 @@ fn look_up(buffer: &Buffer, hops: usize, is_latest: bool) -> f64 {
     for at in 0..LOOK_UPS {
         // The look-ups are between two samples, at times over all seconds that the buffer keeps.
         let nanos = (WARM_UP_SECONDS + MEASURED_SECONDS) * 1_000_000_000 - (at as u64 * 7_654_321) % 8_000_000_000;
-        let when = if is_latest { Latest } else { rospin::Instant::from_nanos(nanos).into() };
+        let when = if is_latest { Latest } else { rospin::Time::from_nanos(nanos).into() };
         black_box(buffer.lookup_transform(target, &source, when).expect("it is there"));
     }
     (cpu_time() - begin) * 1e9 / LOOK_UPS as f64

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use rospin_engine::Instant;
 use rospin_msgs::builtin_interfaces::msg::Time;
 
 /// The time of a look-up: a time, or the latest one for which all frames on the way have data.
 ///
-/// Converts from a [`Time`], an [`Instant`] of ROS time, or an `Option` of these. Zero is the latest, as in tf2.
+/// Converts from a [`Time`], a [point in ROS time](rospin_engine::Time), or an `Option` of these. Zero is the latest, as in tf2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum When {
     /// The latest time for which all frames on the way have data.
@@ -33,8 +32,8 @@ impl From<Time> for When {
     }
 }
 
-impl From<Instant> for When {
-    fn from(time: Instant) -> Self {
+impl From<rospin_engine::Time> for When {
+    fn from(time: rospin_engine::Time) -> Self {
         Time::from(time).into()
     }
 }
@@ -72,7 +71,7 @@ mod tests {
             assert_eq!(time_of(nanos).as_nanos(), nanos);
         }
         assert_eq!((When::from(Time::ZERO), When::from(None::<Time>)), (When::Latest, When::Latest));
-        assert_eq!(When::from(Some(Instant::from_millis(1500))).nanos(), 1_500_000_000);
+        assert_eq!(When::from(Some(rospin_engine::Time::from_millis(1500))).nanos(), 1_500_000_000);
         assert_eq!([Seconds(-1).to_string(), Seconds(1_000_000_020).to_string()], ["-0.000000001", "1.000000020"]);
     }
 }

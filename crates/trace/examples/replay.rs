@@ -17,7 +17,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         for recording in recordings {
             let events = recording.events.len();
             let span = recording.events.last().zip(recording.events.first());
-            let lasts = span.map_or(0.0, |(last, first)| (last.at - first.at).as_secs_f64());
+            let lasts = span.map_or(0.0, |(last, first)| last.at.saturating_since(first.at).as_secs_f64());
             let begin = Instant::now();
             for executor in check(&recording, &AsRecorded) {
                 println!("{executor}");

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::recording::{Definition, Event};
 use rospin_engine::trace::TraceEvent;
-use rospin_engine::{Activation, Declaration, EntityKind, Instant, Observer};
+use rospin_engine::{Activation, ClockPoint, Declaration, EntityKind, Observer};
 
 use crate::address::{Address, EntityKey};
 use crate::current::{set_reader, set_sent, take_reader, take_sent};
@@ -155,10 +155,10 @@ impl Observer for Tracer {
         }
     }
 
-    fn took_encoded(&self, published: Option<Instant>) {
+    fn took_encoded(&self, published: Option<std::time::SystemTime>) {
         let Some(key) = take_reader() else { return };
         let library = &self.library;
-        let published_ns = published.map_or(0, Instant::as_nanos);
+        let published_ns = published.map_or(0, |time| time.to_reading().as_nanos());
         let message = Address::taken(key, published_ns);
         library.rmw_take(Address::rmw_entity(key), message, i64::try_from(published_ns).unwrap_or(0), true);
         library.rcl_take(message);

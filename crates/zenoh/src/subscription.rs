@@ -1,9 +1,8 @@
 //! Subscriptions: messages that come from other processes.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hiroz_protocol::EndpointKind;
-use rospin_engine::Instant;
 use rospin_node::{
     Delivery, Durability, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd,
     TypeName,
@@ -90,6 +89,6 @@ fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMu
 /// Returns the publication that an attachment describes.
 fn publication(attachment: Attachment) -> Publication {
     let Attachment { number, sent_ns, source } = attachment;
-    let time = u64::try_from(sent_ns).ok().map(Instant::from_nanos);
+    let time = u64::try_from(sent_ns).ok().map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns));
     Publication { publisher: Gid::new(source), number: u64::try_from(number).ok(), time }
 }

@@ -4,7 +4,7 @@ use rospin::log;
 use rospin::msgs::geometry_msgs::msg::{Twist, Vector3Stamped};
 use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
 use rospin::prelude::*;
-use rospin::{ActionServerOptions, Instant};
+use rospin::{ActionServerOptions, Time};
 
 use crate::robot_interfaces::action::{Face, FaceFeedback, FaceGoal, FaceResult};
 
@@ -22,18 +22,18 @@ struct State {
     /// True while a goal is executed.
     is_facing: bool,
     /// The direction of the lamp, in radians to the left, and when it was seen.
-    target: Option<(f64, Instant)>,
+    target: Option<(f64, Time)>,
 }
 // ANCHOR_END: state
 
 impl State {
     /// Returns the direction of the lamp if it was seen lately.
-    fn bearing(&self, now: Instant) -> Option<f64> {
+    fn bearing(&self, now: Time) -> Option<f64> {
         self.target.filter(|(_, seen)| now.saturating_since(*seen) < FRESH).map(|(bearing, _)| bearing)
     }
 
     /// Returns the turn to command, in radians per second. Without the lamp in sight, it looks for it.
-    fn turn(&self, now: Instant, gain: f64, max_turn: f64) -> f64 {
+    fn turn(&self, now: Time, gain: f64, max_turn: f64) -> f64 {
         match self.bearing(now) {
             _ if !self.is_enabled || !self.is_facing => 0.0,
             Some(bearing) => (gain * bearing).clamp(-max_turn, max_turn),

@@ -1,6 +1,6 @@
 //! The tracker: where the lamp is now, from what the camera saw a moment ago and what the IMU says of the turn since.
 
-use rospin::Instant;
+use rospin::Time;
 use rospin::message_filters::{SyncInput, Synchronizer, SynchronizerOptions};
 use rospin::msgs::geometry_msgs::msg::Vector3Stamped;
 use rospin::msgs::sensor_msgs::msg::Imu;
@@ -47,7 +47,7 @@ impl Tracker {
 
 // ANCHOR: target
 /// Returns the direction of the lamp now: the base has turned since the image was taken.
-fn target(detection: &Detection, imu: &Imu, now: Instant) -> Vector3Stamped {
+fn target(detection: &Detection, imu: &Imu, now: Time) -> Vector3Stamped {
     let age = now.saturating_since(detection.header.stamp.into());
     let bearing = detection.bearing - imu.angular_velocity.z * age.as_secs_f64();
     let mut target = Vector3Stamped { header: detection.header.clone(), ..Vector3Stamped::default() };
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_turn_since_the_image_is_taken_into_account() {
-        let taken = Instant::from_millis(1000);
+        let taken = Time::from_millis(1000);
         let mut detection = Detection { is_seen: true, bearing: 0.3, ..Detection::default() };
         detection.header.stamp = taken.into();
         let mut imu = Imu::default();

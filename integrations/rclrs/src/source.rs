@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Waker};
 use std::time::Duration;
 
-use rospin_engine::{ClockKind, Notifier, Pending, Sleep, Source, TakeError};
+use rospin_engine::{Notifier, Pending, Sleep, Source, TakeError};
 
 use super::cell::Cell;
 use super::handle::Kind;
@@ -49,7 +49,7 @@ impl CellSource {
     /// Sleeps for a while. Returns true if the time is over already.
     fn sleep(&mut self, time: Duration) -> bool {
         let Some(notifier) = &self.notifier else { return false };
-        let sleep = notifier.sleep_until(ClockKind::Steady, notifier.now() + time);
+        let sleep = notifier.sleep_until(notifier.now() + time);
         self.sleep = Some(sleep);
         self.is_awake()
     }

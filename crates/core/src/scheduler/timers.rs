@@ -28,6 +28,16 @@ impl TimerState {
     pub(super) const fn due(&self) -> Instant {
         self.due
     }
+
+    /// Returns that due time after the clock jumped to `reading`, on a time line that is `shift_ns` ahead of the former one.
+    fn due_after_jump(&self, reading: Instant, shift_ns: i64) -> Instant {
+        if self.armed {
+            self.spec.due_after_jump(self.due, reading, shift_ns)
+        } else {
+            // The timer has been due already: its next period begins no later than now.
+            shifted(self.due, shift_ns).min(reading)
+        }
+    }
 }
 
 /// The reading of ROS time, whose rate may vary, before the one that the driver passes on now (`before`), and the time on the
@@ -131,18 +141,39 @@ impl Scheduler {
         self.clocks[clock.index()] = reading;
         let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;
         for timer in self.entities.values_mut().filter_map(|entity| entity.rest.timer.as_mut()).filter(on_clock) {
-            timer.due = if timer.armed {
-                timer.spec.due_after_jump(timer.due, reading, shift_ns)
-            } else {
-                // The timer has been due already: its next period begins no later than now.
-                shifted(timer.due, shift_ns).min(reading)
-            };
+            timer.due = timer.due_after_jump(reading, shift_ns);
         }
         let entities = &self.entities;
         self.timers[clock.index()].rearm_all(|id| {
             let timer = entities.get(id.index(), id.generation())?.rest.timer.as_ref();
             timer.map(|timer| timer.due)
         });
+    }
+
+    /// Puts the timer on another clock, which shows `reading` and is `shift_ns` ahead of the former one. The time that is left to wait
+    /// stays the same, as after a [`jump`](Self::jump) to another time line. Does nothing if the entity is no timer, or is on that
+    /// clock already. May allocate.
+    pub fn set_clock(&mut self, id: EntityId, clock: ClockKind, reading: Instant, shift_ns: i64) {
+        let Some(timer) = self.timer_mut(id).filter(|timer| timer.spec.clock != clock) else {
+            return;
+        };
+        let (former, armed) = (timer.spec.clock.index(), timer.armed);
+        timer.due = timer.due_after_jump(reading, shift_ns);
+        timer.spec.clock = clock;
+        let due = timer.due;
+        if armed {
+            self.timers[former].disarm(id);
+        }
+        self.timer_counts[former] -= 1;
+        self.timer_counts[clock.index()] += 1;
+        self.timers[clock.index()].reserve(self.timer_counts[clock.index()], id);
+        if clock == ClockKind::Ros {
+            // Nobody may have read ROS time for long, so the last reading says nothing of the time since.
+            self.ros_read_at = None;
+        }
+        if armed {
+            self.arm(id, due);
+        }
     }
 
     /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is the due

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rospin_dds::{Message, PublisherOptions};
-use rospin_engine::{ClockKind, Instant, JumpThreshold, TimerOptions};
+use rospin_engine::{ClockKind, JumpThreshold, Time, TimerOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{context, domain_id, executor, join, wait};
@@ -35,7 +35,7 @@ fn timers_follow_the_topic() {
         // A best-effort publisher loses messages while the subscription does not know it yet, so it publishes until time has
         // moved.
         wait(&executor, "time has moved", async {
-            while time.now() != Instant::from_millis(1000 * u64::from(sec)) {
+            while time.now() != Time::from_millis(1000 * u64::from(sec)) {
                 clock.publish(Clock { sec: i32::from(sec), nanosec: 0 }).unwrap();
                 let _ = executor.handle().sleep(ClockKind::Steady, Duration::from_millis(5)).await;
             }
@@ -55,6 +55,6 @@ fn timers_follow_the_topic() {
         set(sec);
     }
     let log = group.into_payload().unwrap();
-    let at = |sec: u64| format!("tick at {:?}", Instant::from_millis(1000 * sec));
+    let at = |sec: u64| format!("tick at {:?}", Time::from_millis(1000 * sec));
     assert_eq!(log, [at(101), at(102), "jump".to_owned(), at(51)]);
 }

@@ -11,8 +11,9 @@ use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
-use rospin_core::Instant;
+use rospin_core::{ClockKind, Instant};
 
+use crate::clock::Clock;
 use crate::incident::contain;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::work::{Callback, Label};
@@ -29,11 +30,13 @@ pub(crate) struct RunContext {
     /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does
     /// not lose it.
     pub(crate) pending: Pending,
+    /// For a timer that is not on the steady clock: the due time for which it fired, on its own clock.
+    pub(crate) due: Option<Instant>,
 }
 
 impl RunContext {
     pub(crate) const fn new() -> Self {
-        Self { release: Instant::ZERO, pending: Pending::Empty }
+        Self { release: Instant::ZERO, pending: Pending::Empty, due: None }
     }
 }
 
@@ -83,9 +86,9 @@ pub(crate) trait Body: Any + Send {
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
-    /// Takes an item for an activation that was released at `release`, and returns it with what the source has left. Returns `None`
-    /// if there is no item: the notification was spurious.
-    fn take(&mut self, release: Instant) -> Result<Option<(Self::Item, Pending)>, TakeError>;
+    /// Takes an item for the activation of `cx`, and returns it with what the source has left. Returns `None` if there is no item: the
+    /// notification was spurious.
+    fn take(&mut self, cx: &RunContext) -> Result<Option<(Self::Item, Pending)>, TakeError>;
 
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
@@ -119,7 +122,7 @@ impl<S: Source> Take for Attached<S> {
     type Item = S::Item;
 
     #[inline(always)]
-    fn take(&mut self, _: Instant) -> Result<Option<(S::Item, Pending)>, TakeError> {
+    fn take(&mut self, _: &RunContext) -> Result<Option<(S::Item, Pending)>, TakeError> {
         // The flag stays set if the source panics, because a panic ends the source.
         if std::mem::replace(&mut self.is_over, true) {
             return Err(TakeError::Closed);
@@ -153,18 +156,35 @@ impl<S: Source> Take for Attached<S> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Tick {
-    /// The due time of the timer, on the steady clock. The callback may start later.
+    /// The due time of the timer, on its own clock. The callback may start later.
     pub due: Instant,
+    /// The release of the activation: the due time on the steady clock. For a timer on another clock it is calculated.
+    pub release: Instant,
 }
 
 /// The items of a timer. The scheduler itself knows the due times, so there is nothing to take.
-pub(crate) struct Due;
+pub(crate) struct Due {
+    /// The clocks, for a timer on ROS time: while nobody drives that, the timer is on the steady clock.
+    ros: Option<Clock>,
+}
+
+impl Due {
+    pub(crate) fn new(kind: ClockKind, clock: &Clock) -> Self {
+        Self { ros: (kind == ClockKind::Ros).then(|| clock.clone()) }
+    }
+}
 
 impl Take for Due {
     type Item = Tick;
 
-    fn take(&mut self, release: Instant) -> Result<Option<(Tick, Pending)>, TakeError> {
-        Ok(Some((Tick { due: release }, Pending::Empty)))
+    fn take(&mut self, cx: &RunContext) -> Result<Option<(Tick, Pending)>, TakeError> {
+        let release = cx.release;
+        let due = match (cx.due, &self.ros) {
+            (Some(due), _) => due,
+            (None, Some(clock)) => clock.system() - clock.now().saturating_since(release),
+            (None, None) => release,
+        };
+        Ok(Some((Tick { due, release }, Pending::Empty)))
     }
 
     fn pending(&self) -> Pending {
@@ -195,7 +215,7 @@ fn ask_again<T: Take>(take: &mut T, cx: &mut RunContext) {
 fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     // If the source panics, this value remains, and the next take finds that the source has ended.
     cx.pending = Pending::Unknown;
-    match take.take(cx.release) {
+    match take.take(cx) {
         Ok(Some((item, pending))) => {
             cx.pending = pending;
             Ok(item)

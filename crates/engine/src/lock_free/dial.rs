@@ -123,6 +123,11 @@ impl Watch {
         reading.turn != self.turn.load(Ordering::Relaxed) || reading.time_ns.is_some_and(|time_ns| due_ns <= time_ns)
     }
 
+    /// Returns true if the dial was turned since the executor set a due time. Returns false if it waits for none.
+    pub(crate) fn has_turned(&self, dial: &Dial) -> bool {
+        self.due_ns.load(Ordering::Acquire) != NO_TIMER && dial.read().turn != self.turn.load(Ordering::Relaxed)
+    }
+
     /// Returns the same as [`is_up`](Self::is_up), for a thread that has just written the dial or the watch.
     pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
         fence(Ordering::SeqCst);

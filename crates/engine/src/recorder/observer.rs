@@ -93,7 +93,7 @@ pub trait Observer: Send + Sync {
 
     /// Takes note that the calling thread takes an encoded message for the subscription whose callback it dispatched last.
     /// `published` is the time of the publication on the system clock of the publisher's machine, if it is known.
-    fn took_encoded(&self, published: Option<Instant>);
+    fn took_encoded(&self, published: Option<std::time::SystemTime>);
 }
 
 /// The only observer of a recorder.
@@ -154,7 +154,7 @@ impl Recorder {
 
     /// Tells the observer that the calling thread takes an encoded message for the subscription whose callback it dispatched last.
     /// `published` is the time of the publication on the system clock, if it is known.
-    pub fn took_encoded(&self, published: Option<Instant>) {
+    pub fn took_encoded(&self, published: Option<std::time::SystemTime>) {
         if let Some(observer) = self.observer() {
             observer.took_encoded(published);
         }

@@ -5,7 +5,7 @@ use crate::sync::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
-use rospin_core::Instant;
+use rospin_core::{Instant, Time};
 use smallvec::SmallVec;
 
 use super::jump::{ClockChange, JumpThreshold, TimeJump, Told};
@@ -255,6 +255,7 @@ impl Books {
             (false, true) => ClockChange::Activated,
             (true, false) => ClockChange::Deactivated,
         };
+        let shows = |target| Time::from_reading(shows(target));
         let jump = TimeJump { from: shows(self.current), to: shows(target), change };
         (jump.from != jump.to || change != ClockChange::None).then_some(jump)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin_core::Instant;
+use rospin_core::Time;
 
 use crate::time_source::TimeListener;
 
@@ -25,9 +25,9 @@ pub enum ClockChange {
 #[non_exhaustive]
 pub struct TimeJump {
     /// The time before the jump.
-    pub from: Instant,
+    pub from: Time,
     /// The time after the jump.
-    pub to: Instant,
+    pub to: Time,
     /// The change of the source: ROS time begins to be driven, begins to follow the system clock, or keeps its source.
     pub change: ClockChange,
 }

@@ -17,7 +17,7 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
-use rospin_core::{ClockKind, Instant};
+use rospin_core::{Instant, Time};
 
 pub(crate) use barrier::RunsCallbacks;
 pub use barrier::{Barrier, BarrierError};
@@ -30,13 +30,13 @@ use driver::Target;
 /// The ROS time of a [`Context`](crate::Context), to read it and to drive it as the messages of `/clock` do.
 ///
 /// As in rclcpp, ROS time follows the system clock until it is [activated](Self::set_active) (`use_sim_time`). From then on it
-/// moves only when it is [set](Self::set). Timers on [`ClockKind::Ros`] follow it:
+/// moves only when it is [set](Self::set). Timers on [`ClockKind::Ros`](crate::ClockKind::Ros) follow it:
 /// - If it is set forward, that time has passed. Missed due times are dealt with by the timer's [overrun policy](crate::Overrun).
 /// - If it is set back, no periodic timer waits for longer than its period, and no one-shot for longer than its delay.
 /// - If its source changes, timers wait on the new source for the time that was left.
-/// - If it follows the system clock and that is set back, timers also wait for the time that was left, so they keep their rate.
-///   A timer on [`ClockKind::System`] instead waits for its time of day. Jump callbacks are not told of this, as in rclcpp,
-///   since nobody knows of it beforehand.
+/// - While it follows the system clock, the scheduler has its timers on the steady clock. So they keep their pace when the system clock
+///   is set, and are as exact as timers on the steady clock. A timer on [`ClockKind::System`](crate::ClockKind::System) instead waits for
+///   its time of day. Jump callbacks are not told that the system clock was set, as in rclcpp, since nobody knows of it beforehand.
 /// - A one-shot with a given [first due time](crate::TimerOptions::first_due) waits for that time in all these cases, until it
 ///   is reset.
 ///
@@ -44,12 +44,12 @@ use driver::Target;
 ///
 /// ```
 /// use std::time::Duration;
-/// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, Instant, JumpThreshold, SpinOptions, TimerOptions};
+/// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, JumpThreshold, SpinOptions, Time, TimerOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));
 /// let time = context.ros_time();
-/// time.set(Instant::from_millis(5_000));
+/// time.set(Time::from_millis(5_000));
 /// time.set_active(true);
 ///
 /// let group = executor.create_group("tracker", Vec::new());
@@ -58,10 +58,10 @@ use driver::Target;
 /// let backward = JumpThreshold { min_backward: Some(Duration::from_nanos(1)), ..JumpThreshold::default() };
 /// let _reset = group.create_jump_callback(backward, |tracks, _| tracks.push("forget all"))?;
 ///
-/// time.set(Instant::from_millis(5_100));
+/// time.set(Time::from_millis(5_100));
 /// executor.spin(SpinOptions::spin_all())?;
-/// time.set(Instant::ZERO);
-/// time.set(Instant::from_millis(100));
+/// time.set(Time::ZERO);
+/// time.set(Time::from_millis(100));
 /// executor.spin(SpinOptions::spin_all())?;
 /// assert_eq!(group.into_payload().unwrap(), ["update", "forget all", "update"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,8 +78,8 @@ impl RosTime {
 
     /// Returns the present ROS time. Neither blocks nor allocates.
     #[must_use]
-    pub fn now(&self) -> Instant {
-        self.clock.read(ClockKind::Ros)
+    pub fn now(&self) -> Time {
+        self.clock.ros()
     }
 
     /// Returns true if ROS time is driven, and false if it follows the system clock. Neither blocks nor allocates.
@@ -101,10 +101,10 @@ impl RosTime {
     ///
     /// Of several requests that come while time waits for jump callbacks, only the last is dealt with, afterwards.
     ///
-    /// The latest time is [`Instant::LAST_READING`]. Locks for a moment and wakes executors whose timers are due. May allocate. Runs no
+    /// The latest time is 292 years, see [`Instant::LAST_READING`]. Locks for a moment and wakes executors whose timers are due. May allocate. Runs no
     /// callbacks.
-    pub fn set(&self, now: Instant) -> Barrier {
-        self.ask(|target| target.time = now.min(Instant::LAST_READING))
+    pub fn set(&self, now: Time) -> Barrier {
+        self.ask(|target| target.time = now.reading().min(Instant::LAST_READING))
     }
 
     /// Activates ROS time, or lets it follow the system clock (`use_sim_time`). Jump callbacks run first, as for

@@ -3,7 +3,7 @@
 use rospin_core::{ClockKind, Instant, Scheduler};
 
 use crate::clock::{Clock, RosReading, SystemDue};
-use crate::lock_free::dial::Reading;
+use crate::lock_free::dial::{Dial, Reading};
 use crate::times::Times;
 
 /// The last reading of ROS time, by which the next one tells if there was a jump.
@@ -61,31 +61,83 @@ impl Follower {
 
 /// The last reading of ROS time to which an executor's timers were adjusted, and a flag that is set while they wait for a due
 /// time.
+///
+/// Timers on ROS time that wait for a duration are its followers. While ROS time follows the system clock, the scheduler has them on the
+/// steady clock: they keep their pace when the system clock is set, and cost no more than timers on the steady clock. As soon as
+/// somebody drives ROS time, it has them.
 pub(crate) struct RosView {
     follower: Follower,
-    watches: bool,
+    /// True once the executor has had a timer that follows ROS time.
+    pub(crate) has_followers: bool,
+    /// True while these timers are on the steady clock.
+    is_on_steady: bool,
+    /// The due time and the turn that are watched.
+    watched: (Option<u64>, u64),
+}
+
+/// The clock to which the followers of ROS time move, with its reading, and the time by which it is ahead of their former clock.
+pub(crate) struct Moved {
+    pub(crate) clock: ClockKind,
+    pub(crate) reading: Instant,
+    pub(crate) shift_ns: i64,
 }
 
 impl RosView {
     pub(crate) const fn new() -> Self {
-        Self { follower: Follower::new(), watches: false }
+        Self { follower: Follower::new(), has_followers: false, is_on_steady: true, watched: (None, 0) }
     }
 
-    /// Reads ROS time while the steady clock shows `now`, and adjusts the timers after a jump. Returns true if there was one.
-    pub(crate) fn follow(&mut self, scheduler: &mut Scheduler, clock: &Clock, now: Instant) -> (RosReading, bool) {
-        let (current, leap) = self.follower.follow(clock, now);
-        if let Some(Leap { to, shift_ns }) = leap {
-            scheduler.jump(ClockKind::Ros, to, shift_ns);
+    /// Returns true while the timers that follow ROS time are on the steady clock.
+    pub(crate) const fn is_on_steady(&self) -> bool {
+        self.is_on_steady
+    }
+
+    /// Returns the clock on which the timers that follow ROS time are now.
+    pub(crate) const fn clock_of_followers(&self) -> ClockKind {
+        if self.is_on_steady { ClockKind::Steady } else { ClockKind::Ros }
+    }
+
+    /// Returns true if there are followers, and ROS time has jumped or changed its source since it was read last.
+    pub(crate) fn must_look(&self, dial: &Dial) -> bool {
+        self.has_followers && dial.read().turn != self.follower.told().turn
+    }
+
+    /// Reads ROS time while the steady clock shows `now`, and returns the jump since the last reading, if there was one. The timers
+    /// must be adjusted to it.
+    pub(crate) fn follow(&mut self, clock: &Clock, now: Instant) -> (RosReading, Option<Leap>) {
+        self.follower.follow(clock, now)
+    }
+
+    /// Returns the clock to which the followers must move after that jump, if they must. Timers on [`ClockKind::Ros`] were adjusted to
+    /// the jump before. The steady clock shows `now`, and the system clock `system`.
+    pub(crate) fn change_clock(
+        &mut self,
+        leap: Leap,
+        current: &RosReading,
+        (now, system): (Instant, Instant),
+    ) -> Option<Moved> {
+        let is_driven = current.reading.time_ns.is_some();
+        if is_driven != self.is_on_steady {
+            return None;
         }
-        (current, leap.is_some())
+        self.is_on_steady = !is_driven;
+        Some(if is_driven {
+            // On the steady clock nothing was adjusted to the jump yet.
+            let shift_ns = leap.shift_ns.wrapping_add(signed_since(system, now));
+            Moved { clock: ClockKind::Ros, reading: leap.to, shift_ns }
+        } else {
+            Moved { clock: ClockKind::Steady, reading: now, shift_ns: signed_since(now, system) }
+        })
     }
 
-    /// Watches ROS time for the next due time of the timers.
+    /// Watches ROS time for the next due time of the timers, and, if there are followers, for somebody who begins to drive it.
     pub(crate) fn watch(&mut self, scheduler: &Scheduler, times: &Times) {
         let due_ns = next_due(scheduler, times).map(Instant::as_nanos);
-        if due_ns.is_some() || self.watches {
-            times.ros_watch.set(due_ns, self.follower.told().turn);
-            self.watches = due_ns.is_some();
+        let due_ns = due_ns.or((self.has_followers && self.is_on_steady).then_some(u64::MAX));
+        let watched = (due_ns, self.follower.told().turn);
+        if watched != self.watched {
+            times.ros_watch.set(due_ns, watched.1);
+            self.watched = watched;
         }
     }
 
@@ -94,6 +146,11 @@ impl RosView {
         let due = if self.follower.told().time_ns.is_none() { next_due(scheduler, times) } else { None };
         due.map(|due| SystemDue { due, follows_steps_back: true })
     }
+}
+
+/// Returns the nanoseconds from `other` to `time`, negative if `other` is later.
+fn signed_since(time: Instant, other: Instant) -> i64 {
+    time.as_nanos().wrapping_sub(other.as_nanos()) as i64
 }
 
 /// Returns the next due time; `None` while jump callbacks have to run first. The last of them wakes the executor.

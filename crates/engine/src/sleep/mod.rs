@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
 
+use crate::clock_point::ClockPoint;
 use crate::current::Seat;
 use crate::shared::Shared;
 use queue::Ticket;
@@ -90,6 +91,11 @@ impl Sleep {
         sleep.wish.due = due(now);
         sleep.wish.ros = current.reading;
         sleep
+    }
+
+    /// Creates a sleep until a time on the clock of its type, on that executor unless another one polls it.
+    pub(crate) fn until_point<P: ClockPoint>(executor: &Arc<Shared>, due: P) -> Self {
+        Self::until(executor, P::KIND, due.to_reading())
     }
 
     /// Creates a sleep until a time, on that executor unless another one polls it.

@@ -55,12 +55,14 @@ impl State {
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
-                    let current = self.follow_ros_time(&executor.times.clock);
-                    if let Some((turn, delay)) = reckoned {
-                        // The delay begins now if ROS time jumped since, or if it follows the system clock and that was set back.
-                        let jumped = turn != current.reading.turn;
-                        let from_now = current.now + delay;
-                        timer.first_due = if jumped { from_now } else { timer.first_due.min(from_now) };
+                    let clock = &executor.times.clock;
+                    timer.first_due = match reckoned {
+                        Some((begin, delay)) => self.due_of_wait(shared.kind, begin, delay, clock),
+                        None => self.due_of_follower(shared.kind, timer.first_due, clock),
+                    };
+                    if shared.kind.follows_ros() {
+                        timer.clock = self.ros.clock_of_followers();
+                        self.ros.has_followers = true;
                     }
                 }
                 (self.scheduler.add_timer(spec, timer), Some(shared))
@@ -99,7 +101,7 @@ impl State {
         let details = Box::new(Details { losses, signals, membership, timer });
         // The index of a group is half as long as its identifier.
         let slot = EntitySlot { id, group: group.index() as u32, slots, closing: false, is_simple, details };
-        slot.note_due(&self.scheduler);
+        slot.note_due(&self.scheduler, &self.ros);
         put(&mut self.entities, id.index(), slot);
         if self.tapped {
             self.define_entity(executor, id);

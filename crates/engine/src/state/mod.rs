@@ -21,6 +21,7 @@ use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, Instant
 use rospin_core::{ThreadIndex, TimerSpec};
 
 use crate::body::Ran;
+use crate::clock::WaitBegin;
 use crate::incident::Incident;
 use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::LossCause;
@@ -59,9 +60,8 @@ pub(crate) struct NewEntity {
 pub(crate) struct NewTimer {
     pub(crate) spec: TimerSpec,
     pub(crate) shared: Arc<TimerShared>,
-    /// The number of jumps of ROS time before the first due time was calculated, and the delay that it was calculated from; `None`
-    /// if the due time was given.
-    pub(crate) reckoned: Option<(u64, Duration)>,
+    /// The beginning of the wait for the first due time, and its length; `None` if the due time was given.
+    pub(crate) reckoned: Option<(WaitBegin, Duration)>,
 }
 
 pub(crate) struct State {
@@ -251,9 +251,12 @@ impl State {
     /// nothing changed, if that must not run.
     #[inline(always)]
     fn hand_on(&mut self, run: &mut Run) -> bool {
-        let Some(entity) = self.begin(&run.activation) else {
+        let Some((entity, due)) = self.begin(&run.activation) else {
             return false;
         };
+        if run.activation.kind == EntityKind::Timer {
+            run.callback.cx.due = due;
+        }
         entity.slots[run.callback.slot].pass_on(run.activation.sequence);
         true
     }
@@ -303,22 +306,26 @@ impl State {
     #[inline(always)]
     fn lend_callback(&mut self, activation: &Activation) -> Option<Box<Callback>> {
         let wanted = if activation.segment > 0 { activation.sequence } else { NOBODY };
-        let entity = self.begin(activation)?;
+        let (entity, due) = self.begin(activation)?;
         let run = entity.slots.iter_mut().find(|slot| slot.sequence == wanted)?;
-        let callback = run.callback.take()?;
+        let mut callback = run.callback.take()?;
+        if activation.kind == EntityKind::Timer {
+            callback.cx.due = due;
+        }
         run.sequence = activation.sequence;
         Some(callback)
     }
 
-    /// Returns the entity of an activation that was picked, with the counts of its timer brought up to date; `None` if the activation
-    /// must not run.
+    /// Returns the entity of an activation that was picked, with the counts of its timer brought up to date, and the due time for which
+    /// that fired, unless it is on the steady clock. Returns `None` if the activation must not run.
     #[inline(always)]
-    fn begin(&mut self, activation: &Activation) -> Option<&mut EntitySlot> {
+    fn begin(&mut self, activation: &Activation) -> Option<(&mut EntitySlot, Option<Instant>)> {
         let is_timer = activation.kind == EntityKind::Timer;
         let id = activation.entity;
         let (overruns, due) =
             if is_timer { (self.scheduler.overruns(id), self.scheduler.timer_due(id)) } else { (0, None) };
-        let has_changes_left = self.has_changes_left;
+        let (has_changes_left, on_steady) = (self.has_changes_left, self.ros.is_on_steady());
+        let mut fired = None;
         let entity = self.entity_mut(id)?;
         // A source that has ended is not taken from again, although another activation of its entity may still be under way.
         let has_ended = entity.closing && activation.segment == 0;
@@ -327,9 +334,12 @@ impl State {
         }
         if is_timer {
             entity.details.losses.set(LossCause::TimerOverrun, overruns);
-            entity.details.timer.iter().for_each(|timer| timer.note_due(due));
+            if let Some(timer) = &entity.details.timer {
+                fired = timer.fired();
+                timer.note_due(due, on_steady);
+            }
         }
-        Some(entity)
+        Some((entity, fired))
     }
 
     fn entity_mut(&mut self, id: EntityId) -> Option<&mut EntitySlot> {

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::body::AnyPayload;
 use crate::loss::LossCounters;
 use crate::membership::{Membership, TimerShared};
+use crate::ros_time::RosView;
 use crate::topic::QueueView;
 use crate::work::Callback;
 
@@ -78,9 +79,9 @@ pub(super) struct Details {
 }
 
 impl EntitySlot {
-    pub(super) fn note_due(&self, scheduler: &Scheduler) {
+    pub(super) fn note_due(&self, scheduler: &Scheduler, ros: &RosView) {
         if let Some(timer) = &self.details.timer {
-            timer.note_due(scheduler.timer_due(self.id));
+            timer.note_due(scheduler.timer_due(self.id), ros.is_on_steady());
         }
     }
 

@@ -1,9 +1,12 @@
 //! Timers on the system clock and on ROS time. The scheduler itself follows the steady clock.
 
+use std::time::Duration;
+
 use rospin_core::{ClockKind, EntityId, Instant};
 
 use super::State;
-use crate::clock::{Clock, RosReading, SystemDue};
+use crate::clock::{Clock, RosReading, SystemDue, WaitBegin};
+use crate::membership::TimerKind;
 use crate::shared::Shared;
 
 impl State {
@@ -12,7 +15,8 @@ impl State {
         if self.scheduler.has_timers(ClockKind::System) {
             self.scheduler.advance(ClockKind::System, executor.times.clock.system(), now);
         }
-        if self.scheduler.has_timers(ClockKind::Ros) {
+        // Timers that follow ROS time may be on the steady clock. They leave it when somebody begins to drive ROS time.
+        if self.scheduler.has_timers(ClockKind::Ros) || self.ros.must_look(executor.times.dial()) {
             let reading = self.follow_ros_time_at(&executor.times.clock, now);
             if !executor.times.are_jumps_left() {
                 self.scheduler.advance(ClockKind::Ros, reading.now, now);
@@ -32,13 +36,43 @@ impl State {
 
     /// Reads ROS time while the steady clock shows `now`, and adjusts the timers on it if it jumped.
     fn follow_ros_time_at(&mut self, clock: &Clock, now: Instant) -> RosReading {
-        let (current, jumped) = self.ros.follow(&mut self.scheduler, clock, now);
-        if jumped {
+        let (current, leap) = self.ros.follow(clock, now);
+        if let Some(leap) = leap {
+            self.scheduler.jump(ClockKind::Ros, leap.to, leap.shift_ns);
+            if let Some(moved) = self.ros.change_clock(leap, &current, (now, clock.system())) {
+                for entity in self.entities.iter().flatten() {
+                    if entity.details.timer.as_ref().is_some_and(|timer| timer.kind.follows_ros()) {
+                        self.scheduler.set_clock(entity.id, moved.clock, moved.reading, moved.shift_ns);
+                    }
+                }
+            }
             for entity in self.entities.iter().flatten() {
-                entity.note_due(&self.scheduler);
+                entity.note_due(&self.scheduler, &self.ros);
             }
         }
         current
+    }
+
+    /// Returns the due time of a timer on ROS time whose wait has begun, on the clock on which the scheduler has the timer now.
+    pub(crate) fn due_of_wait(&mut self, kind: TimerKind, begin: WaitBegin, wait: Duration, clock: &Clock) -> Instant {
+        let current = self.follow_ros_time(clock);
+        let has_jumped = begin.turn != current.reading.turn;
+        if kind.follows_ros() && self.ros.is_on_steady() {
+            let begin = if has_jumped { clock.now() } else { begin.steady };
+            return begin + wait;
+        }
+        // The wait begins now if ROS time jumped since, or if it follows the system clock and that was set back.
+        let begin = if has_jumped { current.now } else { begin.now.min(current.now) };
+        begin + wait
+    }
+
+    /// Returns the due time of a timer that is due at `due` in ROS time, on the clock on which the scheduler has the timer now.
+    pub(crate) fn due_of_follower(&mut self, kind: TimerKind, due: Instant, clock: &Clock) -> Instant {
+        let current = self.follow_ros_time(clock).now;
+        if !kind.follows_ros() || !self.ros.is_on_steady() {
+            return due;
+        }
+        clock.now() + due.saturating_since(current) - current.saturating_since(due)
     }
 
     /// Sets the due times that the executor waits for on ROS time. Costs nothing without timers and sleepers on it.
@@ -70,7 +104,7 @@ impl State {
     pub(crate) fn change_timer(&mut self, id: EntityId, change: impl FnOnce(&mut Self)) {
         change(self);
         if let Some(entity) = self.entities.get(id.index()).and_then(Option::as_ref) {
-            entity.note_due(&self.scheduler);
+            entity.note_due(&self.scheduler, &self.ros);
         }
     }
 }

@@ -1,11 +1,38 @@
 //! A timer on a manual clock that logs its due times.
 
-use rospin_engine::{CallbackGroup, Context, Executor, Instant, LossCause, ManualClock, Tick, Timer, TimerOptions};
+use std::time::{Duration, SystemTime};
+
+use rospin_engine::{
+    CallbackGroup, Context, Executor, Instant, LossCause, ManualClock, Tick, Time, Timer, TimerOptions,
+};
 
 use super::{Log, manual_executor, ms, spin_all};
 
-pub(crate) const fn at(millis: u64) -> Instant {
-    Instant::from_millis(millis)
+/// A point in time, on the steady clock, in ROS time or on the system clock.
+pub(crate) trait Point {
+    fn at(millis: u64) -> Self;
+}
+
+impl Point for Instant {
+    fn at(millis: u64) -> Self {
+        Self::from_millis(millis)
+    }
+}
+
+impl Point for Time {
+    fn at(millis: u64) -> Self {
+        Self::from_millis(millis)
+    }
+}
+
+impl Point for SystemTime {
+    fn at(millis: u64) -> Self {
+        Self::UNIX_EPOCH + Duration::from_millis(millis)
+    }
+}
+
+pub(crate) fn at<P: Point>(millis: u64) -> P {
+    P::at(millis)
 }
 
 /// A timer whose due times are logged in milliseconds.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::common::timers::at;
 use crate::common::{Log, manual, ms, spin_all, watchdog};
 use rospin_engine::{
-    CallbackGroup, ClockKind, Context, Executor, ExecutorOptions, Instant, LossCause, ManualClock, Overrun, RosTime,
-    Tick, Timer, TimerOptions,
+    CallbackGroup, ClockKind, Context, Executor, ExecutorOptions, LossCause, ManualClock, Overrun, RosTime, Tick, Time,
+    Timer, TimerOptions,
 };
 
 /// A timer on ROS time, with a log of the ROS time at each firing, in milliseconds.
@@ -68,7 +68,7 @@ fn ros_time_is_the_system_clock_s_until_it_is_activated() {
         assert_eq!(time.now(), at(50), "it stands still");
         time.set(at(40));
         assert_eq!(context.ros_time().now(), at(40));
-        time.set(Instant::MAX);
+        time.set(Time::MAX);
         assert!(time.is_active() && time.now() > at(u64::from(u32::MAX)));
         time.set_active(false);
         assert_eq!(time.now(), at(7_010));
@@ -107,7 +107,7 @@ fn timers_of_1_and_10_khz_fire_at_their_full_rate_on_every_clock() {
             let step = Duration::from_nanos(99_991);
             for n in 1..=100_000_u32 {
                 clock.advance(step);
-                time.set(Instant::ZERO + step * n);
+                time.set(Time::ZERO + step * n);
                 spin_all(&executor);
             }
             let lost = timers.map(|timer| timer.lost(LossCause::TimerOverrun));
@@ -239,9 +239,9 @@ fn an_asynchronous_callback_sleeps_on_ros_time() {
                 // The callback holds its group while it sleeps.
                 handle.sleep(ClockKind::Ros, ms(100)).await.unwrap();
                 seen.with(|seen: &mut Vec<_>| seen.push(shown.now()));
-                handle.sleep_until(ClockKind::Ros, at(5_000)).await.unwrap();
+                handle.sleep_until(at::<Time>(5_000)).await.unwrap();
                 seen.with(|seen| seen.push(shown.now()));
-                handle.sleep_until(ClockKind::Steady, at(70)).await.unwrap();
+                handle.sleep_until(at::<rospin_engine::Instant>(70)).await.unwrap();
                 seen.with(|seen| seen.push(shown.now()));
             }
         });

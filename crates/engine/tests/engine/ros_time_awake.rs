@@ -8,8 +8,8 @@ use crate::common::timers::at;
 use crate::common::{Count, expect, manual, ms, spin_in_background, threads, watchdog};
 use rospin_engine::policy::{Fifo, View};
 use rospin_engine::{
-    Activation, ClockKind, Context, ContextOptions, EntityId, EntitySpec, ExecutorOptions, GroupId, Instant, Policy,
-    Tick, Timer, TimerOptions,
+    Activation, ClockKind, Context, ContextOptions, EntityId, EntitySpec, ExecutorOptions, GroupId, Policy, Tick, Time,
+    Timer, TimerOptions,
 };
 
 #[test]
@@ -166,7 +166,7 @@ fn time_moves_while_timers_are_changed_from_threads_and_callbacks() {
                 let (time, timers) = (time.clone(), Arc::clone(&timers));
                 thread::spawn(move || {
                     for n in 0..3_000_u64 {
-                        time.set(Instant::from_nanos((n * 7_919 + number * 31) % 50_000_000));
+                        time.set(Time::from_nanos((n * 7_919 + number * 31) % 50_000_000));
                         let timer = &timers[(n % 12) as usize];
                         match n % 5 {
                             0 => timer.cancel(),

@@ -61,9 +61,22 @@ fn what_is_left_to_wait_stays_the_same_wherever_in_a_period_the_clock_is_set_bac
 }
 
 #[test]
-fn a_timer_that_is_set_forward_skips_what_it_missed() {
+fn a_timer_on_inactive_ros_time_does_not_notice_that_the_clock_is_set_forward() {
     watchdog(|| {
         let (clock, executor, timer, ticks) = ticking(ClockKind::Ros);
+        clock.advance(ms(30));
+        clock.set_system(at(11 * HOUR));
+        spin_all(&executor);
+        assert_eq!((ticks.get(), timer.time_until_next_call()), (0, Some(ms(70))));
+        pass(&clock, &executor, 60);
+        assert_eq!((ticks.get(), timer.lost(LossCause::TimerOverrun)), (600, 0));
+    });
+}
+
+#[test]
+fn a_timer_on_the_system_clock_that_is_set_forward_skips_what_it_missed() {
+    watchdog(|| {
+        let (clock, executor, timer, ticks) = ticking(ClockKind::System);
         clock.set_system(at(11 * HOUR));
         spin_all(&executor);
         // The first missed tick runs late, and then the one that is due now.

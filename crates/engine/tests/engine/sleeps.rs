@@ -224,7 +224,7 @@ fn other_threads_sleep_on_an_executor() {
             block_on(early).unwrap();
             let (begin, begun) = mpsc::channel();
             let sleeper = thread::spawn(move || {
-                let mut sleep = pin!(handle.sleep_until(STEADY, at(100)));
+                let mut sleep = pin!(handle.sleep_until(at::<rospin_engine::Instant>(100)));
                 let slept = poll_fn(|cx| {
                     let polled = sleep.as_mut().poll(cx);
                     let _ = begin.send(());

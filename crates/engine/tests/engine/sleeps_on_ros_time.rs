@@ -7,7 +7,7 @@ use crate::common::jumps::{BACK, background, spins, ten_seconds};
 use crate::common::timers::at;
 use crate::common::{Log, block_on, expect, manual, ms, spin_all, spin_in_background, watchdog};
 use rospin_engine::{
-    ClockKind, Context, Executor, ExecutorOptions, Instant, JumpThreshold, ManualClock, RosTime, SpinEnd, TimerOptions,
+    ClockKind, Context, Executor, ExecutorOptions, JumpThreshold, ManualClock, RosTime, SpinEnd, Time, TimerOptions,
 };
 
 /// Sleepers that log when they are woken, on a manual clock that shows 5,000 s on the system clock.
@@ -47,7 +47,7 @@ impl Fixture {
     }
 
     fn sleep_until(&self, name: &'static str, millis: u64) {
-        self.sleeper(name, self.executor.handle().sleep_until(ClockKind::Ros, at(millis)));
+        self.sleeper(name, self.executor.handle().sleep_until(at::<Time>(millis)));
     }
 
     #[track_caller]
@@ -187,7 +187,7 @@ fn time_that_moves_wakes_a_parked_executor() {
             let (asleep, now) = expect(&told);
             assert!(asleep);
             let due = now + ms(10 + n);
-            time.set(Instant::from_nanos(due.as_nanos() - 1));
+            time.set(Time::from_nanos(due.as_nanos() - 1));
             time.set(due);
             assert_eq!(expect(&told), (false, due));
         }

@@ -145,14 +145,31 @@ fn a_system_clock_that_is_set_back_delays_its_timers_only() {
 }
 
 #[test]
-fn a_system_clock_timer_tells_its_due_time_on_the_steady_clock() {
+fn a_timer_tells_its_due_time_on_its_own_clock_and_its_release_on_the_steady_clock() {
     watchdog(|| {
         let (clock, context, executor) = manual_executor();
         clock.set_system(at(1_000_000));
-        let system = TimerOptions::periodic(ms(10)).clock(ClockKind::System);
-        let timer = timer_at(clock, context, executor, system);
-        assert_eq!(timer.after(10), [10]);
-        assert_eq!(timer.after(14), [20], "noticed late");
+        let (group, ticks) = (executor.create_group("group", ()), Log::new());
+        let timers = [ClockKind::System, ClockKind::Ros].map(|kind| {
+            let log = ticks.clone();
+            let options = TimerOptions::periodic(ms(10)).clock(kind);
+            group.create_timer(options, move |(), tick: Tick| log.push((kind, tick.due, tick.release))).unwrap()
+        });
+        clock.advance(ms(14));
+        spin_all(&executor);
+        let late = |kind| (kind, at(1_000_010), at(10));
+        assert_eq!(ticks.take(), [late(ClockKind::System), late(ClockKind::Ros)]);
+
+        // Driven time stands at 5 s. 6 of the 10 ms are left to wait.
+        let time = context.ros_time();
+        time.set(at(5_000));
+        time.set_active(true);
+        spin_all(&executor);
+        time.set(at(5_006));
+        spin_all(&executor);
+        let ros = ticks.take();
+        assert_eq!(ros.iter().map(|tick| (tick.0, tick.1)).collect::<Vec<_>>(), [(ClockKind::Ros, at(5_006))]);
+        drop(timers);
     });
 }
 

@@ -153,7 +153,7 @@ fn play(watch: &Watch<'_>, round: &Round) {
     }
     if let Some(to) = round.set_system {
         world.note(|model, task| model.sets_system(task, to));
-        world.clock.set_system(Instant::from_millis(to));
+        world.clock.set_system(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(to));
         world.note(|model, task| model.set_system(task, to));
     }
     watch.settle();

@@ -287,7 +287,7 @@ pub(crate) fn halt(world: &Arc<World>, executor: usize) {
 fn set_ros(world: &Arc<World>, time: Option<Ms>, active: Option<bool>) -> Barrier {
     world.note(|model, task| model.asks_ros(task, time, active));
     let barrier = match (time, active) {
-        (Some(time), _) => world.ros.set(Instant::from_millis(time)),
+        (Some(time), _) => world.ros.set(rospin_engine::Time::from_millis(time)),
         (None, active) => world.ros.set_active(active.unwrap_or(true)),
     };
     world.note(|model, task| model.asked_ros(task));

@@ -71,7 +71,7 @@ pub(crate) fn run_on<M: Maker>(
                     let mut latencies = Vec::new();
                     for n in 0..pipeline.frames(duration).max(1) {
                         let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
-                        let ahead = due - device.now();
+                        let ahead = due.saturating_since(device.now());
                         if !ahead.is_zero() {
                             thread::sleep(ahead);
                         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use rospin_engine::{Clock, ClockKind, Timer};
+use rospin_engine::{Clock, Timer};
 
 use super::Action;
 use super::book::{Asked, Book, Finished, NoRoom, Selected};
@@ -103,7 +103,7 @@ impl<A: Action> Core<A> {
                 return None;
             }
             // The clock is read under the lock of the book, so that later goals have later stamps.
-            let stamp = Time::from(self.clock.read(ClockKind::Ros));
+            let stamp = Time::from(self.clock.ros());
             let accepted = state.book.accept(id, stamp, Arc::clone(&kept));
             state.news |= accepted.is_ok();
             Some((stamp, accepted))

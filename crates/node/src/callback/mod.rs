@@ -12,7 +12,7 @@
 //!   subscriptions with the publisher's Rust type share the `Arc`; a value is a copy, except for the last subscription that holds
 //!   the message.
 //! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form: `|message: &M, info: MessageInfo|`.
-//! - A timer's callback takes a [`Tick`], or nothing.
+//! - A timer's callback takes a [`Tick`](crate::Tick), or nothing. That of a wall timer takes a `Tick<Instant>`.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response. Their types say which service it is.
 //! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
@@ -59,7 +59,7 @@ pub use returned::{Convert, Nothing, Returned, Returns, Value};
     message = "this closure is not a callback with the argument `{A}` on `{G}`",
     label = "the callback cannot have this form on this group",
     note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
-            asynchronous), then the argument, such as a timer's `Tick`",
+             asynchronous), then the argument: a timer's `Tick`, a wall timer's `Tick<Instant>`",
     note = "a reentrant group and a node's own group have no payload",
     note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
     note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use rospin_engine::{ClockKind, Instant, Notifier, Pending, Sleep, Source, TakeError};
+use rospin_engine::{Instant, Notifier, Pending, Sleep, Source, TakeError};
 
 use super::record::{EndEvents, Watched};
 
@@ -39,7 +39,7 @@ impl<E: Timed> Passing<E> {
     /// Has the entity notified at that time on the steady clock.
     fn sleep_until(&mut self, notifier: &Notifier, due: Instant) {
         let waker = Waker::from(notifier.clone());
-        let mut alarm = notifier.sleep_until(ClockKind::Steady, due);
+        let mut alarm = notifier.sleep_until(due);
         if Pin::new(&mut alarm).poll(&mut Context::from_waker(&waker)).is_ready() {
             notifier.notify();
         }

@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use rospin_engine::Instant;
+use rospin_engine::Time;
 
 use crate::interfaces::lifecycle_msgs as msgs;
 
@@ -190,7 +190,7 @@ impl Edge {
     }
 
     /// Returns the message that reports that a node took this transition.
-    pub(super) fn event(&self, at: Instant) -> msgs::TransitionEvent {
+    pub(super) fn event(&self, at: Time) -> msgs::TransitionEvent {
         let event = msgs::TransitionEvent {
             transition: self.message(),
             start_state: self.start.message(),

@@ -1,8 +1,9 @@
 //! Measured ages and periods, and their summaries as messages.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use rospin_engine::{Clock, ClockKind, Instant};
+use rospin_engine::{Clock, Instant};
 use rospin_msgs::statistics_msgs::msg::{MetricsMessage, StatisticDataPoint, StatisticDataType};
 
 use crate::info::Way;
@@ -18,7 +19,7 @@ pub(crate) struct Collector {
 /// Measurements since the last time that statistics were published.
 struct Window {
     /// On the system clock.
-    begin: Instant,
+    begin: SystemTime,
     age: Summary,
     period: Summary,
     /// The time on the steady clock when the last message was taken.
@@ -28,7 +29,7 @@ struct Window {
 impl Collector {
     pub(super) fn new(node: &str, clock: &Clock) -> Self {
         let (age, period) = (Summary::EMPTY, Summary::EMPTY);
-        let window = Window { begin: clock.read(ClockKind::System), age, period, last: None };
+        let window = Window { begin: clock.time_of_day(), age, period, last: None };
         Self { node: node.to_owned(), clock: clock.clone(), window: Mutex::new(window) }
     }
 
@@ -42,8 +43,8 @@ impl Collector {
             Way::Here(origin) => origin.map(|origin| milliseconds(origin.published, now)),
             Way::Outside(publication) => publication
                 .and_then(|publication| publication.time)
-                .filter(|time| time.as_nanos() > 0)
-                .map(|time| milliseconds(time, self.clock.read(ClockKind::System))),
+                .filter(|time| *time != SystemTime::UNIX_EPOCH)
+                .map(|time| age_ms(time, self.clock.time_of_day())),
         };
         // A panic leaves the numbers consistent, so its poison is ignored.
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +59,7 @@ impl Collector {
     /// Returns the messages of the window that ends now, and begins the next one. The first period of the next window is
     /// measured from the last message of this one.
     pub(super) fn take(&self) -> [MetricsMessage; 2] {
-        let end = self.clock.read(ClockKind::System);
+        let end = self.clock.time_of_day();
         let (begin, age, period) = {
             let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
             let begin = std::mem::replace(&mut window.begin, end);
@@ -76,14 +77,25 @@ impl Collector {
     }
 }
 
-/// Returns the milliseconds from `begin` to `end`, negative if `end` is earlier.
+/// Returns the milliseconds from `begin` to `end`, which was read later.
+fn milliseconds(begin: Instant, end: Instant) -> f64 {
+    in_milliseconds(end.saturating_since(begin))
+}
+
+/// Returns the milliseconds from `sent` to `now`, negative if the clock of the machine that sent is ahead.
+fn age_ms(sent: SystemTime, now: SystemTime) -> f64 {
+    match now.duration_since(sent) {
+        Ok(age) => in_milliseconds(age),
+        Err(ahead) => -in_milliseconds(ahead.duration()),
+    }
+}
+
 #[allow(
     clippy::cast_precision_loss,
     reason = "times of ages and periods are far below 2^53 ns, and are statistics anyway"
 )]
-fn milliseconds(begin: Instant, end: Instant) -> f64 {
-    let (begin, end) = (i128::from(begin.as_nanos()), i128::from(end.as_nanos()));
-    (end - begin) as f64 / 1e6
+fn in_milliseconds(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
 }
 
 /// Summary of numbers, of which none is kept (Welford's algorithm).
@@ -154,7 +166,7 @@ mod tests {
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
         clock.advance(Duration::from_secs(10));
         let collector = Collector::new("brake", context.clock());
-        let now = context.clock().read(ClockKind::System);
+        let now = context.clock().time_of_day();
         let publication = |time| Way::Outside(Some(Publication { publisher: Gid::new([1; 16]), number: None, time }));
         let ages = |ways: &[Way]| {
             ways.iter().for_each(|way| collector.measure(*way));
@@ -162,14 +174,18 @@ mod tests {
         };
         let sent = |ago_ms| publication(Some(now - Duration::from_millis(ago_ms)));
         assert_eq!(ages(&[sent(2), sent(4)]), [3.0, 4.0, 2.0, 2.0, 1.0]);
-        let none = ages(&[Way::Outside(None), Way::Here(None), publication(None), publication(Some(Instant::ZERO))]);
+        let none =
+            ages(&[Way::Outside(None), Way::Here(None), publication(None), publication(Some(SystemTime::UNIX_EPOCH))]);
         assert!(none[3].abs() < f64::EPSILON && none[0].is_nan(), "{none:?}");
-        assert!(ages(&[publication(Some(Instant::MAX))])[0] < -1e9, "the publisher's clock is centuries ahead");
+        assert!(
+            ages(&[publication(Some(now + Duration::from_secs(1_000_000_000)))])[0] < -1e9,
+            "the publisher's clock is decades ahead"
+        );
     }
 
     #[test]
     fn a_time_that_ends_before_it_begins_is_negative() {
-        let (early, late) = (Instant::from_millis(1), Instant::from_millis(3));
-        assert_eq!((milliseconds(early, late), milliseconds(late, early)), (2.0, -2.0));
+        let (early, late) = (SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + Duration::from_millis(2));
+        assert_eq!((age_ms(early, late), age_ms(late, early)), (2.0, -2.0));
     }
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rospin_engine::{
-    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, IncidentKind, ManualClock, Payload, SpinOptions,
-    Tick, TimerOptions,
+    Context, ContextOptions, Executor, ExecutorOptions, IncidentKind, ManualClock, Payload, SpinOptions,
 };
 use rospin_msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin_msgs::std_msgs::msg::Int32;
-use rospin_node::{Message, MessageInfo, Node, Publisher, PublisherOptions, Ros, Service, SubscriptionOptions};
+use rospin_node::{
+    Message, MessageInfo, Node, Publisher, PublisherOptions, Ros, Service, SubscriptionOptions, Tick, TimerOptions,
+};
 use serde::{Deserialize, Serialize};
 
 struct Fixture {
@@ -198,7 +199,7 @@ fn infos_have_the_times_of_publishing_and_arrival_also_of_messages_that_were_kep
     let note_other =
         |infos: &mut Vec<(i32, MessageInfo)>, other: Another, info: MessageInfo| infos.push((other.data, info));
     let _early = (on.create_subscription(options(), note_one), on.create_subscription(options(), note_other));
-    let start = context.clock().read(ClockKind::System);
+    let start = context.clock().time_of_day();
     let second = Duration::from_secs(1);
     for data in 1..=2 {
         publisher.publish(Int32 { data }).unwrap();
@@ -210,7 +211,7 @@ fn infos_have_the_times_of_publishing_and_arrival_also_of_messages_that_were_kep
     let mut infos = group.into_payload().unwrap();
     assert!(infos.iter().all(|(_, info)| info.is_in_process && info.publisher_gid == infos[0].1.publisher_gid));
     assert!(infos.iter().all(|(data, info)| info.publication_sequence_number == u64::try_from(*data).ok()));
-    let since = |time: rospin_engine::Instant| time.saturating_since(start).as_secs();
+    let since = |time: std::time::SystemTime| time.duration_since(start).unwrap().as_secs();
     let times =
         |(data, info): (i32, MessageInfo)| (data, info.source_timestamp.map(since), since(info.received_timestamp));
     infos.sort_by_key(|(data, info)| (*data, info.received_timestamp));
@@ -387,7 +388,7 @@ fn a_nodes_rate_ticks_on_ros_time() {
     };
     let _entity = group.create_stream_async("loop", futures::stream::iter([ticking]), |_, ticking| ticking).unwrap();
     for (millis, expected) in [(9, 0), (10, 1), (19, 1), (20, 2)] {
-        time.set(rospin_engine::Instant::from_millis(millis));
+        time.set(rospin_engine::Time::from_millis(millis));
         ros.executor().spin(SpinOptions::spin_all()).unwrap();
         assert_eq!(ticks.load(Ordering::Relaxed), expected);
     }

@@ -4,6 +4,7 @@
 mod actions;
 mod blob;
 mod callbacks;
+mod clocks;
 mod derive_parameters;
 mod dynamic;
 mod events;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, Instant, SpinOptions};
+use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::interfaces::builtin_interfaces::Time;
 use rospin_node::interfaces::rcl_interfaces::{self as wire, ParameterEvent};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
@@ -245,7 +245,7 @@ fn use_sim_time_follows_the_clock_while_it_is_set() {
     assert!(time.is_active());
     publish(100);
     at.spin_all();
-    assert_eq!(time.now(), Instant::from_millis(100_000));
+    assert_eq!(time.now(), rospin_engine::Time::from_millis(100_000));
     assert_eq!(set(false), [Ok(())]);
     at.spin_all();
     assert!(!time.is_active());
@@ -271,7 +271,7 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
     publish(2);
     at.spin_all();
     behind.spin(SpinOptions::spin_all()).unwrap();
-    assert_eq!(time.now(), Instant::from_millis(2_000));
+    assert_eq!(time.now(), rospin_engine::Time::from_millis(2_000));
     publish(3);
     at.spin_all();
 
@@ -280,7 +280,7 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
     assert!(time.is_active(), "the other node still follows");
     publish(4);
     behind.spin(SpinOptions::spin_all()).unwrap();
-    assert_eq!(time.now(), Instant::from_millis(4_000));
+    assert_eq!(time.now(), rospin_engine::Time::from_millis(4_000));
     second.set_parameter("use_sim_time", false).unwrap();
     behind.spin(SpinOptions::spin_all()).unwrap();
     assert!(!time.is_active());
@@ -299,11 +299,11 @@ fn whose_executor_is_gone_leads_nobody_to_the_clock() {
     let publish = |sec| clock.publish(Clock { clock: Time { sec, nanosec: 0 } }).unwrap();
     publish(1);
     at.spin_all();
-    assert_eq!(time.now(), Instant::ZERO, "the first one leads");
+    assert_eq!(time.now(), rospin_engine::Time::ZERO, "the first one leads");
     drop(gone);
     publish(2);
     at.spin_all();
-    assert_eq!(time.now(), Instant::from_millis(2_000));
+    assert_eq!(time.now(), rospin_engine::Time::from_millis(2_000));
     drop(first);
     assert!(time.is_active());
 }

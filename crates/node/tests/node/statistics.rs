@@ -50,7 +50,7 @@ fn ages_and_periods_of_a_second_are_published_once_a_second() {
     let (age, period) = (&reports[0].1, &reports[1].1);
     assert_eq!((&*age.measurement_source_name, &*age.metrics_source, &*age.unit), ("brake", "message_age", "ms"));
     assert_eq!((&*period.measurement_source_name, &*period.metrics_source), ("brake", "message_period"));
-    let window = |message: &MetricsMessage| [message.window_start, message.window_stop].map(rospin::Instant::from);
+    let window = |message: &MetricsMessage| [message.window_start, message.window_stop].map(rospin::Time::from);
     let [begin, end] = window(age);
     assert_eq!((end.saturating_since(begin), window(period)), (SECOND, [begin, end]));
     // They were taken after 0, 30 and 60 ms.

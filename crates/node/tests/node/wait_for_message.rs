@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, ManualClock, SpinOptions, Tick, TimerOptions};
+use rospin_engine::{Context, ContextOptions, ManualClock, SpinOptions};
 use rospin_msgs::std_msgs::msg::Int32;
 use rospin_node::{
-    Node, Publisher, PublisherOptions, Ros, SubscriptionOptions, TopicError, WaitForMessage, WaitForMessageError,
+    Node, Publisher, PublisherOptions, Ros, SubscriptionOptions, Tick, TimerOptions, TopicError, WaitForMessage,
+    WaitForMessageError,
 };
 
 struct Fixture {

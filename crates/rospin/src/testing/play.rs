@@ -1,9 +1,8 @@
 //! Recorded messages, played to the nodes under test.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use rospin_engine::Instant;
 use rospin_node::{Publisher, PublisherOptions, SerializedMessage, TopicError, TypeName};
 use rospin_trace::bag::Bag;
 
@@ -75,7 +74,7 @@ impl Harness {
             }
         }
         let begin = clock_now(self.ros.context());
-        self.clock.set_system(Instant::from_nanos(first.time_ns));
+        self.clock.set_system(SystemTime::UNIX_EPOCH + Duration::from_nanos(first.time_ns));
         for message in &bag.messages {
             let due = begin + Duration::from_nanos(message.time_ns - first.time_ns);
             self.run_for(due.saturating_since(clock_now(self.ros.context())))?;

@@ -23,11 +23,11 @@ pub fn a_message_tells_when_it_was_sent_and_received<F: Fixture>() {
     let (group, heard, clock) = (main.create_group("group", ()), Seen::new(), world.context.clock().clone());
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |_: Number, info: MessageInfo| {
-        log.push((info, clock.read(ClockKind::System)));
+        log.push((info, clock.time_of_day()));
     });
     let subscription = subscription.unwrap();
     world.matched(&publisher, &[&subscription]);
-    let before = world.context.clock().read(ClockKind::System);
+    let before = world.context.clock().time_of_day();
     world.spinning(&[&main], || {
         for data in 0..3 {
             world.publish(&publisher, number(data));
@@ -93,7 +93,7 @@ pub fn a_message_that_was_kept_tells_when_it_was_sent<F: Fixture>() {
     world.publish(&publisher, number(0));
     let pause = main.handle().sleep(ClockKind::Steady, Duration::from_millis(20));
     world.spin_until(&main, "time has passed", pause).unwrap();
-    let late = world.context.clock().read(ClockKind::System);
+    let late = world.context.clock().time_of_day();
     let (group, heard) = (main.create_group("group", ()), Seen::new());
     let log = heard.clone();
     let options = SubscriptionOptions::new("numbers").transient_local();

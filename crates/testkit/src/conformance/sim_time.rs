@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin_engine::{ClockKind, Executor, Instant, JumpThreshold, Overrun, RosTime, SpinOptions, TimerOptions};
+use rospin_engine::{ClockKind, Executor, JumpThreshold, Overrun, RosTime, SpinOptions, Time, TimerOptions};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
 use rospin_node::{Publisher, SimTime};
 
@@ -23,8 +23,8 @@ struct Simulation<F: Fixture> {
 const BACK: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: false };
 
-pub(super) fn at(millis: u32) -> Instant {
-    Instant::from_millis(millis.into())
+pub(super) fn at(millis: u32) -> Time {
+    Time::from_millis(millis.into())
 }
 
 fn clock_at(millis: u32) -> Clock {
@@ -171,7 +171,7 @@ pub fn sleeps_follow_the_clock<F: Fixture>() {
             let sleep = handle.sleep(ClockKind::Ros, Duration::from_millis(500));
             log.push(("begins", shown.now()));
             assert!(sleep.await.is_ok());
-            let sleep = handle.sleep_until(ClockKind::Ros, at(20_000));
+            let sleep = handle.sleep_until(at(20_000));
             log.push(("slept", shown.now()));
             assert!(sleep.await.is_ok());
             log.push(("slept until", shown.now()));

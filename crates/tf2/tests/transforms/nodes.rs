@@ -15,7 +15,7 @@ use rospin::tf2::{
     Buffer, Latest, SetTransformError, StaticTransformBroadcaster, TransformBroadcaster, TransformError,
     TransformErrorKind, TransformListener, WaitError,
 };
-use rospin::{Instant, LossCause, ManualClock};
+use rospin::{LossCause, ManualClock};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ impl World {
     fn new() -> Self {
         let clock = ManualClock::new();
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
-        drop(context.ros_time().set(Instant::from_millis(100_000)));
+        drop(context.ros_time().set(rospin::Time::from_millis(100_000)));
         drop(context.ros_time().set_active(true));
         let ros = Ros::in_process(&context);
         let node = ros.create_node("robot").unwrap();
@@ -56,7 +56,7 @@ impl World {
     }
 
     fn set_time(&self, millis: u64) {
-        drop(self.context.ros_time().set(Instant::from_millis(millis)));
+        drop(self.context.ros_time().set(rospin::Time::from_millis(millis)));
         self.spin();
     }
 }

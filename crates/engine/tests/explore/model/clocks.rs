@@ -167,6 +167,13 @@ impl Model {
         clocks.system_steps.push((at, clocks.system.max.max(to)));
         clocks.system = Span { min: clocks.system.min.min(to), max: clocks.system.max.max(to) };
         clocks.system_set = at;
+        // While ROS time follows the system clock, its timers keep the pace of the steady clock: they wait for what was left.
+        for timer in self.lives.iter_mut().filter_map(|life| life.timer.as_mut()) {
+            if timer.clock == Clock::Ros {
+                let longest = timer.longest();
+                timer.follow_ros(|due_by| due_by.max(to) + longest);
+            }
+        }
     }
 
     pub(crate) fn set_system(&mut self, task: usize, to: Ms) {

@@ -17,6 +17,10 @@ fn at(seconds: u64) -> Instant {
     Instant::from_millis(seconds * 1_000)
 }
 
+fn stamp(seconds: u64) -> Time {
+    rospin_engine::Time::from_secs(seconds).into()
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Accept(u8),
@@ -80,7 +84,7 @@ proptest! {
                         .iter_mut()
                         .filter(|goal| !goal.forgotten && goal.ended_s.is_some())
                         .min_by_key(|goal| goal.ended_s);
-                    let result = book.accept(id(n), Time::from(at(now_s)), n);
+                    let result = book.accept(id(n), stamp(now_s), n);
                     let expected = match oldest {
                         _ if is_known => Err(NoRoom::Duplicate),
                         _ if room => Ok(None),
@@ -135,7 +139,7 @@ proptest! {
                     }
                 }
                 Op::Cancel(n, stamp_s) => {
-                    let selected = book.select(id(n), Time::from(at(stamp_s)));
+                    let selected = book.select(id(n), stamp(stamp_s));
                     let meant: Vec<_> = all
                         .iter()
                         .filter(|goal| !goal.forgotten)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::oneshot;
-use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
+use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions};
 use rospin_node::{
     ActionClientOptions, ActionServerOptions, CancelResponse, GoalResponse, GoalState, NodeOptions, Ros,
 };
@@ -48,7 +48,7 @@ fn a_callback_awaits_an_action_of_its_own_executor() {
             let group = world.executor.create_group("caller", Vec::new());
             let (client, stop) = (world.client.clone(), world.executor.handle());
             let _timer = group.create_timer_async(
-                TimerOptions::one_shot(Duration::ZERO),
+                rospin_engine::TimerOptions::one_shot(Duration::ZERO),
                 move |heard: Payload<Vec<Sequence>>, _| {
                     let (client, stop) = (client.clone(), stop.clone());
                     async move {
@@ -91,7 +91,7 @@ fn a_callback_of_the_nodes_own_group_awaits_the_feedback() {
         let client = node.create_action_client::<Fibonacci>("fibonacci").unwrap();
         let (heard, stop) = (Log::new(), ros.executor().handle());
         let log = heard.clone();
-        let _timer = node.create_timer(TimerOptions::one_shot(Duration::ZERO), move || {
+        let _timer = node.create_timer(rospin_node::TimerOptions::one_shot(Duration::ZERO), move || {
             let (client, log, stop) = (client.clone(), log.clone(), stop.clone());
             async move {
                 let goal = client.send_goal(Goal { order: 3 }).await.unwrap();

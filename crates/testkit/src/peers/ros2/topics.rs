@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rospin_engine::{Executor, Overrun, SpinOptions, Tick, Timer, TimerOptions};
-use rospin_node::{Node, PublisherOptions, Subscription, SubscriptionOptions};
+use rospin_engine::{Executor, Overrun, SpinOptions, Timer};
+use rospin_node::{Node, PublisherOptions, Subscription, SubscriptionOptions, TimerOptions};
 
 use super::super::{context, executor, text, wait, wait_until};
 use super::{Network, Process};
@@ -143,14 +143,14 @@ fn publish(
         node.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(1000)).expect("a publisher");
     wait(executor, "the counter is matched", publisher.wait_for_subscription());
     let (message, mut left) = (Arc::new(Text { data }), count);
-    let send = move |_: Tick| {
+    let send = move || {
         if left > 0 {
             left -= 1;
             publisher.publish(Arc::clone(&message)).expect("room");
         }
     };
     let options = TimerOptions::periodic(period).overrun(Overrun::CatchUp(u32::MAX));
-    let timer = node.on(&executor.create_group("control", ())).create_timer(options, send).expect("a timer");
+    let timer = node.on(&executor.create_group("control", ())).create_wall_timer(options, send).expect("a timer");
     Published { counter, _timer: timer }
 }
 
