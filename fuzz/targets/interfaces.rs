@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use rospin_engine::Instant;
 use rospin_fuzz::{Check, decode, encode, for_a_message};
 use rospin_node::ParameterValue;
 use rospin_node::interfaces::builtin_interfaces::Time;
@@ -46,9 +45,9 @@ impl ThereAndBack {
 
 fn convert(bytes: &[u8]) {
     if let Some(time) = decode::<Time>(bytes) {
-        let instant = Instant::from(time);
+        let point = rospin_engine::Time::from(time);
         // A time that does not fit becomes the latest one that does.
-        assert!(Instant::from(Time::from(instant)) <= instant);
+        assert!(rospin_engine::Time::from(Time::from(point)) <= point);
     }
     let value = decode::<rcl_interfaces::ParameterValue>(bytes).map(ParameterValue::try_from);
     if let Some(Ok(value)) = value {

@@ -12,11 +12,11 @@ use crate::time::{Instant, nanos};
 /// [`Instant`] is a point on the steady clock, whose zero is the start of the machine. The two have nothing to do with each other, so
 /// they do not mix:
 ///
-/// ```compile_fail,E0308
+/// ```compile_fail,E0277
 /// use rospin_core::{Instant, Time};
 ///
 /// fn lateness(now: Time, due: Instant) -> std::time::Duration {
-///     now - due // error: mismatched types
+///     now - due // error: cannot subtract `Instant` from `Time`
 /// }
 /// ```
 ///

@@ -30,7 +30,7 @@ use crate::callback::{Convert, Nothing};
 ///
 /// The clocks do not mix:
 ///
-/// ```compile_fail,E0308
+/// ```compile_fail,E0277
 /// use rospin::prelude::*;
 /// use rospin::Instant;
 ///
@@ -38,7 +38,7 @@ use crate::callback::{Convert, Nothing};
 /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("late")?;
 /// let n = node.clone();
 /// let _timer = node.create_wall_timer(Duration::from_millis(10), move |tick: Tick<Instant>| {
-///     println!("{:?} late", n.now() - tick.due); // error: mismatched types
+///     println!("{:?} late", n.now() - tick.due); // error: cannot subtract `Instant` from `Time`
 /// })?;
 /// # Ok(())
 /// # }

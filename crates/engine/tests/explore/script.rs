@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rospin_engine::{Barrier, Call, ClockKind, Instant, Payload, Sleep, SpinEnd, SpinError, SpinOptions};
+use rospin_engine::{Barrier, Call, ClockKind, Payload, Sleep, SpinEnd, SpinError, SpinOptions};
 
 use super::create::create;
 use super::model::{At, Change, Event, Place, SpinResult, WaitOn};

@@ -3,12 +3,12 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions, Tick};
+use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::lifecycle::{Fault, State, Transition, TransitionError};
 use rospin_node::{
     Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, ServiceInterface,
-    SubscriptionOptions,
+    SubscriptionOptions, Tick,
 };
 use serde::{Deserialize, Serialize};
 
