@@ -70,7 +70,7 @@ impl ExecutorHandle {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, Instant, SpinOptions, TimerOptions};
+    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, SpinOptions, Time, TimerOptions};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -88,7 +88,7 @@ impl ExecutorHandle {
     ///     }
     /// })?;
     /// executor.spin(SpinOptions::spin_all())?;
-    /// time.set(Instant::from_millis(2_000));
+    /// time.set(Time::from_millis(2_000));
     /// executor.spin(SpinOptions::spin_all())?;
     /// assert_eq!(arm.into_payload().unwrap(), "waving");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
