@@ -16,10 +16,11 @@ use crate::callback::{Convert, Nothing};
 ///
 /// # fn main() -> rospin::Result<()> {
 /// let context = Context::new(ContextOptions::new());
-/// let node = Ros::in_process(&context).create_node("late")?;
-/// let (period, ros, steady) = (Duration::from_millis(10), node.clone(), context.clock().clone());
+/// let ros = Ros::in_process(&context);
+/// let node = ros.create_node("late")?;
+/// let (period, n, steady) = (Duration::from_millis(10), node.clone(), context.clock().clone());
 /// let _timer = node.create_timer(period, move |tick: Tick| {
-///     println!("{:?} late", ros.now().saturating_since(tick.due));
+///     println!("{:?} late", n.now() - tick.due);
 /// })?;
 /// let _wall_timer = node.create_wall_timer(period, move |tick: Tick<Instant>| {
 ///     println!("{:?} late", steady.now() - tick.due);
