@@ -262,7 +262,7 @@ impl Node {
         let files = arguments.parameters().iter().chain(&options.files);
         let mut overrides: BTreeMap<_, _> = files.flat_map(|file| file.of_node(&name)).collect();
         overrides.extend(options.overrides.into_iter().map(|(name, value)| (name, Given::Value(value))));
-        let store = Store::new(name.to_string(), overrides);
+        let store = Store::new(name.to_string(), overrides, network.context.shared());
         network.add_store(&store);
         let records = RecordQueue::new(&name, arguments);
         link.recorder().declare(|| Declaration::Node {

@@ -11,7 +11,7 @@ use super::error::{DeclareError, SetParameterError};
 use super::events::EVENTS_MAX;
 use super::list::list;
 use super::options::Spec;
-use super::sim_time::{self, Switch};
+use super::sim_time::Switch;
 use super::store::Store;
 use super::value::ParameterValue;
 use super::watch::SetParameters;
@@ -42,6 +42,19 @@ pub enum ServeParametersError {
     /// The program declared `use_sim_time` with another type than `bool`.
     #[error("parameter `use_sim_time` must be a bool; declare it as one, or leave that to `serve_parameters`")]
     NoBool,
+    /// Another node of the context has the other value of `use_sim_time`, and they have one ROS time.
+    #[error(
+        "`use_sim_time` is {value} in node `{node}` and {} in node `{other}` of the same context, which has one ROS time: give both the \
+         same value, or create one of them in a context of its own", !value
+    )]
+    TwoTimes {
+        /// Fully qualified name of the node.
+        node: String,
+        /// Its value.
+        value: bool,
+        /// Fully qualified name of the other node.
+        other: String,
+    },
     /// A service could not be created.
     #[error(transparent)]
     Service(#[from] ServiceError),
@@ -103,8 +116,8 @@ impl Node {
     ///
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
     /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor that does
-    /// nothing else. ROS time belongs to the context, so it follows `/clock` as long as one of the context's nodes has the
-    /// parameter set. Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock`
+    /// nothing else. ROS time belongs to the context, so all of its nodes have the same value: a node without a value of its own gets that of
+    /// the others, and setting it in one node sets it in all. For nodes on simulated time beside others, create two contexts. Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock`
     /// again.
     ///
     /// ```
@@ -122,8 +135,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If another [`ParameterServer`] of the node exists, `use_sim_time` is declared with another type than `bool`, the
-    /// middleware refuses, or the executor was dropped.
+    /// If another [`ParameterServer`] of the node exists, `use_sim_time` is declared with another type than `bool`, the node was given
+    /// another value of it than other nodes of the context have, the middleware refuses, or the executor was dropped.
     pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
         self.standard.end_parameters();
         let store = self.store();
@@ -131,7 +144,7 @@ impl Node {
         let mut switch = Switch::new(self, executor);
         // The watcher exists before the parameter is read, so that no change in between is missed.
         let watched = SetParameters::new(store);
-        switch.turn(sim_time::declare(store)?)?;
+        switch.turn(store.one_time().declare(store)?)?;
         let group = executor.create_group(GroupOptions::new("parameters").node(self.fully_qualified_name()), switch);
 
         let options = EntityOptions::new(group.entity_name("use_sim_time"));

@@ -14,6 +14,7 @@ use super::error::{DeclareError, SetParameterError, UndeclareError};
 use super::events::{self, Outbox, Publish, Watchers};
 use super::file::Given;
 use super::options::{ParameterOptions, Spec};
+use super::sim_time::{self, OneTime};
 use super::slot::Slot;
 use super::value::{Change, ParameterKind, ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
@@ -25,6 +26,8 @@ const ATTEMPTS_MAX: u32 = 100;
 /// The parameters of a node.
 pub(crate) struct Store {
     pub(crate) node: String,
+    /// The other nodes of the context, with whose `use_sim_time` this node's agrees.
+    one_time: Arc<OneTime>,
     state: Mutex<State>,
 }
 
@@ -85,7 +88,7 @@ fn check_value(
 }
 
 impl Store {
-    pub(crate) fn new(node: String, overrides: BTreeMap<String, Given>) -> Arc<Self> {
+    pub(crate) fn new(node: String, overrides: BTreeMap<String, Given>, one_time: Arc<OneTime>) -> Arc<Self> {
         let state = State {
             overrides,
             parameters: BTreeMap::new(),
@@ -95,7 +98,7 @@ impl Store {
             watchers: Watchers::default(),
             outbox: Outbox::default(),
         };
-        Arc::new(Self { node, state: Mutex::new(state) })
+        Arc::new(Self { node, one_time, state: Mutex::new(state) })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -200,8 +203,24 @@ impl Store {
         self.set(own.into_iter().map(|(setting, _)| setting).collect())
     }
 
-    /// Runs the pre-set callbacks, and sets all of the parameters that they leave, or none.
-    pub(super) fn set(&self, mut settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
+    /// Runs the pre-set callbacks, and sets all of the parameters that they leave, or none. Other nodes of the context get the value of
+    /// `use_sim_time`.
+    pub(super) fn set(&self, settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
+        let before = self.value(sim_time::NAME);
+        self.set_here(settings)?;
+        if self.value(sim_time::NAME) != before {
+            self.one_time.spread(self);
+        }
+        Ok(())
+    }
+
+    /// Returns the book of the nodes whose `use_sim_time` agrees.
+    pub(super) fn one_time(&self) -> &OneTime {
+        &self.one_time
+    }
+
+    /// Sets parameters as [`set`](Self::set) does, of this node only.
+    pub(super) fn set_here(&self, mut settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
         if InsideCallback::is_here() {
             return Err(SetParameterError::InsideCallback);
         }
@@ -294,6 +313,11 @@ impl Store {
     pub(crate) fn overrides(&self) -> Vec<(String, bool)> {
         let state = self.lock();
         state.overrides.keys().map(|name| (name.clone(), state.parameters.contains_key(name))).collect()
+    }
+
+    /// Returns true if options, arguments or files give the parameter a value.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.lock().overrides.contains_key(name)
     }
 
     /// Returns all names, sorted.

@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_is_set_before_the_entity_is_there_is_not_forgotten() {
-        let store = Store::new("/node".to_owned(), BTreeMap::new());
+        let store = Store::new("/node".to_owned(), BTreeMap::new(), Arc::default());
         let mut set = SetParameters::new(&store);
         assert_eq!(set.pending(), Pending::Empty);
         let rate = Parameter::declare(&store, "rate", ParameterOptions::from(1)).unwrap();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_undeclared_again_leaves_nothing_behind() {
-        let store = Store::new("/node".to_owned(), BTreeMap::new());
+        let store = Store::new("/node".to_owned(), BTreeMap::new(), Arc::default());
         let mut set = SetParameters::new(&store);
         for n in 0..10 {
             let name = format!("obstacle{n}");

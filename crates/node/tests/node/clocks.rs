@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rospin_engine::{Context, ContextOptions, Instant, ManualClock, SpinOptions, Time};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
-use rospin_node::{NodeOptions, Ros, Tick, TimerOptions};
+use rospin_node::{Node, NodeOptions, ParameterValue, Ros, Tick, TimerOptions};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -113,4 +113,51 @@ fn a_first_due_time_is_on_the_clock_of_its_type() {
     }
     assert_eq!(seen[1..4], [(0, 0), (1, 0), (1, 1)]);
     assert_eq!(seen[11..], [(1, 1), (2, 1), (2, 1)]);
+}
+
+/// Nodes of a context have one ROS time, so `use_sim_time` is the same in all of them.
+#[test]
+fn nodes_of_a_context_agree_about_simulated_time() {
+    let (_clock, context, ros) = manual();
+    let values = |nodes: &[&Node]| nodes.iter().map(|node| node.parameter("use_sim_time").unwrap()).collect::<Vec<_>>();
+    let [yes, no] = [true, false].map(ParameterValue::Bool);
+    // A container's manager is given no value, and the first component is.
+    let manager = ros.create_node("manager").unwrap();
+    let planner = ros.create_node(NodeOptions::new("planner").parameter_override("use_sim_time", true)).unwrap();
+    assert_eq!(values(&[&manager, &planner]), [yes.clone(), yes.clone()]);
+    let late = ros.create_node("late").unwrap();
+    assert_eq!(values(&[&late]), [yes.clone()]);
+
+    let options = NodeOptions::new("logger").parameter_override("use_sim_time", false);
+    let error = ros.create_node(options.clone()).unwrap_err().to_string();
+    assert!(
+        error.contains("`/logger`") && error.contains("`/manager`") && error.contains("a context of its own"),
+        "{error}"
+    );
+
+    late.set_parameter("use_sim_time", false).unwrap();
+    assert_eq!(values(&[&manager, &planner, &late]), [no.clone(), no.clone(), no.clone()]);
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert!(!context.ros_time().is_active());
+    let logger = ros.create_node(options).unwrap();
+    manager.set_parameter("use_sim_time", true).unwrap();
+    assert_eq!(values(&[&planner, &late, &logger]), [yes.clone(), yes.clone(), yes.clone()]);
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    assert!(context.ros_time().is_active());
+
+    // Times of one's own are contexts of one's own.
+    let (_clock, apart, of_apart) = manual();
+    let other = of_apart.create_node(NodeOptions::new("logger").parameter_override("use_sim_time", false)).unwrap();
+    assert_eq!(values(&[&other]), [no]);
+    assert!(!apart.ros_time().is_active() && context.ros_time().is_active());
+}
+
+/// A node that was given a value does not take another one from a node that is created later.
+#[test]
+fn two_values_of_use_sim_time_are_an_error() {
+    let (_clock, _context, ros) = manual();
+    let given = |name: &str, value: bool| NodeOptions::new(name).parameter_override("use_sim_time", value);
+    let _steady = ros.create_node(given("steady", false)).unwrap();
+    let error = ros.create_node(given("simulated", true)).unwrap_err().to_string();
+    assert!(error.contains("`use_sim_time` is true in node `/simulated` and false in node `/steady`"), "{error}");
 }
