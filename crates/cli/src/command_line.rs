@@ -73,7 +73,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match matches.subcommand() {
         Some((lab::NAME, matches)) => {
             trace::record_from_env()?;
-            rospin::open_live_door();
+            rospin::monitoring::open_live_door();
             lab::run(matches, out)
         }
         Some((simulate::NAME, matches)) => simulate::run(matches, out),

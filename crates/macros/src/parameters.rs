@@ -34,9 +34,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             type Handles = (#(#handles,)*);
 
             fn declare(
-                declarer: &mut #rospin::Declarer<'_>,
+                declarer: &mut #rospin::derived::Declarer<'_>,
                 prefix: &str,
-            ) -> ::core::result::Result<Self::Handles, #rospin::DeclareError> {
+            ) -> ::core::result::Result<Self::Handles, #rospin::derived::DeclareError> {
                 ::core::result::Result::Ok((#(#declare,)*))
             }
 
@@ -44,7 +44,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 Self { #(#read,)* }
             }
 
-            fn write(self, handles: &Self::Handles, settings: &mut #rospin::ParameterChanges) {
+            fn write(self, handles: &Self::Handles, settings: &mut #rospin::derived::ParameterChanges) {
                 #(#write;)*
             }
         }
@@ -108,7 +108,7 @@ impl FieldCode {
                 handle: quote_spanned!(span=> <#ty as #rospin::Parameters>::Handles),
                 declare: quote_spanned!(span=> <#ty as #rospin::Parameters>::declare(
                     declarer,
-                    &#rospin::Declarer::join(prefix, #name),
+                    &#rospin::derived::Declarer::join(prefix, #name),
                 )?),
                 read: quote_spanned!(span=> #ident: <#ty as #rospin::Parameters>::read(&handles.#at)),
                 write: quote_spanned!(span=> <#ty as #rospin::Parameters>::write(self.#ident, &handles.#at, settings)),
@@ -117,7 +117,7 @@ impl FieldCode {
         let options = options(&attributes, ty, rospin);
         Ok(Self {
             handle: quote_spanned!(span=> #rospin::Parameter<#ty>),
-            declare: quote_spanned!(span=> declarer.declare(&#rospin::Declarer::join(prefix, #name), #options)?),
+            declare: quote_spanned!(span=> declarer.declare(&#rospin::derived::Declarer::join(prefix, #name), #options)?),
             read: quote_spanned!(span=> #ident: #rospin::Parameter::get(&handles.#at)),
             write: quote_spanned!(span=> settings.set(&handles.#at, self.#ident)),
         })

@@ -131,8 +131,6 @@ pub use parameters::{
     ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
     UnknownType, WrongParameterType,
 };
-#[doc(hidden)]
-pub use parameters::{Declarer, ParameterChanges};
 pub use publisher::Publisher;
 pub use qos::{Durability, History, Liveliness, Qos, Reliability};
 pub use ros::Ros;
@@ -146,3 +144,9 @@ pub use statistics::{TopicStatisticsOptions, TopicStatisticsState};
 pub use subscription::Subscription;
 pub use timer::{Tick, TimerOptions};
 pub use wait_for_message::{WaitForMessage, WaitForMessageError};
+
+/// What `#[derive(Parameters)]` names. It is no part of the API.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::parameters::{DeclareError, Declarer, ParameterChanges};
+}

@@ -23,7 +23,7 @@ use crate::standard::Offers;
 /// let ros = Ros::in_process(&context);
 /// let node = ros.create_node("talker")?;
 /// assert_eq!(node.fully_qualified_name(), "/talker");
-/// # Ok::<(), rospin::NodeError>(())
+/// # Ok::<(), rospin::errors::NodeError>(())
 /// ```
 #[derive(Clone)]
 pub struct Ros {

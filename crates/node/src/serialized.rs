@@ -20,7 +20,7 @@ use crate::subscription::{Draft, Subscription};
 /// bytes.
 ///
 /// ```
-/// use rospin::SerializedMessage;
+/// use rospin::message::SerializedMessage;
 /// use rospin::msgs::std_msgs::msg::UInt32;
 ///
 /// let message = SerializedMessage::serialize(&UInt32 { data: 7 })?;
@@ -106,7 +106,8 @@ impl Node {
     /// [hash](TypeName::with_hash): [`publishers_info_by_topic`](Self::publishers_info_by_topic) has those of other nodes.
     ///
     /// ```
-    /// use rospin::{Context, ContextOptions, Ros, SerializedMessage, SpinOptions, TypeName};
+    /// use rospin::message::{SerializedMessage, TypeName};
+    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
     /// use rospin::msgs::std_msgs::msg::UInt32;
     ///
     /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));

@@ -12,7 +12,7 @@ use crate::callback::{Convert, Nothing};
 ///
 /// ```
 /// use rospin::prelude::*;
-/// use rospin::Instant;
+/// use rospin::time::Instant;
 ///
 /// # fn main() -> rospin::Result<()> {
 /// let context = Context::new(ContextOptions::new());
@@ -33,7 +33,7 @@ use crate::callback::{Convert, Nothing};
 ///
 /// ```compile_fail,E0277
 /// use rospin::prelude::*;
-/// use rospin::Instant;
+/// use rospin::time::Instant;
 ///
 /// # fn main() -> rospin::Result<()> {
 /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("late")?;

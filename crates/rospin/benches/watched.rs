@@ -58,7 +58,7 @@ fn main() -> rospin::Result<()> {
     if let Some(pid) = std::env::var("ROSPIN_BENCH_WATCHES").ok().and_then(|pid| pid.parse().ok()) {
         return Ok(watch(pid)?);
     }
-    rospin::open_live_door();
+    rospin::monitoring::open_live_door();
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", ());
@@ -128,7 +128,7 @@ fn watcher() -> rospin::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env("ROSPIN_BENCH_WATCHES", std::process::id().to_string()).stdout(Stdio::null());
     let child = command.spawn()?;
-    while !rospin::Recorder::of_process().is_on() {
+    while !rospin::recording::Recorder::of_process().is_on() {
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(child)

@@ -3,9 +3,9 @@
 
 #![expect(clippy::print_stdout, reason = "it shows what it does")]
 
-use rospin::ClockKind;
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
 use rospin::prelude::*;
+use rospin::time::ClockKind;
 
 fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;

@@ -3,7 +3,7 @@
 //!
 //! It talks after `ros2 lifecycle set /lc_talker configure` and `ros2 lifecycle set /lc_talker activate`.
 
-use rospin::LifecyclePublisher;
+use rospin::lifecycle::LifecyclePublisher;
 use rospin::lifecycle::{Fault, State};
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::prelude::*;

@@ -160,7 +160,7 @@ impl Updater {
     }
 
     /// Adds the task `program`, which tells of the whole program since the last report, and in total: items that were lost,
-    /// by callback and cause, missed deadlines, violations that the [monitor](crate::monitor) found, and settings that threads
+    /// by callback and cause, missed deadlines, violations that the [monitor](crate::monitoring::monitor) found, and settings that threads
     /// could not have. [`Program`] says what its levels are. Between reports it costs nothing.
     ///
     /// A program has one such task: each would report the same.

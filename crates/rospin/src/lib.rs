@@ -20,28 +20,67 @@
 //! }
 //! ```
 //!
+//! At the root is what every program needs; modules have the rest, a module a topic. `use rospin::prelude::*;` imports the names that
+//! most programs use, those of actions and lifecycle nodes with them.
+//!
+//! # Start and end
+//!
 //! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
-//!   creates nodes.
+//!   creates nodes. [`init_with`] takes [`RosArguments`], [`Middlewares`] and [`ContextOptions`] of your own.
+//! - [`Result`] and [`Error`] are those of `anyhow`. The module [`errors`] has what the names of the root return.
+//!
+//! # Nodes
+//!
 //! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time, unless they are
-//!   created on other callback groups. The module [`callback`] lists the forms that a callback may have.
-//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock. Callbacks of a [`ReentrantGroup`] may
-//!   run at the same time.
-//! - An [`Executor`] has threads and a policy, and is spun. A [`Context`] has the clocks.
+//!   created on other callback groups. [`NodeOptions`] have what a launch file can set, too.
+//! - A [`Publisher`] sends, a [`Subscription`] calls back. Their options are [`PublisherOptions`] and [`SubscriptionOptions`], with a
+//!   [`Qos`], whose parts are in [`qos`]; [`events`] come when it does not fit, or is not kept.
+//! - A [`Service`] answers, a [`Client`] asks. [`ServiceOptions`] and [`ClientOptions`] are theirs.
+//! - A [`Timer`] calls back at the times of its [`TimerOptions`], with a [`Tick`].
+//! - [`parameters`]: a [`Parameter`] is declared with [`ParameterOptions`], or a whole struct that derives [`Parameters`].
+//! - [`action`]: goals that take time, give feedback and can be canceled. [`lifecycle`]: managed nodes.
+//! - [`graph`]: the nodes and endpoints of the network, and their names.
+//! - A [`Logger`] writes records in its node's name, by the macros of [`log`]; [`logging`] has `/rosout`.
 //! - A [`container`] runs several nodes, which a file lists.
-//! - [`log`] has the macros for log records; [`Node::logger`] writes them in a node's name.
-//! - A [`testing::Harness`] runs nodes in tests, under a clock of its own.
+//!
+//! # Messages
+//!
+//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Each is a [`Message`], or the two halves of a
+//!   [`ServiceInterface`]. [`MessageInfo`] says where a message comes from.
+//! - Bytes of a message, such as those of an image, are a [`Blob`], which is made of a `Vec<u8>` by `into()`.
+//! - [`message`]: messages as bytes, and the names of types. [`dynamic`]: types that are known only at run time.
 //! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
-//!   that name, keeps coordinate frames over time.
-//! - `diagnostics`, behind the feature `diagnostic_msgs`, reports on `/diagnostics`.
+//!   that name, keeps coordinate frames over time. `diagnostics`, behind the feature `diagnostic_msgs`, reports on `/diagnostics`.
+//!
+//! # Callbacks and time
+//!
+//! - [`callback`] lists the forms that a callback may have.
+//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock, as a [`Payload`] where they are asynchronous. Callbacks
+//!   of a [`ReentrantGroup`] may run at the same time. [`GroupOptions`] are for both, and [`groups`] has what is common to them.
+//! - A [`Time`] is a point of ROS time. [`time`]: clocks, rates, sleeps, and the [`Instant`](time::Instant) of a steady clock.
+//! - [`source`]: callbacks for what comes from devices, files and libraries. [`local`]: topics without a node.
+//!
+//! # Executors
+//!
+//! - An [`Executor`] has threads and a policy by its [`ExecutorOptions`], and is spun with [`SpinOptions`]. An [`ExecutorHandle`] ends
+//!   the spin. A [`Context`] has the clocks.
+//! - [`policy`] orders callbacks by urgency, such as by their [`Priority`]; [`scheduling`] has what policies know, and chains.
+//! - [`executor`]: how a spin ends, and what a panic does. [`os`]: threads under the operating system's scheduling.
+//! - [`deployment`]: a file with the priorities and threads of a program's callbacks.
 //! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities, and
 //!   `remote_accelerator` between processes.
-//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Their bytes, such as those of an image, are a
-//!   [`Blob`], which is made of a `Vec<u8>` by `into()`.
+//!
+//! # Tests, and a look inside
+//!
+//! - [`testing`]: a [`Harness`](testing::Harness) runs nodes in tests, under a clock of its own.
+//! - [`monitoring`]: losses, incidents and violations, while the program runs. [`recording`] and [`trace`]: everything that the
+//!   executors do, in a file.
 //!
 //! # Middlewares
 //!
 //! Nodes of one process communicate without a network. With the feature `dds` or `zenoh` they also communicate with
-//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`].
+//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`]. [`middleware`] is for
+//! those who write another one.
 //!
 //! A handle owns its entity: a subscription ends when its handle is dropped. Keep the handle for as long as the
 //! callback shall run.
@@ -55,65 +94,33 @@ mod init;
 mod live;
 mod monitor_of_process;
 pub mod prelude;
-mod recording;
+pub mod recording;
 mod signals;
 pub mod testing;
-
-pub use rospin_container as container;
-pub use rospin_engine::{
-    Activation, Barrier, BarrierError, Chain, ChainError, Clock, ClockChange, ClockKind, Closer, Context,
-    ContextOptions, Criticality, DeployError, Deployment, DeploymentError, Entity, EntityId, EntityKind, EntityOptions,
-    EntitySpec, Executor, ExecutorHandle, ExecutorOptions, Failures, FileError, GroupGone, GroupId, GroupKind,
-    GroupOptions, Incident, IncidentKind, Instant, JumpCallback, JumpThreshold, Loss, LossCause, ManualClock,
-    MissedDeadline, Misses, Notifier, OnPanic, Order, Overrun, Payload, Pending, Policy, Priority, PriorityMap, Rate,
-    RateError, RecordError, Recorder, RosTime, SinkHandle, Sleep, SleepError, Source, SourceError, SpinEnd, SpinError,
-    SpinOptions, TakeError, Time, TimeJump, Timer, TimerError, check_cores, deployment, os, policy, trace,
-};
-pub use rospin_msgs as msgs;
-pub use rospin_node::*;
+mod topics;
 
 pub use anyhow::{Error, Result};
-pub use init::{InitError, Middlewares, init, init_with};
-pub use live::open_live_door;
+pub use init::{Middlewares, init, init_with};
 /// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
 pub use log;
-pub use monitor_of_process::{MonitoringError, monitor, monitor_from_env};
-pub use recording::{RecordingError, emit_tracepoints_from_env, record_from_env};
-
-/// Local topics and services, and the groups of an executor, on which their callbacks are created.
-///
-/// They belong to a [`Context`] and need no node. They are no ROS topics: no node hears them, whatever their name. So their creators
-/// have names of their own.
-///
-/// ```
-/// # use rospin::prelude::*;
-/// let context = Context::new(ContextOptions::new());
-/// let executor = context.create_executor(ExecutorOptions::new("main"));
-/// let group = executor.create_group("heard", 0_u32);
-/// let _subscription = group.create_local_subscription("numbers", |heard, number: Arc<u32>| *heard += *number)?;
-/// context.create_local_publisher("numbers")?.publish(7_u32);
-/// executor.spin(SpinOptions::spin_all())?;
-/// assert_eq!(group.into_payload().unwrap(), 7);
-/// # Ok::<(), rospin::Error>(())
-/// ```
-///
-/// ```compile_fail,E0599
-/// # use rospin::prelude::*;
-/// # let context = Context::new(ContextOptions::new());
-/// context.create_publisher::<u32>("numbers"); // error: a node's `create_publisher` is meant
-/// ```
-pub mod local {
-    pub use rospin_engine::{
-        CallbackGroup, Client, Publisher, PublisherOptions, Queue, ReentrantGroup, RequestQueue, Service,
-        ServiceOptions, Subscription, SubscriptionOptions, Topics,
-    };
-}
-
-/// Monitors, which compare a program with its system file while it runs.
-pub mod monitoring {
-    pub use crate::monitor_of_process::watch;
-    pub use rospin_trace::monitor::{Cause, Monitor, MonitorSink, Violation, ViolationCount, ViolationKind};
-}
+pub use rospin_container as container;
+pub use rospin_engine::{
+    Context, ContextOptions, Executor, ExecutorHandle, ExecutorOptions, GroupOptions, Payload, Priority, SpinOptions,
+    Time, Timer, deployment, os, policy, trace,
+};
+pub use rospin_msgs as msgs;
+#[doc(hidden)]
+pub use rospin_node::derived;
+pub use rospin_node::{
+    Blob, CallbackGroup, Client, ClientOptions, Logger, Message, MessageInfo, Node, NodeOptions, Parameter,
+    ParameterOptions, Parameters, Publisher, PublisherOptions, Qos, ReentrantGroup, Ros, RosArguments, Service,
+    ServiceInterface, ServiceOptions, Subscription, SubscriptionOptions, Tick, TimerOptions, callback, dynamic,
+    lifecycle, message_filters,
+};
+pub use topics::{
+    action, errors, events, executor, graph, groups, local, logging, message, middleware, monitoring, parameters, qos,
+    scheduling, source, time,
+};
 
 #[cfg(feature = "accelerator")]
 pub use rospin_accelerator as accelerator;

@@ -71,7 +71,8 @@ pub fn monitor_from_env() -> Result<Option<Monitor>, MonitoringError> {
 ///
 /// ```
 /// use rospin::monitoring::{Monitor, watch};
-/// use rospin::{Context, ContextOptions, Recorder};
+/// use rospin::recording::Recorder;
+/// use rospin::{Context, ContextOptions};
 ///
 /// # let folder = std::env::temp_dir().join(format!("rospin-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;

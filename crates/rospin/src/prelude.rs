@@ -3,10 +3,12 @@
 pub use std::sync::Arc;
 pub use std::time::Duration;
 
+pub use crate::action::{Action, ActionClient, ActionServer, CancelResponse, GoalHandle, GoalResponse};
+pub use crate::lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode};
+pub use crate::qos::QosOfName;
 pub use crate::{
-    Action, ActionClient, ActionServer, CallbackGroup, CancelResponse, Client, Context, ContextOptions, Executor,
-    ExecutorOptions, GoalHandle, GoalResponse, GroupOptions, Lifecycle, LifecycleHandle, LifecycleNode, Message, Node,
-    NodeOptions, Parameter, ParameterOptions, Payload, Priority, Publisher, PublisherOptions, Qos, QosOfName,
-    ReentrantGroup, Ros, Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions,
-    Tick, Timer, TimerOptions,
+    CallbackGroup, Client, Context, ContextOptions, Executor, ExecutorOptions, GroupOptions, Message, Node,
+    NodeOptions, Parameter, ParameterOptions, Payload, Priority, Publisher, PublisherOptions, Qos, ReentrantGroup, Ros,
+    Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions, Tick, Timer,
+    TimerOptions,
 };

@@ -1,10 +1,12 @@
-//! Recording of programs whose environment asks for it.
+//! Recordings of everything that the executors of a process do, in a file or as tracepoints. [`init`](crate::init) begins those that the
+//! environment asks for.
 
 use std::sync::{Mutex, PoisonError};
 
-use rospin_engine::{RecordError, Recorder};
 use rospin_trace::{Settings, SettingsError};
 use rospin_tracetools::{TraceError, trace_from_env};
+
+pub use rospin_engine::{RecordError, Recorder, SinkHandle};
 
 /// Reasons for which a program is not recorded although its environment asks for it.
 #[derive(Debug, thiserror::Error)]

@@ -130,7 +130,8 @@ impl Harness {
     /// use rospin::deployment::Reaction;
     /// use rospin::prelude::*;
     /// use rospin::testing::Harness;
-    /// use rospin::{Deployment, RosArguments};
+    /// use rospin::deployment::Deployment;
+    /// use rospin::RosArguments;
     ///
     /// // On a robot: `Deployment::load(["robot.toml"])?`.
     /// let mut deployment = Deployment::parse("

@@ -8,7 +8,8 @@ use rospin::msgs::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus};
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::os::{CoreSet, OnShortfall, ThreadOptions};
 use rospin::testing::{Harness, Recording};
-use rospin::{ClockKind, ExecutorOptions, NodeOptions, SubscriptionOptions};
+use rospin::time::ClockKind;
+use rospin::{ExecutorOptions, NodeOptions, SubscriptionOptions};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -49,7 +50,7 @@ fn tasks_are_reported_once_a_period_under_the_name_of_their_node() {
     let reports = heard.take();
     assert_eq!(reports.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [500 * MS, SECOND]);
     let last = &reports[1].1;
-    assert_eq!(rospin::Instant::from(last.header.stamp), node.now());
+    assert_eq!(rospin::time::Instant::from(last.header.stamp), node.now());
     assert_eq!(told(&last.status[0]), (3, "lidar: motor", "turns"));
     assert_eq!((value(&last.status[0], "runs"), &*last.status[0].hardware_id), (Some("2"), "0815"));
     assert_eq!(told(&last.status[1]), (2, "lidar: silent", "No message was set"));

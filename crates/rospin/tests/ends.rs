@@ -17,7 +17,7 @@ const VARIABLE: &str = "ROSPIN_TEST_END";
 #[test]
 fn program() {
     let Ok(end) = std::env::var(VARIABLE) else { return };
-    rospin::record_from_env().unwrap();
+    rospin::recording::record_from_env().unwrap();
     let ros = rospin::init_with(ContextOptions::new(), Middlewares::InProcess, RosArguments::default()).unwrap();
     let node = ros.create_node("node").unwrap();
     let context = ros.context().clone();

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rospin::message::SerializedMessage;
 use rospin::msgs::std_msgs::msg::{String as Text, UInt32};
 use rospin::testing::{Bag, Harness, PlayError};
-use rospin::{Message, SerializedMessage, Subscription, Timer};
+use rospin::{Message, Subscription, Timer};
 
 /// The time of the first message: some day of 2023.
 const DAY_NS: u64 = 1_700_000_000_000_000_000;

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rospin::deployment::Deployment;
 use rospin::deployment::Reaction;
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::testing::{Harness, HarnessError};
-use rospin::{
-    ClockKind, Deployment, ExecutorOptions, NodeOptions, RosArguments, Subscription, SubscriptionOptions, Timer,
-};
+use rospin::time::ClockKind;
+use rospin::{ExecutorOptions, NodeOptions, RosArguments, Subscription, SubscriptionOptions, Timer};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);

@@ -1,10 +1,11 @@
 //! The controller: turns the robot to the lamp, at 100 Hz, while an action asks for it and the motors are enabled.
 
+use rospin::Time;
+use rospin::action::ActionServerOptions;
 use rospin::log;
 use rospin::msgs::geometry_msgs::msg::{Twist, Vector3Stamped};
 use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
 use rospin::prelude::*;
-use rospin::{ActionServerOptions, Time};
 
 use crate::robot_interfaces::action::{Face, FaceFeedback, FaceGoal, FaceResult};
 

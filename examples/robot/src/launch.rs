@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::net::TcpListener;
 use std::process::{Child, Command};
 
+use rospin::errors::SpinError;
 use rospin::prelude::*;
-use rospin::{ClockKind, Error, Middlewares, RosArguments, SpinError};
+use rospin::time::ClockKind;
+use rospin::{Error, Middlewares, RosArguments};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::PARTS;

@@ -10,15 +10,16 @@ use robot::detector::Detector;
 use robot::robot_interfaces::action::{Face, FaceGoal};
 use robot::robot_interfaces::msg::Detection;
 use robot::tracker::Tracker;
+use rospin::action::{ActionClient, ClientGoalHandle, GoalState};
 use rospin::deployment::CallbackPlan;
+use rospin::deployment::Deployment;
+use rospin::monitoring::LossCause;
 use rospin::msgs::geometry_msgs::msg::Twist;
 use rospin::msgs::sensor_msgs::msg::{Image, Imu};
 use rospin::msgs::std_srvs::srv::{SetBool, SetBoolRequest};
 use rospin::testing::Harness;
-use rospin::{
-    ActionClient, ClientGoalHandle, Context, ContextOptions, Deployment, GoalState, LossCause, ManualClock, Ros,
-    RosArguments, SpinOptions,
-};
+use rospin::time::ManualClock;
+use rospin::{Context, ContextOptions, Ros, RosArguments, SpinOptions};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);

@@ -71,7 +71,7 @@ pub(crate) fn send<M: Message>(publisher: &Publisher<M>, message: M, unsent: &mu
 /// If the middleware cannot be started, or an executor fails.
 pub(crate) fn run(order: &Order) -> Result<Answer, Failed> {
     // Now `rospin top` finds the process.
-    rospin::open_live_door();
+    rospin::monitoring::open_live_door();
     let recorder = Recorder::of_process();
     recorder.start(FileSink::create(&order.recording, &name_of(order))?)?;
     let plan = deployment::deployment(order.drive.executors, &order.parts)?;

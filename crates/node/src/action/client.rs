@@ -85,7 +85,8 @@ pub enum CancelError {
 /// handle of its goals and the last future of a goal or a result are dropped.
 ///
 /// ```
-/// # use rospin::{Action, ActionClient, CancelResponse, Context, ContextOptions, GoalHandle, GoalResponse, GoalState, Ros, SpinOptions};
+/// # use rospin::action::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState};
+/// # use rospin::{Context, ContextOptions, Ros, SpinOptions};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }

@@ -70,7 +70,8 @@ pub enum ResultError {
 /// and may wait for room on a connection, as [`Client::call`](crate::Client::call) does.
 ///
 /// ```
-/// use rospin::{Action, CancelError, ClientGoalHandle, GoalOutcome, Middleware, ResultError};
+/// use rospin::action::{Action, CancelError, ClientGoalHandle, GoalOutcome, ResultError};
+/// use rospin::middleware::Middleware;
 ///
 /// /// Cancels a goal that takes too long, and returns its outcome.
 /// async fn give_up<A: Action>(

@@ -57,7 +57,7 @@ pub struct NotCanceling {
 ///
 /// ```
 /// use futures::future::{Either, select};
-/// use rospin::{Action, GoalHandle};
+/// use rospin::action::{Action, GoalHandle};
 ///
 /// /// Executes a goal by some work, which is dropped as soon as a client cancels the goal.
 /// async fn execute<A: Action>(goal: GoalHandle<A>, work: impl Future<Output = A::Result> + Unpin) {

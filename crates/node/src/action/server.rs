@@ -75,7 +75,8 @@ pub enum CancelResponse {
 /// [`GoalHandle::is_cancel_requested`] tells it.
 ///
 /// ```
-/// use rospin::{Action, CancelResponse, Context, ContextOptions, GoalHandle, GoalResponse, Node, Payload, Ros, SpinOptions};
+/// use rospin::action::{Action, CancelResponse, GoalHandle, GoalResponse};
+/// use rospin::{Context, ContextOptions, Node, Payload, Ros, SpinOptions};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Clone, Default, Serialize, Deserialize)]

@@ -327,7 +327,7 @@ impl<A: Action> Drop for Router<A> {
 /// has ended. So await the [result](super::ClientGoalHandle::result) beside the feedback where possible.
 ///
 /// ```
-/// use rospin::{Action, FeedbackStream};
+/// use rospin::action::{Action, FeedbackStream};
 ///
 /// /// The last feedback before the goal's end.
 /// async fn last<A: Action>(mut feedback: FeedbackStream<A>) -> Option<A::Feedback> {

@@ -27,7 +27,8 @@
 //! A closure that has none of these forms is a compile error that says so:
 //!
 //! ```compile_fail,E0277
-//! # use rospin::{Node, Subscription, TopicError};
+//! # use rospin::errors::TopicError;
+//! # use rospin::{Node, Subscription};
 //! # fn wrong(node: &Node) -> Result<Subscription, TopicError> {
 //! node.create_subscription("chatter", |number: u32| println!("{number}")) // error: this closure is not a callback of a subscription
 //! # }

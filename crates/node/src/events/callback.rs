@@ -142,7 +142,8 @@ impl<G: Group> On<G> {
     /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp` does.
     ///
     /// ```
-    /// use rospin::{Context, ContextOptions, IncompatibleQos, MatchedStatus, PublisherOptions, QosPolicy, Ros, SpinOptions};
+    /// use rospin::events::{IncompatibleQos, MatchedStatus, QosPolicy};
+    /// use rospin::{Context, ContextOptions, PublisherOptions, Ros, SpinOptions};
     /// use rospin::msgs::std_msgs::msg::String as Text;
     ///
     /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));

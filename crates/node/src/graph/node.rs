@@ -96,7 +96,8 @@ impl Node {
     /// When there are more, the oldest are dropped and counted.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, GraphChange, Node, Ros, SpinOptions};
+    /// # use rospin::graph::GraphChange;
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));
     /// # let ros = Ros::in_process(&context);

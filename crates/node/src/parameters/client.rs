@@ -69,7 +69,8 @@ pub enum ParameterClientError {
 /// service.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, ParameterSetting, Ros, SpinOptions};
+/// use rospin::parameters::ParameterSetting;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
 /// let executor = context.create_executor(ExecutorOptions::new("main"));

@@ -114,7 +114,8 @@ impl Node {
     /// is set. The callback that was added last runs first.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, Node, ParameterValue, Ros};
+    /// # use rospin::parameters::ParameterValue;
+    /// # use rospin::{Context, ContextOptions, Node, Ros};
     /// # let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("node")?;
     /// let name = node.declare_parameter("frame_id", "map")?;
     /// let _check = node.add_on_set_parameters_callback(|settings| {

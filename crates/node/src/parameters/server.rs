@@ -121,7 +121,8 @@ impl Node {
     /// again.
     ///
     /// ```
-    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, ParameterValue, Ros, SpinOptions};
+    /// # use rospin::parameters::ParameterValue;
+    /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
     /// # let context = Context::new(ContextOptions::new());
     /// let executor = context.create_executor(ExecutorOptions::new("main"));
     /// let node = Ros::in_process(&context).create_node("motor")?;

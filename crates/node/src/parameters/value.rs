@@ -87,7 +87,7 @@ impl fmt::Display for ParameterKind {
 /// The value of a parameter of any type, or no value.
 ///
 /// ```
-/// use rospin::{ParameterKind, ParameterValue};
+/// use rospin::parameters::{ParameterKind, ParameterValue};
 ///
 /// let value = ParameterValue::from(2.5);
 /// assert_eq!(value.kind(), Some(ParameterKind::Double));

@@ -29,7 +29,7 @@ impl Logger {
     /// for _ in 0..1000 {
     ///     log::warn!(logger: node.logger().throttle(Duration::from_secs(1)), "the motor is hot");
     /// }
-    /// # Ok::<(), rospin::NodeError>(())
+    /// # Ok::<(), rospin::errors::NodeError>(())
     /// ```
     #[must_use]
     pub fn throttle(&self, interval: Duration) -> LimitedLogger {

@@ -102,7 +102,8 @@ impl fmt::Debug for Logger {
 /// [`without`](Self::without). Records that it logs on the thread that publishes are excluded anyway.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, RosoutLog, SpinOptions};
+/// use rospin::logging::RosoutLog;
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
 ///
 /// struct Console;
 ///

@@ -90,7 +90,7 @@ impl Node {
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions, SubscriptionOptions};
-    /// # use rospin::interfaces::rcl_interfaces::Log;
+    /// # use rospin::message::interfaces::rcl_interfaces::Log;
     /// # log::set_max_level(log::LevelFilter::Info);
     /// # let context = Context::new(ContextOptions::new());
     /// # let executor = context.create_executor(ExecutorOptions::new("main"));

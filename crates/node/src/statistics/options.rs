@@ -21,7 +21,8 @@ pub enum TopicStatisticsState {
 ///
 /// ```
 /// use rospin::msgs::std_msgs::msg::UInt32;
-/// use rospin::{Context, ContextOptions, Ros, SubscriptionOptions, TopicStatisticsOptions};
+/// use rospin::monitoring::TopicStatisticsOptions;
+/// use rospin::{Context, ContextOptions, Ros, SubscriptionOptions};
 /// use std::time::Duration;
 ///
 /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));

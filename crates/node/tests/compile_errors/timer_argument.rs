@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rospin::{Node, Timer, TimerError};
+use rospin::errors::TimerError;
+use rospin::{Node, Timer};
 
 pub fn tick(node: &Node) -> Result<Timer, TimerError> {
     node.create_timer(Duration::from_secs(1), |number: u32| drop(number))

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rospin::errors::TopicError;
+use rospin::monitoring::{TopicStatisticsOptions, TopicStatisticsState};
 use rospin::msgs::statistics_msgs::msg::MetricsMessage;
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::testing::{Harness, Recording};
-use rospin::{
-    ClockKind, MessageInfo, Node, NodeOptions, Subscription, SubscriptionOptions, TopicError, TopicStatisticsOptions,
-    TopicStatisticsState,
-};
+use rospin::time::ClockKind;
+use rospin::{MessageInfo, Node, NodeOptions, Subscription, SubscriptionOptions};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -134,11 +134,11 @@ fn measured_messages_are_those_that_callbacks_get() {
         note.lock().unwrap().push((message.data, info.publication_sequence_number));
     };
     let _informed = node.create_subscription("scan", callback).unwrap();
-    let message_type = rospin::TypeName::of_message::<UInt32>().unwrap();
+    let message_type = rospin::message::TypeName::of_message::<UInt32>().unwrap();
     let group = node.create_reentrant_group("parallel").unwrap();
     let _raw = node
         .on(&group)
-        .create_serialized_subscription("scan", &message_type, |_: rospin::SerializedMessage| {})
+        .create_serialized_subscription("scan", &message_type, |_: rospin::message::SerializedMessage| {})
         .unwrap();
     let scans = test.node().create_publisher::<UInt32>("scan").unwrap();
     for data in 0..3 {

@@ -43,7 +43,7 @@ impl Program {
         self
     }
 
-    /// Sets the monitor, in place of [the process's](crate::monitor).
+    /// Sets the monitor, in place of [the process's](crate::monitoring::monitor).
     #[must_use]
     pub fn monitor(mut self, monitor: &Monitor) -> Self {
         self.monitor = Some(monitor.clone());
@@ -57,7 +57,7 @@ impl Program {
             status.summary(Level::Ok, "no losses, no missed deadlines");
             let misses = self.context.missed_deadlines().into_iter();
             let misses = misses.map(|miss| (miss.entity, "missed deadline".to_owned(), miss.count));
-            let counts = self.monitor.clone().or_else(crate::monitor).map(|monitor| monitor.counts());
+            let counts = self.monitor.clone().or_else(crate::monitoring::monitor).map(|monitor| monitor.counts());
             let violations = counts.into_iter().flatten();
             let violations =
                 violations.map(|count| (count.name, format!("violation, {}", count.kind.as_str()), count.count));

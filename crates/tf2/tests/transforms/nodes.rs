@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake};
 use std::time::Duration;
 
+use rospin::monitoring::LossCause;
 use rospin::msgs::builtin_interfaces::msg::Time;
 use rospin::msgs::geometry_msgs::msg::{
     PointStamped, PoseStamped, Quaternion, QuaternionStamped, TransformStamped, Vector3Stamped,
@@ -15,7 +16,7 @@ use rospin::tf2::{
     Buffer, Latest, SetTransformError, StaticTransformBroadcaster, TransformBroadcaster, TransformError,
     TransformErrorKind, TransformListener, WaitError,
 };
-use rospin::{LossCause, ManualClock};
+use rospin::time::ManualClock;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -433,7 +434,7 @@ fn a_deployment_file_names_the_listeners_subscriptions() {
         { name = 'planner/tf_static', depth = 9 },
         { name = 'planner/frames/tf', depth = 1 },
     ]";
-    let deployment = rospin::Deployment::parse(file).unwrap();
+    let deployment = rospin::deployment::Deployment::parse(file).unwrap();
     let mut test = rospin::testing::Harness::with_deployment(deployment, rospin::RosArguments::default());
     let node = test.create_node(NodeOptions::new("planner").namespace("robot1")).unwrap();
     let frames = node.create_group("frames", ()).unwrap();

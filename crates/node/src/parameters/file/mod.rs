@@ -61,7 +61,8 @@ pub enum ParameterFileError {
 /// [`ParameterValue`](crate::ParameterValue), and the text `null` for a string, as in rcl.
 ///
 /// ```
-/// use rospin::{Context, ContextOptions, Node, NodeOptions, ParameterFile, Ros};
+/// use rospin::parameters::ParameterFile;
+/// use rospin::{Context, ContextOptions, Node, NodeOptions, Ros};
 ///
 /// let file = ParameterFile::parse("
 ///     /**:
