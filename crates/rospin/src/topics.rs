@@ -137,8 +137,8 @@ pub mod source {
 /// Clocks and points of time, sleeps and rates, and what comes with a clock that jumps.
 pub mod time {
     pub use rospin_engine::{
-        Barrier, BarrierError, Clock, ClockChange, ClockKind, Instant, JumpCallback, JumpThreshold, ManualClock,
-        Overrun, Rate, RateError, RosTime, Sleep, SleepError, TimeJump,
+        Barrier, BarrierError, Clock, ClockChange, ClockKind, ClockPoint, Instant, JumpCallback, JumpThreshold,
+        ManualClock, Overrun, Rate, RateError, RosTime, Sleep, SleepError, TimeJump,
     };
     pub use rospin_node::SimTime;
 }
