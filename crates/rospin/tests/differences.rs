@@ -42,7 +42,7 @@ fn keep_log() {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct Lamp(Option<rospin::LifecyclePublisher<UInt32>>);
+struct Lamp(Option<rospin::lifecycle::LifecyclePublisher<UInt32>>);
 
 impl Lamp {
     fn say(&self, data: u32) {
@@ -92,7 +92,7 @@ fn a_call_without_server_or_answer_is_an_error_at_once() {
     let breaks = |_: AddTwoIntsRequest| -> AddTwoIntsResponse { panic!("of the test") };
     let service = node.create_service("add", breaks).unwrap();
     let broken = test.wait(call(), Duration::ZERO).unwrap().unwrap_err();
-    assert!(matches!(broken, rospin::CallError::Unanswered { .. }), "{broken}");
+    assert!(matches!(broken, rospin::errors::CallError::Unanswered { .. }), "{broken}");
     let waits = call();
     drop(service);
     assert!(test.wait(waits, Duration::ZERO).unwrap().is_err());
