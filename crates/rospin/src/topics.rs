@@ -2,7 +2,7 @@
 
 /// Actions: goals that take time, give feedback and can be canceled.
 ///
-/// A node has `create_action_server` and `create_action_client`. An [`Action`] is generated from a definition.
+/// A node has `create_action_server` and `create_action_client`. An [`Action`](action::Action) is generated from a definition.
 pub mod action {
     pub use rospin_node::{
         Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
@@ -13,7 +13,7 @@ pub mod action {
 
 /// Errors of what is at the root of this crate. Errors of a module's own are there.
 ///
-/// All of them become a [`crate::Error`] by `?`.
+/// All of them become an [`Error`](crate::Error) by `?`.
 pub mod errors {
     pub use crate::init::InitError;
     pub use rospin_engine::{GroupGone, SpinError, TimerError};
@@ -35,7 +35,7 @@ pub mod executor {
 
 /// The nodes and endpoints of the network, their changes, and the names of nodes and topics.
 ///
-/// A node answers questions about its [`Graph`], and a callback can run with each [`GraphChange`].
+/// A node answers questions about its [`Graph`](graph::Graph), and a callback can run with each [`GraphChange`](graph::GraphChange).
 pub mod graph {
     pub use rospin_node::{
         Endpoint, EndpointKind, FullName, Gid, Graph, GraphCallback, GraphChange, NameError, NamesAndTypes, NodeName,
@@ -49,8 +49,8 @@ pub mod groups {
 
 /// Local topics and services, and the groups of an executor, on which their callbacks are created.
 ///
-/// They belong to a [`Context`] and need no node. They are no ROS topics: no node hears them, whatever their name. So their creators
-/// have names of their own.
+/// They belong to a [`Context`](crate::Context) and need no node. They are no ROS topics: no node hears them, whatever their name. So
+/// their creators have names of their own.
 ///
 /// ```
 /// # use rospin::prelude::*;
@@ -129,7 +129,7 @@ pub mod scheduling {
     };
 }
 
-/// Callbacks for events of one's own: a [`Source`] notifies, from any thread, that there is something to take.
+/// Callbacks for events of one's own: a [`Source`](source::Source) notifies, from any thread, that there is something to take.
 pub mod source {
     pub use rospin_engine::{Closer, Entity, EntityOptions, Notifier, Pending, Source, SourceError, TakeError};
 }
