@@ -205,6 +205,6 @@ impl Node {
 
     /// Returns the executor of the node's own group and of its other groups.
     fn executor_of_groups(&self) -> Result<ExecutorHandle, GroupGone> {
-        self.own_executor().ok_or_else(|| GroupGone { group: self.name().base_name().to_owned() })
+        self.own_executor().ok_or_else(|| GroupGone { group: self.name().to_owned() })
     }
 }

@@ -300,9 +300,21 @@ impl Node {
         self.core.name.to_string()
     }
 
-    /// Returns the name and the namespace.
+    /// Returns the name without the namespace, such as `talker`.
     #[must_use]
-    pub fn name(&self) -> &NodeName {
+    pub fn name(&self) -> &str {
+        self.core.name.base_name()
+    }
+
+    /// Returns the namespace, such as `/robot`; `/` is the outermost one.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.core.name.namespace()
+    }
+
+    /// Returns the name and the namespace. See [`fully_qualified_name`](Self::fully_qualified_name) for the text.
+    #[must_use]
+    pub fn node_name(&self) -> &NodeName {
         &self.core.name
     }
 
@@ -344,7 +356,7 @@ impl Node {
     }
 
     fn resolve(&self, name: &str, kind: NameKind) -> Result<FullName, NameError> {
-        let remapped = |name: &str| Ok(self.core.remaps.apply(self.name().resolve(name)?, kind));
+        let remapped = |name: &str| Ok(self.core.remaps.apply(self.node_name().resolve(name)?, kind));
         match name.split_once(ACTION) {
             // A rule for an action applies to all of its parts.
             Some((action, part)) => remapped(&format!("{}{ACTION}{part}", remapped(action)?)),

@@ -340,7 +340,7 @@ impl Node {
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
     pub fn sleep(&self, duration: Duration) -> Result<Sleep, GroupGone> {
-        let name = self.name().base_name();
+        let name = self.name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         Ok(executor.sleep(ClockKind::Ros, duration))
     }
@@ -352,7 +352,7 @@ impl Node {
     /// # Errors
     /// If the period is zero, or the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_rate(&self, period: Duration) -> Result<Rate, RateError> {
-        let name = self.name().base_name();
+        let name = self.name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         executor.create_rate(ClockKind::Ros, period)
     }
@@ -362,7 +362,7 @@ impl Node {
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
     pub fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
-        let name = self.name().base_name();
+        let name = self.name();
         let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
         let options = GroupOptions::new(name).node(self.fully_qualified_name()).releases_at_await();
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))

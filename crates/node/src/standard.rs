@@ -71,7 +71,7 @@ impl Node {
     pub(crate) fn offer(&self, offers: Offers, executor: &ExecutorHandle) -> Result<(), NodeError> {
         // The entities hold this node. It does not hold the entities, so they do not keep themselves alive.
         let node = self.without_standard();
-        let failed = |reason: String| NodeError::Offer { node: self.name().clone(), reason };
+        let failed = |reason: String| NodeError::Offer { node: self.node_name().clone(), reason };
         let rosout = offers.rosout.then(|| node.publish_rosout(executor)).transpose();
         let rosout = rosout.map_err(|error| failed(error.to_string()))?;
         // The parameter is declared first, so that the first event of the parameters has it.
@@ -81,7 +81,7 @@ impl Node {
         };
         let type_descriptions = match describes_types.then(|| node.serve_type_descriptions(executor)).transpose() {
             Err(ServeTypesError::Service(error @ ServiceError::Refused { .. })) => {
-                log::warn!(target: "rospin", "node `{}` does not describe its types: {error}", self.name());
+                log::warn!(target: "rospin", "node `{}` does not describe its types: {error}", self.node_name());
                 None
             }
             served => served.map_err(|error| failed(error.to_string()))?,
@@ -89,7 +89,7 @@ impl Node {
         let parameters = match offers.parameters.then(|| node.serve_parameters(executor)).transpose() {
             // Another node of the same name probably serves its own parameters. ROS tolerates such nodes.
             Err(ServeParametersError::Service(error @ ServiceError::Refused { .. })) => {
-                log::warn!(target: "rospin", "node `{}` does not serve its parameters: {error}", self.name());
+                log::warn!(target: "rospin", "node `{}` does not serve its parameters: {error}", self.node_name());
                 None
             }
             served => served.map_err(|error| failed(error.to_string()))?,

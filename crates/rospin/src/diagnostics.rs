@@ -128,7 +128,7 @@ impl Updater {
         let period = period.ok_or_else(|| UpdaterError::Period { node: node.fully_qualified_name(), seconds })?;
         let core = Arc::new(Core {
             node: node.clone(),
-            prefix: if use_fqn { node.fully_qualified_name() } else { node.name().base_name().to_owned() },
+            prefix: if use_fqn { node.fully_qualified_name() } else { node.name().to_owned() },
             publisher: node.create_publisher(TOPIC)?,
             tasks: Mutex::default(),
             hardware_id: Mutex::default(),

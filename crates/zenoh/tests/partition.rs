@@ -128,7 +128,7 @@ fn the_other_process() {
 /// Says when there is nobody else any more, and when there is somebody again.
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn tell_of_the_outage(executor: &Executor, node: &Node, count: impl Fn() -> usize) {
-    let alone = [node.name().to_string()];
+    let alone = [node.fully_qualified_name()];
     let is_met = || count() == 1 && node.node_names() == ["/listener", "/talker"];
     wait_until(executor, "the other one is there", is_met);
     wait_until(executor, "the other one is out of reach", || count() == 0 && node.node_names() == alone);

@@ -47,7 +47,7 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Starts the node's work. Publishers send messages once this has succeeded.
+    /// Starts the node's work. Publishers send messages from here on.
     ///
     /// # Errors
     /// A failure leaves the node inactive.

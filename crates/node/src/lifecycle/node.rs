@@ -43,7 +43,7 @@ impl<P: Lifecycle> LifecycleNode<P> {
         payload: P,
     ) -> Result<Self, LifecycleError> {
         let node = ros.create_node(options)?;
-        let group = node.create_group_on(executor, node.name().base_name(), payload);
+        let group = node.create_group_on(executor, node.name(), payload);
         let queries = node.create_reentrant_group_on(executor, "lifecycle");
         let handle = LifecycleHandle::new(group, executor.context().ros_time())?;
         let removed_on_error = RemoveGroup(&handle);

@@ -48,7 +48,7 @@ impl Prepared {
         let name = format!("{entity}/statistics");
         let clock: &Clock = group.context().clock();
         Ok(Some(Self {
-            collector: Arc::new(Collector::new(node.name().base_name(), clock)),
+            collector: Arc::new(Collector::new(node.name(), clock)),
             publisher: node.create_publisher(PublisherOptions::new(publish_topic).qos(qos))?,
             failures: group.failures(&name),
             timer: TimerOptions::periodic(period).name(name),

@@ -309,7 +309,7 @@ fn tools_see_it_and_ask_it_by_label_and_by_number() {
 }
 
 #[test]
-fn publishers_are_silent_while_the_node_is_not_active() {
+fn publishers_are_silent_until_the_node_is_activated() {
     /// Payload that publishes in every transition.
     struct Talker(Option<LifecyclePublisher<Number>>);
     impl Talker {
@@ -346,14 +346,15 @@ fn publishers_are_silent_while_the_node_is_not_active() {
     say.cancel();
     assert_eq!(go(Transition::Configure), State::Inactive);
     assert_eq!(go(Transition::Activate), State::Active);
+    executor.spin(SpinOptions::spin_all()).unwrap();
     say.reset();
     executor.spin(SpinOptions::spin_once()).unwrap();
     say.cancel();
     assert_eq!(go(Transition::Deactivate), State::Inactive);
     executor.spin(SpinOptions::spin_all()).unwrap();
-    assert_eq!(heard.into_payload().unwrap(), [3]);
+    assert_eq!(heard.into_payload().unwrap(), [2, 3]);
     let talker = node.group().clone().into_payload().unwrap();
-    assert_eq!(talker.0.unwrap().silenced(), 3);
+    assert_eq!(talker.0.unwrap().silenced(), 2);
 }
 
 #[test]
