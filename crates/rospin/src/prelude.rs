@@ -8,7 +8,7 @@ pub use crate::lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode};
 pub use crate::qos::QosOfName;
 pub use crate::{
     CallbackGroup, Client, Context, ContextOptions, Executor, ExecutorOptions, GroupOptions, Message, Node,
-    NodeOptions, Parameter, ParameterOptions, Payload, Priority, Publisher, PublisherOptions, Qos, ReentrantGroup, Ros,
-    Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions, Tick, Timer,
-    TimerOptions,
+    NodeOptions, Parameter, ParameterOptions, Parameters, Payload, Priority, Publisher, PublisherOptions, Qos,
+    ReentrantGroup, Ros, Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions,
+    Tick, Timer, TimerOptions,
 };

@@ -78,19 +78,19 @@ pub(crate) fn run_on<M: Maker>(
                         let frame = launcher.launch(number, pipeline);
                         let end = futures::executor::block_on(frame);
                         // The end is when the thread goes on, as in a callback.
-                        latencies.extend(end.map(|_| (device.now() - due).as_nanos() as f64 / 1e3));
+                        latencies.extend(end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3));
                     }
                     (latencies, report.shortfalls.iter().map(ToString::to_string).collect())
                 })
             })
             .collect();
         while !running.iter().all(thread::ScopedJoinHandle::is_finished) {
-            progress.at((device.now() - start).as_secs_f64() / duration.as_secs_f64());
+            progress.at(device.now().saturating_since(start).as_secs_f64() / duration.as_secs_f64());
             thread::sleep(Duration::from_millis(20));
         }
         running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
-    let elapsed = device.now() - start;
+    let elapsed = device.now().saturating_since(start);
     let shortfalls = results.first().map(|(_, shortfalls)| shortfalls.clone()).unwrap_or_default();
     let all =
         pipelines.iter().zip(results).map(|(pipeline, (latencies, _))| Figures::new(pipeline, latencies)).collect();

@@ -88,7 +88,7 @@ mod tests {
         let cells = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
         assert_eq!(cells(2), ["deadline", "10.00", "20.00", "50.00", "100.00", "200.00"]);
         assert_eq!(cells(3), ["analysis", "2.00", "6.00", "13.00", "36.00", "170.00"]);
-        assert_eq!(cells(4)[..4], ["with", "overheads", "2.60", "6.60"], "{text}");
+        assert_eq!(cells(4)[..4], ["with", "overheads", "2.35", "6.35"], "{text}");
         let tokio = ["tokio", "!70.00", "!76.00", "!68.00", "50.00", "80.00", "0/2", "1700/1850", "0", "6", "1.50"];
         assert_eq!(cells(5), tokio);
         assert!(lines[7].starts_with("rospin-rt") && !lines[6].contains('!'), "{text}");

@@ -64,7 +64,7 @@ pub(crate) fn results() -> Vec<RunResult> {
         [
             result(Structure::Tokio, run, [70_000, 76_000, 68_000, 50_000, 80_000]),
             result(Structure::FuturesRt, run, [2_100, 6_200, 13_300, 36_500, 175_000]),
-            result(Structure::RospinRt, run, [2_080, 6_150, 13_250, 36_400, 174_000]),
+            result(Structure::RospinRt, run, [2_080, 6_150, 13_250, 36_400, 173_750]),
         ]
     };
     (1..=2).flat_map(of).collect()
