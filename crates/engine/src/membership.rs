@@ -118,16 +118,14 @@ impl TimerShared {
 
     /// Notes the next due time for the handle to read. `on_steady` is true if the scheduler has timers that [follow ROS
     /// time](TimerKind::follows_ros) on the steady clock.
+    #[inline]
     pub(crate) fn note_due(&self, due: Option<Instant>, on_steady: bool) {
-        let due_ns = match due.map(Instant::as_nanos) {
-            None => NEVER,
-            Some(due_ns) if self.kind.clock != ClockKind::Ros => due_ns,
-            Some(due_ns) => {
-                let bit = if on_steady && self.kind.is_relative { ON_STEADY } else { 0 };
-                // No clock that is read gets later than this.
-                due_ns.min(Instant::LAST_READING.as_nanos() - 1) | bit
-            }
-        };
+        let mut due_ns = due.map_or(NEVER, Instant::as_nanos);
+        if self.kind.clock == ClockKind::Ros && due.is_some() {
+            let bit = if on_steady && self.kind.is_relative { ON_STEADY } else { 0 };
+            // No clock that is read gets later than this.
+            due_ns = due_ns.min(Instant::LAST_READING.as_nanos() - 1) | bit;
+        }
         self.due_ns.store(due_ns, Ordering::Relaxed);
     }
 
@@ -145,7 +143,11 @@ impl TimerShared {
 
     /// Returns the due time on the timer's own clock for which it has fired, before the next one is noted; `None` if it fired by the
     /// steady clock.
+    #[inline]
     pub(crate) fn fired(&self) -> Option<Instant> {
+        if self.kind.clock == ClockKind::Steady {
+            return None;
+        }
         self.due().filter(|due| due.clock != ClockKind::Steady).map(|due| due.at)
     }
 

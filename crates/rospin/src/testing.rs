@@ -40,7 +40,8 @@ use std::time::Duration;
 
 use rospin_engine::deployment::ExecutorPlan;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Instant, ManualClock, SpinError, SpinOptions,
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Incident, Instant, ManualClock, SpinError,
+    SpinOptions,
 };
 use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
@@ -86,6 +87,12 @@ pub enum HarnessError {
     Nothing(Duration),
 }
 
+#[expect(clippy::print_stderr, reason = "a test has no logger, and whoever reads its output looks for the cause")]
+fn tell(told: &Mutex<Vec<Incident>>, incident: &Incident) {
+    eprintln!("rospin: {incident}");
+    lock(told).push(incident.clone());
+}
+
 /// Harness that runs nodes under a clock of its own. The [module](self) has an example.
 pub struct Harness {
     clock: ManualClock,
@@ -95,6 +102,7 @@ pub struct Harness {
     /// Executors besides the main one.
     others: Vec<Executor>,
     recordings: Executor,
+    incidents: Arc<Mutex<Vec<Incident>>>,
 }
 
 impl Harness {
@@ -170,7 +178,10 @@ impl Harness {
         let clock = ManualClock::new();
         // The clock starts at one second, because a time stamp of zero means "no time" in ROS.
         clock.advance(Duration::from_secs(1));
-        let context = Context::new(options.manual_clock(clock.clone()));
+        let incidents = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&incidents);
+        let context =
+            Context::new(options.manual_clock(clock.clone()).on_incident(move |incident| tell(&told, incident)));
         let ros = Ros::in_process(&context).with_arguments(arguments);
         // Created before any group, so that the groups of the file are put on them. By themselves they would spin on threads of
         // their own.
@@ -185,7 +196,14 @@ impl Harness {
             .start_type_description_service(false);
         let node = ros.create_node(options).expect("the name is valid");
         let begin = clock_now(&context);
-        Self { clock, begin, ros, node, others, recordings }
+        Self { clock, begin, ros, node, others, recordings, incidents }
+    }
+
+    /// Returns what went wrong in callbacks by now: panics, errors that they returned, and waits that may have no end. Each was also
+    /// told on stderr.
+    #[must_use]
+    pub fn incidents(&self) -> Vec<Incident> {
+        lock(&self.incidents).clone()
     }
 
     /// Returns the [`Ros`] on which the harness creates nodes.

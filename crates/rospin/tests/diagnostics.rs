@@ -50,7 +50,7 @@ fn tasks_are_reported_once_a_period_under_the_name_of_their_node() {
     let reports = heard.take();
     assert_eq!(reports.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [500 * MS, SECOND]);
     let last = &reports[1].1;
-    assert_eq!(rospin::time::Instant::from(last.header.stamp), node.now());
+    assert_eq!(rospin::Time::from(last.header.stamp), node.now());
     assert_eq!(told(&last.status[0]), (3, "lidar: motor", "turns"));
     assert_eq!((value(&last.status[0], "runs"), &*last.status[0].hardware_id), (Some("2"), "0815"));
     assert_eq!(told(&last.status[1]), (2, "lidar: silent", "No message was set"));

@@ -229,3 +229,17 @@ fn one_deployment_serves_two_robots_in_their_namespaces() {
     ];
     assert_eq!(*heard.lock().unwrap(), order);
 }
+
+/// A test that passes over a broken node would be worse than none.
+#[test]
+fn what_goes_wrong_in_callbacks_is_told() {
+    let mut test = Harness::new();
+    let node = test.create_node("broken").unwrap();
+    let _subscription =
+        node.create_subscription("go", |_: UInt32| rospin::Result::<()>::Err(anyhow::anyhow!("no way"))).unwrap();
+    test.node().create_publisher("go").unwrap().publish(UInt32 { data: 1 }).unwrap();
+    test.run().unwrap();
+    let incidents = test.incidents();
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    assert!(incidents[0].to_string().contains("no way"), "{}", incidents[0]);
+}
