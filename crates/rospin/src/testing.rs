@@ -40,8 +40,8 @@ use std::time::Duration;
 
 use rospin_engine::deployment::ExecutorPlan;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Incident, Instant, ManualClock, SpinError,
-    SpinOptions,
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Incident, IncidentKind, Instant, ManualClock,
+    SpinError, SpinOptions,
 };
 use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
@@ -87,9 +87,14 @@ pub enum HarnessError {
     Nothing(Duration),
 }
 
-#[expect(clippy::print_stderr, reason = "a test has no logger, and whoever reads its output looks for the cause")]
+#[expect(
+    clippy::print_stderr,
+    reason = "most tests have no logger, and whoever reads their output looks for the cause"
+)]
 fn tell(told: &Mutex<Vec<Incident>>, incident: &Incident) {
     eprintln!("rospin: {incident}");
+    let level = if matches!(incident.kind, IncidentKind::HeldUp { .. }) { log::Level::Warn } else { log::Level::Error };
+    log::log!(target: "rospin", level, "{incident}");
     lock(told).push(incident.clone());
 }
 
