@@ -83,8 +83,8 @@ impl<'a> Analysis<'a> {
     ///
     /// # Errors
     /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if
-    /// the load of a core, reservation, group or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the analysis knows
-    /// no sound bound for this kind of system.
+    /// the load of a core, reservation, group or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the
+    /// analysis knows no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
         let budget = match self.work {
@@ -95,7 +95,8 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// Returns the largest load of any core, reservation, mutually exclusive group or accelerator, as a share of its time. One with a load above 1 is overloaded.
+    /// Returns the largest load of any core, reservation, mutually exclusive group or accelerator, as a share of its time. One with a
+    /// load above 1 is overloaded.
     ///
     /// # Errors
     /// The same errors as those of [`run`](Self::run), except for an overload.

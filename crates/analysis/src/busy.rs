@@ -110,10 +110,11 @@ impl Set {
             let receive = if plan.kind == EntityKind::Timer { 0 } else { system.receive };
             work.push((arrivals, plan.cost() + known.waits[callback]? + receive));
         }
-        let (executor, mut once) = match self {
-            Self::Group(first) => (system.callbacks[first].executor, 0),
-            Self::Core(executor) => (executor, 0),
+        let executor = match self {
+            Self::Group(first) => system.callbacks[first].executor,
+            Self::Core(executor) => executor,
         };
+        let mut once = 0;
         if let Self::Core(_) = self {
             let host = &system.executors[executor];
             // Messages for less urgent executors are received before anything runs. A join receives more than it is released.
@@ -152,7 +153,7 @@ pub(crate) fn arrivals(known: &Known<'_>, inside: &[bool]) -> Option<Vec<Arrival
         let plan = &system.callbacks[receiver];
         let sent = |place: usize| {
             let follows = inside[plan.publishers[place]] && plan.ways[place].longest == 0;
-            // What is under way when the window begins enters it without its sender's release.
+            // A message that takes time may have been sent before the window began, and still arrive in it.
             if follows { Some(found[plan.publishers[place]].clone()) } else { known.sent(receiver, place) }
         };
         let all = |outside: &Arrivals, places: Vec<usize>| {
@@ -190,11 +191,15 @@ pub(crate) fn counts(system: &System, callback: usize) -> bool {
 /// Lengths of windows that are known already, by set.
 pub(crate) type Windows = BTreeMap<Set, Option<u64>>;
 
-/// Returns the length of the busy window that bounds a callback, and the name of the analysis; `None` if there is none.
-pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
-    let set = Set::of(known, callback)?;
+/// Returns the length of the set's longest busy window, and the name of the analysis; `None` if it has no bound.
+fn length(known: &Known<'_>, windows: &mut Windows, set: Set) -> Option<(u64, &'static str)> {
     let length = *windows.entry(set).or_insert_with(|| set.window(known));
     Some((length?, set.method()))
+}
+
+/// Returns the length of the busy window that bounds a callback, and the name of the analysis; `None` if no busy window bounds it.
+pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
+    length(known, windows, Set::of(known, callback)?)
 }
 
 /// Returns the length of the shortest busy window in which a chain begins and ends, with the name of the analysis; `None` if
@@ -202,9 +207,5 @@ pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -
 pub(crate) fn chain(known: &Known<'_>, windows: &mut Windows, members: &[usize]) -> Option<(u64, &'static str)> {
     let sets = members.iter().filter_map(|member| Set::of(known, *member));
     let whole: Vec<Set> = sets.filter(|set| set.has_chain(known.system, members)).collect();
-    let lengths = whole.into_iter().filter_map(|set| {
-        let length = *windows.entry(set).or_insert_with(|| set.window(known));
-        Some((length?, set.method()))
-    });
-    lengths.min()
+    whole.into_iter().filter_map(|set| length(known, windows, set)).min()
 }

@@ -2,10 +2,10 @@
 //!
 //! Let every callback of an executor have a deadline, or come after all that have one. All deadlines hold if in each interval of
 //! a length t no more work is released and due than there is time for, after the longest activation that is due later and
-//! had begun before: B(t) + the sum of N(t - D + 1) C is at most t. For suppose that an activation ends later than its due time d. Take the last
-//! time before at which nothing was left that is due by d. From then until d the thread only runs what is released since and due
-//! by d, and what had begun before, which is due later than t after that time, so its deadline is longer than t. Since the activation has not
-//! ended at d, that is more than t. An interval from there on is shorter than the busy window, so longer ones need no look.
+//! had begun before: B(t) + the sum of N(t - D + 1) C is at most t. For suppose that an activation ends later than its due time d.
+//! Take the last time before at which nothing was left that is due by d. From then until d the thread only runs what is released
+//! since and due by d, and what had begun before, which is due later than t after that time, so its deadline is longer than t. Since
+//! the activation has not ended at d, that is more than t. An interval from there on is shorter than the busy window, so longer ones need no look.
 //! (George, Rivierre and Spuri, INRIA 2966, 1996; with arrival curves in place of periods.)
 //!
 //! First in, first out is EDF with one deadline for all, the shortest: an activation ends once all is done that was released no later.
@@ -132,8 +132,8 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Returns the longest execution time of the callback at this place with which all deadlines hold, up to 64 times the present one; `None` if there is
-    /// none, or the work ran out.
+    /// Returns the longest execution time of the callback at this place with which all deadlines hold, up to 64 times the present
+    /// one; `None` if none was found within the budget.
     pub(crate) fn longest(&mut self, place: usize) -> Option<u64> {
         let before = self.parts[place].clone();
         let most = (before.cost as f64 * self.room(place)?).min((before.cost * FACTOR_MAX) as f64) as u64;
@@ -155,7 +155,8 @@ impl<'a> Demand<'a> {
     }
 
     /// Returns the shortest time between two releases of the callback at this place with which all deadlines hold, down to a 64th
-    /// of the present one; `None` if there is none, or the work ran out. `moves` is true if its deadline is its period.
+    /// of the present one; `None` if none was found within the budget. `moves` is true if the callback's deadline is its period, and
+    /// changes with it.
     pub(crate) fn densest(&mut self, place: usize, moves: bool) -> Option<u64> {
         let before = self.parts[place].clone();
         let Arrivals::Repeated { gap, .. } = before.arrivals else { return None };

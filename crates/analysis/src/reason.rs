@@ -83,7 +83,7 @@ fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
     let name = &executor.name;
     if waits > 0.0 && work + waits >= 1.0 {
         let change = if work < 1.0 {
-            let (longest, _) = longest_wait(system, solution, &shares_core);
+            let longest = longest_wait(system, solution, &shares_core);
             format!(
                 ": it has a bound if no wait is longer than {:.0} % of what it is now; `{longest}` waits for the largest part",
                 ((1.0 - work) / waits * 100.0).floor()
@@ -98,11 +98,11 @@ fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
         );
     }
     let limit = Duration::from_nanos(system.limit);
-    let outside = (0..system.callbacks.len()).filter(|other| shares_core(*other)).flat_map(|other| {
+    let mut outside = (0..system.callbacks.len()).filter(|other| shares_core(*other)).flat_map(|other| {
         let publishers = system.callbacks[other].publishers.iter();
         publishers.filter(|publisher| !shares_core(**publisher)).map(move |publisher| (other, *publisher))
     });
-    match outside.into_iter().next() {
+    match outside.next() {
         Some((receiver, publisher)) => format!(
             "messages from `{}` to `{}` come from another executor, and may come so densely that the thread of `{name}`, at \
              {:.1} % of its time, is busy for longer than {limit:?}: put both on one executor, or shorten one of them",
@@ -117,14 +117,14 @@ fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
     }
 }
 
-/// Returns the callback that waits for the largest share of time, and that share.
-fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize) -> bool) -> (&'a str, f64) {
+/// Returns the name of the callback that waits for the largest share of time.
+fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize) -> bool) -> &'a str {
     let rates = system.rates();
     let members = (0..system.callbacks.len()).filter(|member| of(*member));
     let shares = members.map(|member| {
         (system.callbacks[member].name.as_str(), rates[member] * solution.waits[member].unwrap_or(0) as f64)
     });
-    shares.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or(("", 0.0))
+    shares.max_by(|one, other| one.1.total_cmp(&other.1)).map_or("", |(name, _)| name)
 }
 
 /// Returns the reason on several threads: the group, and what may keep all threads busy meanwhile.

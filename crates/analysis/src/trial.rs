@@ -152,7 +152,7 @@ impl<'a> Trial<'a> {
         let longest = demand.longest(place).filter(|_| others_hold);
         let densest = period.and_then(|_| demand.densest(place, moves)).filter(|_| others_hold);
         let known = !self.budget.is_spent();
-        // What holds as it is holds, though the search began with less.
+        // If all deadlines hold with the present times, those are margins, too, even if the search has found less.
         let longest = longest.max(Some(plan.cost()).filter(|_| self.holds));
         let as_it_is = period.filter(|_| self.holds);
         let densest = densest.into_iter().chain(as_it_is).min();

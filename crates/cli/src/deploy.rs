@@ -10,7 +10,7 @@ use rospin_engine::os::OsScheduling;
 use rospin_node::{CYCLONE_DDS_THREADS, ZENOH_THREADS};
 use rospin_report::Failure;
 use rospin_scenario::Deployment;
-use rospin_scenario::deployment::{ExecutorPlan, Mismatch, Names, Reaction};
+use rospin_scenario::deployment::{ExecutorPlan, Mismatch, Names};
 
 use crate::isolated::{self, Filled, Template};
 use crate::scenario_file;
@@ -173,12 +173,11 @@ fn check_names(deployment: &Deployment, path: &Path, out: &mut dyn Write) -> Res
     let system = scenario_file::read(path).map_err(Failure::input)?;
     let (mut refused, mut warned) = (Vec::new(), 0);
     for mismatch in deployment.compare(&Names::of_system(&system)) {
-        let passes = mismatch.is_of_unknown_names() && deployment.on_unknown == Reaction::Warn;
-        if passes || mismatch.is_warning() {
+        if deployment.refuses(&mismatch) {
+            refused.push(mismatch);
+        } else {
             writeln!(out, "Warning: {mismatch}")?;
             warned += 1;
-        } else {
-            refused.push(mismatch);
         }
     }
     if !refused.is_empty() {

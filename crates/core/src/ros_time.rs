@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-use crate::time::{Instant, nanos};
+use crate::time::Instant;
 
 /// A point in ROS time: nanoseconds since the epoch of the clock that ROS time follows, which is `/clock` in simulation and the system
 /// clock otherwise. The stamps of messages are such points.
@@ -34,55 +34,55 @@ use crate::time::{Instant, nanos};
 /// assert_eq!(sent.signed_nanos_since(received), -2_000_000);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+pub struct Time(Instant);
 
 impl Time {
     /// The epoch. In ROS, a stamp of zero means "no time".
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(Instant::ZERO);
     /// The latest time of all.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self(Instant::MAX);
 
     /// Creates the time `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(Instant::from_nanos(nanos))
     }
 
     /// Creates the time `millis` milliseconds after the epoch.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis.saturating_mul(1_000_000))
+        Self(Instant::from_millis(millis))
     }
 
     /// Creates the time `secs` seconds after the epoch.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
-        Self(secs.saturating_mul(1_000_000_000))
+        Self(Instant::from_nanos(secs.saturating_mul(1_000_000_000)))
     }
 
     /// Returns the nanoseconds since the epoch.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.as_nanos()
     }
 
     /// Returns the time since `earlier`, or `None` if `earlier` is in fact later: ROS time jumped back, or the two stamps come from
     /// machines whose clocks differ.
     #[must_use]
     pub fn checked_since(self, earlier: Self) -> Option<Duration> {
-        self.0.checked_sub(earlier.0).map(Duration::from_nanos)
+        self.0.checked_since(earlier.0)
     }
 
     /// Returns the time since `earlier`, or zero if `earlier` is in fact later.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        self.0.saturating_since(earlier.0)
     }
 
     /// Returns the nanoseconds since `other`, negative if `other` is later. A difference of more than 292 years is cut.
     #[must_use]
     pub fn signed_nanos_since(self, other: Self) -> i64 {
-        let magnitude = i64::try_from(self.0.abs_diff(other.0)).unwrap_or(i64::MAX);
+        let magnitude = i64::try_from(self.as_nanos().abs_diff(other.as_nanos())).unwrap_or(i64::MAX);
         if self.0 < other.0 { -magnitude } else { magnitude }
     }
 
@@ -90,14 +90,14 @@ impl Time {
     #[doc(hidden)]
     #[must_use]
     pub const fn from_reading(reading: Instant) -> Self {
-        Self(reading.as_nanos())
+        Self(reading)
     }
 
     /// Returns ROS time as the reading of a clock. For engines, whose clocks all give readings.
     #[doc(hidden)]
     #[must_use]
     pub const fn reading(self) -> Instant {
-        Instant::from_nanos(self.0)
+        self.0
     }
 }
 
@@ -105,7 +105,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
     fn add(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(rhs)))
+        Self(self.0 + rhs)
     }
 }
 
@@ -113,7 +113,7 @@ impl Add<Duration> for Time {
 impl Sub<Duration> for Time {
     type Output = Self;
     fn sub(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(rhs)))
+        Self(self.0 - rhs)
     }
 }
 
@@ -136,7 +136,7 @@ impl Sub for Time {
 
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reading().fmt(f)
+        self.0.fmt(f)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, Program};
 use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed, priority_in};
 use crate::foreign::{self, ForeignList};
-use crate::incident::{Incident, MissReporter, MissedDeadline, Reporter, log_incident};
+use crate::incident::{Incident, MissReporter, MissedDeadline, Reporter};
 use crate::loss::{Ledger, Loss, LossCounters, Misses};
 use crate::recorder::{Recorder, Scribe};
 use crate::registry::Registry;
@@ -48,7 +48,7 @@ impl ContextOptions {
         Self {
             clock: Clock::kernel(),
             priorities: PriorityMap::default(),
-            report: Arc::new(log_incident),
+            report: Arc::new(Incident::log),
             report_miss: None,
             runtime: Runtime::default(),
             deployment: None,

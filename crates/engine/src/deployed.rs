@@ -126,8 +126,7 @@ impl Deployed {
     /// Compares the file's names with the program's.
     fn check_names(&self, program: &Program) -> Result<(), DeployError> {
         for mismatch in self.plan.compare(&program.names()) {
-            let is_refused = !mismatch.is_of_unknown_names() || self.plan.on_unknown == Reaction::Fail;
-            if is_refused && !mismatch.is_warning() {
+            if self.plan.refuses(&mismatch) {
                 return Err(DeployError::Mismatch(mismatch));
             }
             log::warn!(target: "rospin", "{mismatch}");

@@ -51,8 +51,9 @@ impl ExecutorHandle {
         self.shared().halt();
     }
 
-    /// Sleeps until the clock of `due` shows that time: an [`Instant`](crate::Instant) is on the steady clock, a [`Time`](crate::Time) in ROS time, and
-    /// a [`SystemTime`](std::time::SystemTime) on the system clock. ROS time may also get there by a jump.
+    /// Sleeps until the clock of `due` shows that time: an [`Instant`](crate::Instant) is on the steady clock, a
+    /// [`Time`](crate::Time) in ROS time, and a [`SystemTime`](std::time::SystemTime) on the system clock. ROS time may also get
+    /// there by a jump.
     ///
     /// See [`sleep`](Self::sleep) for the costs, and [`Sleep`] for the executor that wakes it.
     pub fn sleep_until(&self, due: impl ClockPoint) -> Sleep {

@@ -71,6 +71,16 @@ impl IncidentKind {
     }
 }
 
+impl Incident {
+    /// Writes it to the log, as a context does unless [its options](crate::ContextOptions::on_incident) name another function: as a
+    /// warning if a callback waits for another one, and as an error otherwise.
+    pub fn log(&self) {
+        let is_warning = matches!(self.kind, IncidentKind::HeldUp { .. });
+        let level = if is_warning { log::Level::Warn } else { log::Level::Error };
+        log::log!(target: "rospin", level, "{self}");
+    }
+}
+
 impl fmt::Display for Incident {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { executor, group, entity, kind } = self;
@@ -127,13 +137,6 @@ pub(crate) type MissReporter = Arc<dyn Fn(&MissedDeadline) + Send + Sync>;
 
 /// Function that is called for each incident.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
-
-/// Reports to the `log` crate: the default of a context.
-pub(crate) fn log_incident(incident: &Incident) {
-    let is_warning = matches!(incident.kind, IncidentKind::HeldUp { .. });
-    let level = if is_warning { log::Level::Warn } else { log::Level::Error };
-    log::log!(target: "rospin", level, "{incident}");
-}
 
 /// A reporter for errors that an entity's callback returns: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).
 #[derive(Clone)]

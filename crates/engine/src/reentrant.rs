@@ -106,7 +106,8 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// Creates a subscription of a local topic with an asynchronous callback, see [`create_local_subscription`](Self::create_local_subscription).
+    /// Creates a subscription of a local topic with an asynchronous callback, see
+    /// [`create_local_subscription`](Self::create_local_subscription).
     ///
     /// # Errors
     /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.

@@ -47,6 +47,14 @@ pub trait Group {
     /// Returns the full name of an entity that its options call `given`.
     #[doc(hidden)]
     fn name_given(&self, given: &str) -> String;
+    /// Returns the full name of an entity: the one that its options give it, or else the default one for what it serves.
+    #[doc(hidden)]
+    fn name_of(&self, given: Option<&str>, of: &str) -> String {
+        match given {
+            Some(given) => self.name_given(given),
+            None => self.entity_name(of),
+        }
+    }
     /// Returns the queue depth that the deployment file has for an entity of that name.
     #[doc(hidden)]
     fn deployed_depth(&self, entity: &str) -> Option<usize>;

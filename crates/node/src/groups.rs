@@ -204,7 +204,7 @@ impl Node {
     }
 
     /// Returns the executor of the node's own group and of its other groups.
-    fn executor_of_groups(&self) -> Result<ExecutorHandle, GroupGone> {
+    pub(crate) fn executor_of_groups(&self) -> Result<ExecutorHandle, GroupGone> {
         self.own_executor().ok_or_else(|| GroupGone { group: self.name().to_owned() })
     }
 }

@@ -145,7 +145,7 @@ pub use subscription::Subscription;
 pub use timer::{Tick, TimerOptions};
 pub use wait_for_message::{WaitForMessage, WaitForMessageError};
 
-/// What `#[derive(Parameters)]` names. It is no part of the API.
+/// Types that the code of `#[derive(Parameters)]` names. They are no part of the API.
 #[doc(hidden)]
 pub mod derived {
     pub use crate::parameters::{DeclareError, Declarer, ParameterChanges};

@@ -191,9 +191,8 @@ impl<G: Group> On<G> {
     where
         F: Callback<G, Tick<D>, Nothing, Form>,
     {
-        let given = options.given_name().map(|given| self.group.name_given(given));
-        let name = given.clone().unwrap_or_else(|| self.group.entity_name("timer"));
-        let options = given.into_iter().fold(options, TimerOptions::name);
+        let name = self.group.name_of(options.given_name(), "timer");
+        let options = if options.given_name().is_some() { options.name(&name) } else { options };
         let timer = callback.on_timer(&self.group, options.into_engine(), GivesTick(self.group.failures(&name)))?;
         self.node
             .link()
@@ -340,9 +339,7 @@ impl Node {
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
     pub fn sleep(&self, duration: Duration) -> Result<Sleep, GroupGone> {
-        let name = self.name();
-        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
-        Ok(executor.sleep(ClockKind::Ros, duration))
+        Ok(self.executor_of_groups()?.sleep(ClockKind::Ros, duration))
     }
 
     /// Creates a rate on the node's clock, which is ROS time, for a loop that awaits a [tick](Rate::tick) in each round. See
@@ -352,9 +349,7 @@ impl Node {
     /// # Errors
     /// If the period is zero, or the node's [`Ros`](crate::Ros) was dropped.
     pub fn create_rate(&self, period: Duration) -> Result<Rate, RateError> {
-        let name = self.name();
-        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
-        executor.create_rate(ClockKind::Ros, period)
+        self.executor_of_groups()?.create_rate(ClockKind::Ros, period)
     }
 
     /// Returns the node's own group, and creates it on first use. It is for code that is generic over the kind of group.
@@ -362,9 +357,8 @@ impl Node {
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
     pub fn own_group(&self) -> Result<&OwnGroup, GroupGone> {
-        let name = self.name();
-        let executor = self.own_executor().ok_or_else(|| GroupGone { group: name.to_owned() })?;
-        let options = GroupOptions::new(name).node(self.fully_qualified_name()).releases_at_await();
+        let executor = self.executor_of_groups()?;
+        let options = GroupOptions::new(self.name()).node(self.fully_qualified_name()).releases_at_await();
         Ok(self.own().get_or_init(|| OwnGroup(executor.create_group(options, ()))))
     }
 

@@ -29,10 +29,7 @@ impl Common {
     /// Returns the full name of an entity of `group`: the one that the user gave, in the node's namespace, or the one for what the
     /// entity serves, such as a topic.
     pub(crate) fn name_in(&self, group: &dyn Group, of: &str) -> String {
-        match &self.name {
-            Some(given) => group.name_given(given),
-            None => group.entity_name(of),
-        }
+        group.name_of(self.name.as_deref(), of)
     }
 
     /// Returns the engine's options under that name, and the quality of service with the depth of the deployment file,

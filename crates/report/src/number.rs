@@ -1,4 +1,4 @@
-//! Numbers that a user gives, and numbers on axes.
+//! Numbers that a user gives, numbers on axes, and numbers of things.
 
 use std::time::Duration;
 
@@ -22,6 +22,12 @@ pub fn parse_seconds(text: &str, min: f64, max: f64) -> Result<Duration, String>
 /// Returns `value` as text, rounded to four decimal places, without trailing zeros.
 pub fn plain(value: f64) -> String {
     format!("{}", (value * 1e4).round() / 1e4)
+}
+
+/// Returns the number with the noun, in the plural unless it is one.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ use std::time::Duration;
 
 use rospin_engine::deployment::ExecutorPlan;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Incident, IncidentKind, Instant, ManualClock,
-    SpinError, SpinOptions,
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, Incident, Instant, ManualClock, SpinError,
+    SpinOptions,
 };
 use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
@@ -93,8 +93,7 @@ pub enum HarnessError {
 )]
 fn tell(told: &Mutex<Vec<Incident>>, incident: &Incident) {
     eprintln!("rospin: {incident}");
-    let level = if matches!(incident.kind, IncidentKind::HeldUp { .. }) { log::Level::Warn } else { log::Level::Error };
-    log::log!(target: "rospin", level, "{incident}");
+    incident.log();
     lock(told).push(incident.clone());
 }
 

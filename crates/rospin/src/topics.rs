@@ -42,7 +42,7 @@ pub mod graph {
     };
 }
 
-/// What callback groups of all kinds have in common, and the creator of a node's entities on one of them.
+/// Callback groups of all kinds: the traits that they share, a node's own group, and the creator of a node's entities on any of them.
 pub mod groups {
     pub use rospin_node::{Exclusive, Group, On, OwnGroup};
 }
@@ -97,8 +97,8 @@ pub mod middleware {
     };
 }
 
-/// What a running program tells of itself: losses, missed deadlines, failures, statistics of topics, and monitors, which compare it
-/// with its system file.
+/// Losses, missed deadlines, failures and statistics of topics of a running program, and monitors, which compare the program with its
+/// system file.
 pub mod monitoring {
     pub use crate::live::open_live_door;
     pub use crate::monitor_of_process::{MonitoringError, monitor, monitor_from_env, watch};
@@ -122,7 +122,7 @@ pub mod qos {
     pub use rospin_node::{Durability, History, Liveliness, NamedQos, QosOfName, Reliability};
 }
 
-/// What a [policy](crate::policy) knows of callbacks, and chains, whose callbacks have the urgency of the chain.
+/// Types that a [policy](crate::policy) of one's own works with, and chains, whose callbacks have the urgency of the chain.
 pub mod scheduling {
     pub use rospin_engine::{
         Activation, Chain, ChainError, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, PriorityMap,

@@ -52,7 +52,7 @@ fn keep_log() {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What callbacks did, in order.
+/// List to which callbacks add a word when they run.
 #[derive(Clone, Default)]
 struct Done(Arc<Mutex<Vec<String>>>);
 

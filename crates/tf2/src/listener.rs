@@ -21,8 +21,9 @@ const DEPTH: usize = 100;
 /// Listener that keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
 /// It adds to its group the subscriptions `tf` and `tf_static`, which a deployment file names as it names others: `planner/tf` on the
-/// own group of the node `planner`, in any namespace, and `planner/frames/tf` on its group `frames`. It also adds a jump callback that [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a
-/// transform is in the buffer once an executor has run the subscription's callback.
+/// own group of the node `planner`, in any namespace, and `planner/frames/tf` on its group `frames`. It also adds a jump callback that
+/// [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a transform is in the buffer
+/// once an executor has run the subscription's callback.
 ///
 /// Transforms that the buffer refuses are [counted](Self::refused), and logged once for each frame and reason.
 #[must_use = "the buffer gets no more transforms when it is dropped"]

@@ -177,8 +177,10 @@ fn analysis_of<'a>(
     work: Option<u64>,
 ) -> Analysis<'a> {
     let all = reservations.iter();
-    let analysis = Analysis::new(scenario).overheads(overheads);
-    let analysis = work.map_or(analysis.clone(), |steps| analysis.work(steps));
+    let mut analysis = Analysis::new(scenario).overheads(overheads);
+    if let Some(steps) = work {
+        analysis = analysis.work(steps);
+    }
     all.fold(analysis, |analysis, (executor, reservation)| analysis.reservation(executor, *reservation))
 }
 

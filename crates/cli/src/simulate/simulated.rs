@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
+use rospin_report::number::counted;
 use rospin_report::timeline::{self, Activation, Timeline};
 use rospin_scenario::Scenario;
 use rospin_sim::Outcome;
@@ -42,8 +43,8 @@ impl Simulated<'_> {
             .executors
             .iter()
             .map(|executor| {
-                let plural = if executor.threads == 1 { "" } else { "s" };
-                format!("{} ({}, {} thread{plural})", executor.name, executor.policy, executor.threads)
+                let threads = counted(executor.threads.into(), "thread");
+                format!("{} ({}, {threads})", executor.name, executor.policy)
             })
             .collect();
         format!(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
+use rospin_report::number::counted;
 
 use super::app::{App, Page};
 use super::columns::{Column, Row, pad_name, short, time};
@@ -35,8 +36,7 @@ fn sentence(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
 /// Returns the lines above the table: what is watched, and how it is shown.
 pub(super) fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     let count = app.programs.len();
-    let plural = if count == 1 { "" } else { "s" };
-    let mut first = format!("rospin top  {count} program{plural}, every {}", seconds(app.interval));
+    let mut first = format!("rospin top  {}, every {}", counted(count as u64, "program"), seconds(app.interval));
     if app.is_paused {
         first += "  PAUSED";
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rospin_report::number::counted;
 use rospin_report::page::columns;
 use rospin_report::text_table::Side;
 use rospin_report::timeline::{self, Bar, Row, Timeline};
@@ -93,11 +94,6 @@ pub(super) fn facts(
         tables,
         worst: worst_of(model, choice, &blame, &labels, (worst, callback)),
     }
-}
-
-/// Returns the number with the noun, in the plural unless it is one.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns the numbers of events, activations and losses in sentences, and a line for each fault.

@@ -10,7 +10,6 @@ use rospin_report::page::columns;
 use rospin_report::text_table::{self, Side};
 use rospin_report::{Failure, number};
 use rospin_scenario::duration;
-
 use rospin_trace::Model;
 
 use super::Files;
@@ -77,13 +76,8 @@ fn percent(text: &str, min: f64, max: f64) -> Result<f64, String> {
 enum ModelFailure {
     #[error("--output {}: cannot be written ({reason}); name a file that is not there", path.display())]
     Unwritable { path: PathBuf, reason: io::Error },
-    #[error("the recording and {} differ in structure: {}", path.display(), differences_of(*differences))]
+    #[error("the recording and {} differ in structure: {}", path.display(), number::counted(*differences as u64, "difference"))]
     Differs { path: PathBuf, differences: usize },
-}
-
-/// Returns the number of differences in words.
-fn differences_of(count: usize) -> String {
-    format!("{count} difference{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! What is ready and cannot start because of a suspended activation: two callbacks that may wait for each other.
+//! Activations that are ready and cannot start before a suspended one ends. If that one awaits what they do, both wait for ever.
 
 use super::Scheduler;
 use super::entity_state::EntityState;

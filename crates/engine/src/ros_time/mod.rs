@@ -101,8 +101,8 @@ impl RosTime {
     ///
     /// Of several requests that come while time waits for jump callbacks, only the last is dealt with, afterwards.
     ///
-    /// The latest time is 292 years, see [`Instant::LAST_READING`]. Locks for a moment and wakes executors whose timers are due. May allocate. Runs no
-    /// callbacks.
+    /// The latest time is 292 years, see [`Instant::LAST_READING`]. Locks for a moment and wakes executors whose timers are due. May
+    /// allocate. Runs no callbacks.
     pub fn set(&self, now: Time) -> Barrier {
         self.ask(|target| target.time = now.reading().min(Instant::LAST_READING))
     }

@@ -16,7 +16,7 @@ use crate::shared::Shared;
 /// The time for which an entity may wait for a suspended activation before the program tells.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the state knows of suspended activations that may hold up others.
+/// The suspended activations that may hold up others, and the times of the next looks at them.
 pub(super) struct HeldUp {
     /// The last such activation of each entity, and when it was suspended for the first time.
     holders: Vec<(Activation, Instant)>,

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use plotters::style::RGBColor;
+use rospin_report::number::counted;
 use rospin_report::page::{self, ReportError, escape};
 
 use super::comparison::Comparison;
@@ -133,13 +134,12 @@ fn recording(page: &mut String, comparison: &Comparison) -> fmt::Result {
 fn executors(page: &mut String, comparison: &Comparison) -> fmt::Result {
     writeln!(page, "<h2>Executors</h2>\n<dl>")?;
     for result in &comparison.results {
-        let plural = if result.threads == 1 { "" } else { "s" };
         write!(
             page,
-            "<dt>{}</dt><dd>{} ({} thread{plural} here)",
+            "<dt>{}</dt><dd>{} ({} here)",
             name(result.variant),
             escape(result.variant.describe()),
-            result.threads,
+            counted(result.threads as u64, "thread"),
         )?;
         for remark in &result.remarks {
             write!(page, "<br>{}", escape(remark))?;

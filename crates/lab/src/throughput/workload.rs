@@ -1,6 +1,7 @@
 //! Workloads: four, and the cells of each.
 
 use clap::ValueEnum;
+use rospin_report::number::counted;
 use serde::{Deserialize, Serialize};
 
 /// A kind of load, with one or more cells.
@@ -119,14 +120,12 @@ impl Workload {
 impl Cell {
     /// Returns the property that distinguishes the cell from other cells of its workload.
     pub(crate) fn title(&self) -> String {
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
         match self.workload {
             Workload::Saturation | Workload::FixedRate => {
-                let count = self.subscriptions;
-                format!("{}, {count} subscription{}", payload(self.payload_bytes), plural(count))
+                format!("{}, {}", payload(self.payload_bytes), counted(self.subscriptions as u64, "subscription"))
             }
             Workload::FanIn => format!("{} entities", self.entities),
-            Workload::Threads => format!("{} us, {} thread{}", self.work_us, self.threads, plural(self.threads)),
+            Workload::Threads => format!("{} us, {}", self.work_us, counted(self.threads as u64, "thread")),
         }
     }
 

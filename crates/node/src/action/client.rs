@@ -181,7 +181,7 @@ impl<G: Group> On<G> {
     ) -> Result<ActionClient<A>, ActionError> {
         let (node, group) = (self.node(), self.group());
         let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
-        let name = name.map_or_else(|| group.entity_name(&action), |given| group.name_given(&given));
+        let name = group.name_of(name.as_deref(), &action);
         let send_goal = node.create_client(part(&action, "send_goal").as_str())?;
         let cancel_goal = node.create_client(part(&action, "cancel_goal").as_str())?;
         let get_result = node.create_client(part(&action, "get_result").as_str())?;

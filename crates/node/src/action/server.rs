@@ -207,7 +207,7 @@ struct Parts<A: Action> {
 impl<A: Action> Parts<A> {
     fn new(node: &Node, group: &impl Group, options: ActionServerOptions) -> Result<Self, ActionError> {
         let ActionServerOptions { action, name, priority, max_executing, max_goals, result_timeout } = options;
-        let name = name.map_or_else(|| group.entity_name(&action), |given| group.name_given(&given));
+        let name = group.name_of(name.as_deref(), &action);
         let service = |of: &str| ServiceOptions {
             common: entity(&name, of, priority),
             service: part(&action, of),

@@ -116,9 +116,9 @@ impl Node {
     ///
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
     /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor that does
-    /// nothing else. ROS time belongs to the context, so all of its nodes have the same value: a node without a value of its own gets that of
-    /// the others, and setting it in one node sets it in all. For nodes on simulated time beside others, create two contexts. Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock`
-    /// again.
+    /// nothing else. ROS time belongs to the context, so all of its nodes have the same value: a node without a value of its own gets
+    /// that of the others, and setting it in one node sets it in all. For nodes on simulated time beside others, create two contexts.
+    /// Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock` again.
     ///
     /// ```
     /// # use rospin::parameters::ParameterValue;

@@ -69,7 +69,7 @@ fn a_timer_and_a_rate_follow_the_nodes_clock_and_a_wall_timer_does_not() {
     }
 }
 
-/// What a callback computes by habit, `now() - due`, is its lateness, on both clocks.
+/// `now() - due` is the time by which a callback is late, on both clocks.
 #[test]
 fn a_timer_that_runs_late_tells_by_how_much() {
     for is_driven in [false, true] {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rospin_core::EntityKind;
 
 use super::lookup::Ambiguous;
-use super::model::Deployment;
+use super::model::{Deployment, Reaction};
 use super::names::{forms, is_name, namespace_of};
 use crate::model::{Chain, Scenario};
 use crate::nearest::{nearest, nearest_of};
@@ -102,14 +102,12 @@ pub enum Mismatch {
 
 impl Mismatch {
     /// Returns true if the file's `on_unknown` decides about it.
-    #[must_use]
-    pub const fn is_of_unknown_names(&self) -> bool {
+    const fn is_of_unknown_names(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Torn { .. })
     }
 
     /// Returns true if it is only worth a warning.
-    #[must_use]
-    pub const fn is_warning(&self) -> bool {
+    const fn is_warning(&self) -> bool {
         matches!(self, Self::Partial { .. })
     }
 }
@@ -163,6 +161,13 @@ impl Names {
 }
 
 impl Deployment {
+    /// Returns true if a program does not run with that mismatch, and false if it only warns.
+    #[must_use]
+    pub fn refuses(&self, mismatch: &Mismatch) -> bool {
+        let passes = mismatch.is_of_unknown_names() && self.on_unknown == Reaction::Warn;
+        !passes && !mismatch.is_warning()
+    }
+
     /// Returns everything in which the deployment does not fit the program or system of these names, in the order of the file.
     #[must_use]
     pub fn compare(&self, names: &Names) -> Vec<Mismatch> {
