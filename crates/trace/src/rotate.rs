@@ -4,7 +4,7 @@
 //! wait for a round until they are written: then every thread's earlier events have come, and two files meet at one
 //! [place](crate::follow) in the order of each scheduler's events.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,8 +65,6 @@ pub struct RotatingSink {
     follower: Follower,
     /// The latest time of an event at the end of the last round, in nanoseconds of the steady clock.
     former_ns: u64,
-    /// The number of each thread's waiting events that a flush has written already.
-    written: BTreeMap<u32, usize>,
 }
 
 impl RotatingSink {
@@ -91,7 +89,6 @@ impl RotatingSink {
             has_events: false,
             follower: Follower::default(),
             former_ns: 0,
-            written: BTreeMap::new(),
         }
     }
 
@@ -179,11 +176,7 @@ impl RotatingSink {
     fn write_names(&mut self) {
         self.drop_fleeting();
         let bytes = self.bytes() + self.unwritten.len() as u64 * NAME_COST;
-        if self.unwritten.len() > 1
-            && self.has_events
-            && self.may_split()
-            && self.bytes_max().is_some_and(|max| bytes > max)
-        {
+        if self.unwritten.len() > 1 && self.has_events && self.bytes_max().is_some_and(|max| bytes > max) {
             return self.split();
         }
         for key in std::mem::take(&mut self.unwritten) {
@@ -203,11 +196,6 @@ impl RotatingSink {
         Some(max.max(self.empty_bytes.saturating_add(max / 10)))
     }
 
-    /// Returns true if a file can end at the cut: a flush has written nothing from behind it.
-    fn may_split(&self) -> bool {
-        self.written.values().all(|count| *count == 0)
-    }
-
     /// Writes the waiting events until that time, into several files if they are too many for one.
     fn write_until(&mut self, until_ns: u64) {
         while !self.is_over {
@@ -225,13 +213,10 @@ impl RotatingSink {
             let taken = self.follower.advance(end_ns);
             let is_stuck = taken.is_empty();
             for (thread, events) in taken {
-                let written = self.written.entry(thread).or_default();
-                let known = events.len().min(*written);
-                *written -= known;
                 self.has_events = true;
-                self.write(|writer| writer.events(thread, &events[known..]));
+                self.write(|writer| writer.events(thread, &events));
             }
-            if is_full && self.has_events && self.may_split() {
+            if is_full && self.has_events {
                 self.split();
             } else if is_stuck || end_ns >= until_ns {
                 break;
@@ -304,21 +289,8 @@ impl Sink for RotatingSink {
         }
     }
 
+    /// What waits is left to the next round or to the end: a file cannot end where it has events from behind the cut.
     fn flush(&mut self) {
-        if self.is_over || (self.writer.is_none() && self.has_only_snapshots()) {
-            return;
-        }
-        if self.writer.is_none() {
-            self.open_now();
-        }
-        self.write_names();
-        let waiting: Vec<_> =
-            self.follower.waiting().map(|(thread, events)| (thread, Vec::from_iter(events.iter().copied()))).collect();
-        for (thread, events) in waiting {
-            let known = self.written.insert(thread, events.len()).unwrap_or(0);
-            self.has_events |= events.len() > known;
-            self.write(|writer| writer.events(thread, &events[known..]));
-        }
         self.write(TraceWriter::flush);
     }
 
@@ -335,5 +307,25 @@ impl Sink for RotatingSink {
             self.chunk_begun = Instant::now();
             self.write(TraceWriter::end_chunk);
         }
+    }
+}
+
+impl Drop for RotatingSink {
+    /// Writes what still waits. No earlier events can come any more.
+    fn drop(&mut self) {
+        if self.is_over || (self.writer.is_none() && self.has_only_snapshots()) {
+            return;
+        }
+        if self.writer.is_some() {
+            self.write_names();
+        }
+        self.write_until(self.follower.latest_ns());
+        // Some may wait for a thread's events that were lost.
+        let waiting: Vec<_> =
+            self.follower.waiting().map(|(thread, events)| (thread, Vec::from_iter(events.iter().copied()))).collect();
+        for (thread, events) in waiting {
+            self.write(|writer| writer.events(thread, &events));
+        }
+        self.write(TraceWriter::flush);
     }
 }

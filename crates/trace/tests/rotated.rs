@@ -109,9 +109,10 @@ fn a_file_lasts_as_long_as_it_may_and_the_last_ones_are_kept() {
     assert_eq!(parts.iter().map(|part| part.part).collect::<Vec<_>>(), [Some(8), Some(9), Some(10)]);
     assert_eq!(times(&parts[0]), (1710..=1800).step_by(10).collect::<Vec<_>>());
     assert_eq!(times(&parts[1]), (1810..=1900).step_by(10).collect::<Vec<_>>());
-    // Each is whole, but for the last one, whose sink was dropped without a flush; and each has the names.
-    assert!(parts[..2].iter().all(|part| part.faults.is_empty()), "{:?}", parts[0].faults);
+    assert_eq!(times(&parts[2]), (1910..2000).step_by(10).collect::<Vec<_>>());
+    // Each is whole, and has the names.
     for part in &parts {
+        assert!(part.faults.is_empty(), "{:?}", part.faults);
         assert!(part.names.iter().any(|name| matches!(name, Name::Entity { name, .. } if name == "lidar")));
     }
     // Together they are one recording.
@@ -136,7 +137,7 @@ fn two_files_meet_at_one_instant_for_all_threads() {
     sink.record(1, &[completed(70, 1)]);
     sink.end_round();
     sink.record(2, &[completed(80, 2)]);
-    sink.flush();
+    drop(sink);
     let parts = folder.parts();
     assert_eq!(parts.iter().map(times).collect::<Vec<_>>(), [vec![0, 10, 40, 59, 60], vec![61, 55, 70, 80]]);
     for part in &parts {
@@ -150,15 +151,19 @@ fn a_flush_between_two_files_loses_nothing() {
     let mut sink = folder.sink(Rotation { duration_max: Some(Duration::from_millis(50)), ..NONE });
     sink.flush();
     assert!(folder.files().is_empty(), "nothing was recorded");
-    for at in (0..300).step_by(10) {
+    for at in (10..300).step_by(10) {
         sink.record(1, &[completed(at, 1)]);
         sink.end_round();
         sink.flush();
+        // What came before the last round is readable.
+        let so_far: Vec<u64> = folder.parts().iter().flat_map(times).collect();
+        assert_eq!(so_far, (10..at).step_by(10).collect::<Vec<_>>());
     }
+    drop(sink);
     let parts = folder.parts();
     assert!(parts.len() > 3 && parts.iter().all(|part| part.faults.is_empty()));
     let whole = Recording::open(&folder.0).unwrap().remove(0);
-    assert_eq!(times(&whole), (0..300).step_by(10).collect::<Vec<_>>());
+    assert_eq!(times(&whole), (10..300).step_by(10).collect::<Vec<_>>());
 }
 
 #[test]
@@ -177,6 +182,26 @@ fn a_size_is_kept_to_within_a_tenth_and_other_files_stay() {
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody else's");
     let sizes: Vec<u64> = files[1..].iter().map(|file| std::fs::metadata(folder.0.join(file)).unwrap().len()).collect();
     assert!((90_000..110_000).contains(&sizes[0]), "{sizes:?}");
+}
+
+/// The program asks for a flush after each round, and rounds are long: each brings a seventh of a file.
+#[test]
+fn a_size_is_kept_to_within_a_tenth_however_often_files_are_flushed() {
+    let folder = Folder::new("flushed");
+    let mut sink = folder.sink(Rotation { bytes_max: Some(100_000), ..NONE });
+    for at in 0..50 {
+        sink.record(1, &(0..150).map(|event| completed(at * 150 + event, 1)).collect::<Vec<_>>());
+        sink.flush();
+        sink.end_round();
+        sink.flush();
+    }
+    drop(sink);
+    let files = folder.files();
+    let sizes: Vec<u64> = files.iter().map(|file| std::fs::metadata(folder.0.join(file)).unwrap().len()).collect();
+    let (_, all_but_last) = sizes.split_last().unwrap();
+    assert!(all_but_last.len() > 4 && all_but_last.iter().all(|size| (85_000..110_000).contains(size)), "{sizes:?}");
+    let events: usize = folder.parts().iter().map(|part| times(part).len()).sum();
+    assert_eq!(events, 50 * 150);
 }
 
 /// The folder goes while the program is recorded, and events have impossible times.

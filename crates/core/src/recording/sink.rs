@@ -142,7 +142,8 @@ pub trait Sink: Send {
     /// Stores events of one thread, in the order in which it recorded them.
     fn record(&mut self, thread: u32, events: &[Words]);
 
-    /// Makes all that was recorded so far readable by others. Recording may go on after it.
+    /// Makes all that came before the last round readable by others. Recording may go on after it. A sink that keeps events for a round
+    /// writes the rest when it is dropped.
     fn flush(&mut self);
 
     /// Ends a round: no events come for some milliseconds.
