@@ -1,4 +1,8 @@
 //! Accelerators: the state behind its lock, and the calls to the device and to wakers, which are made without the lock.
+//!
+//! A server thread would cost two changes of threads for each segment, as in the GPU servers of Kim et al. (2018) and of Choi
+//! et al. (2022). So the thread that brings news decides, under a lock with priority inheritance that is held for a bounded
+//! time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};

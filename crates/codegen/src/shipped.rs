@@ -1,4 +1,8 @@
 //! The packages of `rospin-msgs`. Their definitions are in the crate `hiroz-codegen`.
+//!
+//! None is copied here or written by hand. From Iron to Rolling, one message that several distributions have differs, so nodes
+//! of all of them understand each other (`tests/distributions.rs`). Humble has no hashes, so in a program for Humble dynamic
+//! types announce none either: Zenoh matches ends by what they announce.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,7 @@
 //! The two forms in which DDS implementations of ROS 2 tell which response belongs to which request.
+//!
+//! Cyclone DDS reads an identity beside the message, and has no function to write one. A patch in `c/cyclone/` adds that;
+//! another has first messages of Fast DDS arrive.
 
 use crate::cyclone::{Guid, Identity};
 use crate::vendor::Vendor;

@@ -1,4 +1,6 @@
 //! Messages that never arrived, counted by gaps in the numbers of those that did.
+//!
+//! The library does not report them, so each message's number is read where it is decoded from the network (`c/sample.c`).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,7 @@
 //! Construction of types from descriptions. Everything that can be wrong with a description is found here, and nowhere
 //! else.
+//!
+//! A type that nests deeply, or takes much memory when it is empty, is refused: a description may come from the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 

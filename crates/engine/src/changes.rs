@@ -4,6 +4,10 @@
 //! Changes are made in the order in which they were asked for. Two kinds are never made: a handle that is dropped before its
 //! entity was added takes the addition back, and the last request to a timer replaces earlier ones. So memory is bounded by the
 //! entities and the handles that are alive, however long a callback runs.
+//!
+//! A change is a closure, so the loop owns its state, and a callback may create and drop anything. Between two picks only
+//! [`CHANGES_A_STEP`] changes are made, so an urgent callback does not wait for thousands of them. While some are left, a pick
+//! checks that the activation it found still has its handle (`State::has_changes_left`).
 
 use std::collections::BTreeMap;
 

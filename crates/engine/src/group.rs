@@ -1,4 +1,9 @@
 //! Mutually exclusive callback groups, and the methods that create entities on them.
+//!
+//! Methods that take asynchronous callbacks have names of their own. With one trait over both forms, the compiler no longer
+//! derives the types of a closure's parameters, because a synchronous callback takes `&mut P` and an asynchronous one
+//! `Payload<P>`: `|planner, _| planner.obstacles += 1` would be E0282, "type annotations needed". Callbacks of nodes name their
+//! message anyway; most of the engine's name nothing.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -4,6 +4,9 @@
 //! So once the clock was read, the lookout knows how many ticks of the processor's counter must pass at least until the due time, and
 //! until then it only reads the counter, for some milliseconds at most. Every error in what it measures makes it read the clock too
 //! early rather than too late.
+//!
+//! On a virtual machine, reading the counter took 10 ns and reading the clock 23. The counter is used only where the kernel
+//! takes its own time from it.
 
 use std::time::Duration;
 

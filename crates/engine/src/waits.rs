@@ -2,6 +2,11 @@
 //!
 //! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead from
 //! group to group and back to the first one, none of the callbacks can go on: a deadlock.
+//!
+//! A call is a future that may be polled anywhere, so each poll checks what its thread runs: a callback that holds the
+//! service's group, or one that blocks the only thread of the service's executor, would wait for ever. A group that is held
+//! while a call is awaited is recorded here, and the call that closes a cycle ends with an error. Only calls without a response
+//! yet touch the lock.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};

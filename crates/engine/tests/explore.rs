@@ -2,6 +2,25 @@
 //! program moves time. If a rule is broken, the program is made small and printed with the rule.
 //!
 //! `.ci/explore.sh` runs it. Its text says how to run more programs, and how to run one of them again.
+//!
+//! Several threads work between a notification and a callback, and a hand-written test tries only one order of their steps.
+//! Here entities of all kinds come and go inside and outside of callbacks; callbacks await, panic, or take long; spins are of
+//! every kind; there are several executors, moved groups, and clocks that are set. One seed decides the program and the
+//! interleaving. The engine touches the machine only in `src/sync/` and `src/lock_free/`, which are shuttle's here, and time is
+//! a manual clock.
+//!
+//! - **Judges** (`explore/model/`) see the records of the program's own callbacks and threads, in the order of the model's
+//!   steps. A publication is certainly queued when `publish` has returned, and possibly from its call on. A rule counts as
+//!   broken only where that is certain.
+//! - **Quiet** means that all threads but the main one are blocked, which the test's scheduler sees. An activation that is
+//!   certainly ready then, on an executor with an idle thread, was forgotten. Callbacks that "take long" block until the next
+//!   quiet moment, so the rule also holds beside busy threads.
+//! - **Mutants**: `.ci/mutants.sh` injects the bugs of `explore/mutants.toml` into a copy of the engine, each behind a name,
+//!   builds it once, and searches for each of them.
+//!
+//! It cannot see the time that code takes (locks held for long, quadratic costs), OS priorities, weak memory (shuttle's atomics
+//! are sequentially consistent; loom checks the lock-free pieces), timeouts of parked threads, which never expire here, and
+//! Tokio.
 #![cfg(rospin_shuttle)]
 #![expect(clippy::print_stdout, reason = "it tells what it ran, and what to run again")]
 

@@ -1,4 +1,8 @@
 //! Callers of services and other callbacks whose releases are no messages: whoever ran at the time of the release.
+//!
+//! Requests and responses leave no events. The release of a service's callback has the time of the call, so its callers are
+//! those that ran at these times, if that can hardly be by chance. An event would be certain, but would have to travel with
+//! every request.
 
 use std::collections::BTreeMap;
 

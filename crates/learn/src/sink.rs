@@ -1,4 +1,7 @@
 //! The system file of the program that runs: recorded in memory, and written when the recording ends.
+//!
+//! This works without the `rospin` command, which robots need not have. Learning needs neither the reader of MCAP nor anything
+//! else that programs do not have, so it is no feature, and nothing is compiled anew for it.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};

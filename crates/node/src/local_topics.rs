@@ -2,6 +2,9 @@
 //!
 //! Ends of one [form](Form), such as one Rust type, share messages through a topic of the engine. A ROS type may have several
 //! forms, because it may have several Rust types, that of dynamic messages among them. Between these, messages cross encoded.
+//!
+//! A message is encoded only if somebody else may hear it, and once. Middlewares leave out what their own process published.
+//! Ends of this process are matched by quality of service as the middleware matches them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};

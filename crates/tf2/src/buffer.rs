@@ -1,4 +1,8 @@
 //! Transforms of the last seconds, shared by all that look them up.
+//!
+//! The crate `transforms` (2.3) has look-ups over time, too, but answers otherwise than tf2: a frame cannot change its parent
+//! or become static, of two transforms of one time the first is lost, and the latest time takes two calls. So the buffer is
+//! ours, and the mathematics are glam's.
 
 use std::fmt;
 use std::sync::Arc;

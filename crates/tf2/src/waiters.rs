@@ -1,4 +1,7 @@
 //! Futures that wait for transforms, by what may help them.
+//!
+//! A look-up that fails knows the frame that stands in its way. So a future that waits is entered under that frame, or under
+//! the structure of the tree, and a new transform wakes only those that it may help.
 
 use std::collections::HashMap;
 

@@ -2,6 +2,9 @@
 //!
 //! It writes the part of <https://mcap.dev/spec> that recordings need. The crate `mcap` writes all of it, but takes as long to
 //! compile as rospin's engine, in every program that can be recorded. It reads what this writer wrote.
+//!
+//! A format of our own would have needed chunks, an index, recovery of files that are cut off, and a converter for people's
+//! tools. MCAP has them, so the recording itself is what Foxglove opens.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,7 @@
 //! The places at which programs that run can be reached: a Unix socket each, in a folder of their user's.
+//!
+//! A program is reached by a socket and not by a signal, because the signal's handler would be installed in other people's
+//! programs. The folder has mode 0700: its user could attach a debugger to the program as well.
 
 use std::fs;
 use std::io;

@@ -2,6 +2,10 @@
 //!
 //! The bytes are those of a file, without its summary. They wait in a buffer of a fixed size: a watcher who is too slow for it is cut
 //! off, and the program never waits.
+//!
+//! A page of counters in shared memory would have needed a second instrumentation, with a cost for everybody and a fixed list
+//! of questions. A watcher gets the events instead, and counts what it wants to know: a program has one sink more while it is
+//! watched.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,7 @@
 //! `libtracetools.so`, loaded while the program runs. All unsafe code of the crate is here.
+//!
+//! It is loaded by name, because a program that was built without ROS 2 must run without it. It stays loaded, because LTTng's
+//! threads run in it.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;

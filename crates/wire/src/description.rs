@@ -1,4 +1,8 @@
 //! Descriptions of generated types, from which nodes answer `~/get_type_description`.
+//!
+//! A description takes 290 bytes a type and 45 a field, on average of all shipped ones, and the linker keeps only those that a
+//! program's endpoints use. Structures in place of text would need relocations at start-up, and more room. Source texts of
+//! definitions, 490 bytes a type, are left out: nothing can be decoded by them that the description does not tell.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,7 @@
 //! Clients: calls that can be awaited.
+//!
+//! Zenoh gives every call a query of its own, and reports its end. Its response needs neither a queue nor a filter: it goes to
+//! the future that awaits it, and is decoded there.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,4 +1,8 @@
 //! Publishers.
+//!
+//! A message that finds no room in time is dropped, because a publisher that is blocked by a stuck subscription is worse.
+//! Publishers that are reliable and keep all have a queue of their own, because waiting inside Zenoh holds the lock of its
+//! queue. Zenoh has one limit for each session, so publishers of best effort wait as long as reliable ones.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,9 @@
 //! Cells: a waitable of rclrs in a wait set of its own, which is waited on without blocking, to take one item.
+//!
+//! rclrs takes and runs in one step, and shows a primitive, with its handle, only while it is ready. So each waitable has a
+//! wait set of its own. A guard condition that is ready ends a wait at once, and rclrs 0.8.0 then shows every primitive but
+//! those of actions; this look arms the handle's events. What does not show itself is waited for by a thread, until it does. So
+//! correctness does not rest on what rclrs shows too much.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

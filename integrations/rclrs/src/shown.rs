@@ -1,4 +1,8 @@
 //! Primitives that a wait set has shown, to be executed without another wait.
+//!
+//! A wait for each message would cost a fifth of its time, but only a wait drops a primitive whose entity the user dropped.
+//! Each entity holds its worker's guard condition until it is dropped. So as long as the number of holders stays the same and
+//! none was created, the primitive that the last wait showed is called at its address; otherwise the next run waits.
 
 use std::any::Any;
 use std::mem::transmute;

@@ -1,5 +1,8 @@
 //! Each term that priority inheritance adds to a bound is needed: in these schedules the response is within the bound, and
 //! would be beyond it without that term.
+//!
+//! A mate that comes first counts once more for what inherits after it has ended. No schedule is known that needs this last
+//! term, and there is no proof that none does, so it stays.
 
 use std::time::Duration;
 

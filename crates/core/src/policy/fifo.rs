@@ -1,4 +1,7 @@
 //! First in, first out, as in rclcpp's events executor.
+//!
+//! A message's release is its publication, and a timer's is its due time. So the order is by arrival over all entities,
+//! although each entity has only one entry in the ready set.
 
 use super::{Order, Ordered};
 use crate::activation::Activation;

@@ -4,6 +4,9 @@
 //! the same few instructions, however many are ready. A lane has two rows, each in order: where items pile up, entities become ready
 //! again for items that came long before those that others are just notified of. What fits at the end of neither row goes
 //! elsewhere.
+//!
+//! Absolute deadlines have no lanes, since hardly two activations have the same one. What is drained together is passed on in
+//! the order of arrival, so that most of it fits at the end of a row.
 
 use super::queue::{Entry, First, TieBreaker, precedes};
 use super::ring::{Item, Ring, Rotated};

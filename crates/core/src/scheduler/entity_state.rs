@@ -1,5 +1,8 @@
 //! The state of an entity: what each step needs on two cache lines, and behind them what only some steps need. For what runs in place
 //! the first line is enough.
+//!
+//! The fields of an activation are written one by one where it stays, because a copy of fields that were just written would
+//! have to wait for them.
 
 use super::timers::TimerState;
 use crate::activation::Activation;

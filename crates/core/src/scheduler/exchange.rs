@@ -1,4 +1,8 @@
 //! One step from an activation to the next one, whichever entity that belongs to.
+//!
+//! It leads to what `release`, `complete` and `next` lead to. Random scenarios check that against the naive reference, with and
+//! without a trace; with a trace, the three calls are made. The policy only names the entity that it picked, and the activation
+//! is copied once, from the entity to the run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -1,4 +1,6 @@
 //! Runs that nobody sees until they are over: for drivers that have the scheduler to themselves while a callback runs.
+//!
+//! Order and results are those of `next`, `release` and `complete`, which random scenarios check against the naive reference.
 
 use super::{EntityState, Scheduler};
 use crate::activation::Activation;

@@ -6,6 +6,11 @@
 //! consumer finds the item, or the notifier finds that it is not muted.
 //!
 //! A consumer that mutes promises to take again without being notified.
+//!
+//! While a queue is known not to be empty, its executor and its publishers share no cache line but the ring's. A take that
+//! leaves the queue empty does not unmute: a synchronous callback of a mutually exclusive group runs first, and the source is
+//! asked after it (`Pending::AskAgain`). A notification meanwhile would be of no use, since the
+//! callback does not run again before it has returned. So a callback that publishes to its own topic raises no flag.
 
 use super::sync::{AtomicBool, Ordering, fence};
 

@@ -19,6 +19,9 @@
 //!
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer
 //! that was preempted for long could mistake one message for another.
+//!
+//! Why one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a consumer waits
+//! for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
 
 use std::marker::PhantomData;
 use std::ptr;

@@ -1,4 +1,7 @@
 //! The settings of an executor's threads while they spin.
+//!
+//! A thread is ordinary by default: it gets its scheduling when a spin begins, and loses it when the spin ends. Threads that
+//! callbacks start do not inherit it, and Tokio's thread is started before.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::cell::RefCell;

@@ -3,6 +3,9 @@
 //!
 //! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
 //! while its recorder is on. Publishing and taking look at one flag, without ordering.
+//!
+//! Messages have the number of their place in the queue, which the ring counts anyway. So a publication and a take are known to
+//! be of the same message, without a field in it.
 
 mod at_exit;
 mod definitions;

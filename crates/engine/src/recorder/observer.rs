@@ -1,4 +1,8 @@
 //! Observers: what is told of events at once, on the threads in which they happen.
+//!
+//! An observer is no sink: LTTng notes time and thread itself, so a tracepoint must be called when and where something happens,
+//! which costs the executor what the call costs. Everything else may come later, from the recording thread. The recorder is off
+//! unless somebody asks for it, so executors look for nothing more.
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,6 +8,16 @@
 //! Time waits for jump callbacks, so a jump callback must not wait for time. But a suspended callback that holds its group may be
 //! waiting for time: it sleeps on ROS time, or awaits a [`Barrier`]. So a jump callback runs between two polls of such a
 //! callback, and waits only for callbacks that run.
+//!
+//! rcl calls jump callbacks on the thread that sets the time, before and after. Here they are entities of their groups, and
+//! precede everything that the policy decides about; time moves when the last of them has run. So they may use the payload, and
+//! the thread that sets the time never blocks. There are none for afterwards, because the new time is known before. The
+//! callback's argument lets time move on when it is dropped: after the callback, a panic, or a removal. Jumps that pile up
+//! behind one become one, so memory stays bounded.
+//!
+//! Executors are not notified of each jump. They compare the number of turns when they read the time, and find beside it how
+//! far the time line moved. A turn is a jump that timers must learn of: backwards, or a change of the source. Time that merely
+//! passes costs executors nothing unless one of their timers is due.
 
 mod barrier;
 pub(crate) mod driver;

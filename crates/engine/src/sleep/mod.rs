@@ -2,6 +2,9 @@
 //!
 //! A sleep is not an entity but an entry in a queue of an executor. The executor calls its waker when it is due, between two
 //! callbacks. So the woken callback runs at its own priority.
+//!
+//! Starting a sleep and dropping it take logarithmic time, and no change of the executor. As timers, sleepers come before the
+//! next pick: there is a round of wake-ups before each.
 
 mod queue;
 mod rate;

@@ -1,4 +1,18 @@
 //! Runs of callbacks where they are, on the only thread of an executor.
+//!
+//! While one thread spins an executor, nobody else looks at its state. So a synchronous callback runs where it is, as long as
+//! nothing but notifications has come: the scheduler names the first ready entity, and learns of the run when it is over.
+//! Nothing is lent, the group is not held, and the policy is called once. Timers, callbacks with deadlines and asynchronous
+//! ones are lent; so is everything while there is a trace or a group is held. A callback that fails is lent afterwards, and
+//! given back as any other. `benches/dispatch.txt` has the instructions of each way.
+//!
+//! Where there are many entities, waiting for their memory takes longer than the instructions. So while a callback runs, the
+//! processor fetches what the next ones need, for each of them a step further. A step looks only at what an earlier one has
+//! fetched: one look at anything else would keep the thread waiting, since every callback has atomic instructions, which wait
+//! for all earlier reads. The data of few entities stay in the caches, and fetching them would take longer than it saves; only
+//! their items are fetched, just after a drain, when they are still in the cache of the publisher's core. By `rospin lab
+//! throughput --workloads fan-in`, a hundred entities got 0.83 of the best other design's messages without that, and 1.07 with
+//! it.
 
 use std::any::Any;
 

@@ -3,6 +3,9 @@
 //! Only the thread that holds the state's lock sees it. A callback that runs is lent to a thread, together with its group's payload.
 //! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload. The only
 //! thread of an executor also runs callbacks where they are ([`in_place`]): it has the state to itself.
+//!
+//! rclrs passes a worker's payload to callbacks under a lock. Here the box itself moves, so exclusion needs no mutex, and the
+//! scheduler only decides when.
 
 mod finish;
 mod held_up;

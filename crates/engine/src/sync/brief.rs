@@ -6,6 +6,9 @@
 //! So nobody wakes a thread that waits. It [backs off](back_off) before each try, in the end by a short sleep. If the owner was preempted,
 //! or does something that takes long, the wait ends up to one such sleep later than it could. The lock has no priority inheritance and is
 //! not fair. It is meant for threads that are equally urgent.
+//!
+//! By `rospin lab throughput --workloads threads`, two threads with callbacks of 1 us ran 1.46 to 1.54 times as many as one,
+//! and 1.38 to 1.48 times as many with a lock that wakes.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;

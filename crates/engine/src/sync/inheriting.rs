@@ -4,6 +4,10 @@
 //! kernel sets while other threads wait. Without contention, locking and unlocking are one atomic instruction each. A thread
 //! that has to wait calls the kernel, which has the owner run at the waiter's priority until it unlocks (`FUTEX_LOCK_PI`, see
 //! `futex(2)`).
+//!
+//! Every lock that threads of different urgency take is of this kind. Only a few moves happen under it. No user code runs and
+//! nothing is freed there, and allocation is avoided where possible: lists grow into room that was allocated before. The
+//! threads of one executor are equally urgent, so `brief.rs` will do for them.
 
 use std::cell::Cell;
 use std::sync::Once;

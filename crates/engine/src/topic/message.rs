@@ -3,6 +3,9 @@
 //!
 //! All messages of a topic have one type, which is checked where a publisher or a subscription is created. Only the ends that users
 //! hold, such as [`Publisher`](super::Publisher), name that type.
+//!
+//! The compiler compiles a generic function again in every program, for each type, and topics for its messages were most of a
+//! small program's build. A check of the type of each message would cost some 20 instructions.
 
 use std::any::{TypeId, type_name};
 use std::mem::ManuallyDrop;

@@ -6,6 +6,17 @@
 //! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs user
 //! code. A publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused
 //! memory. Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
+//!
+//! A publisher writes two cache lines that the executor had last: the slot of the queue, and the flag. It has the processor
+//! fetch both, to be written, before it reads the clock (`Queue::prefetch`), so that they come together and meanwhile. A line
+//! that is going to be changed is not read before, because it would come twice. By `rospin lab throughput --workloads fan-in`,
+//! a thousand entities got 7.9 million messages a second without that, and 10.8 with it.
+//!
+//! With many topics, their lines do not stay in the publisher's cache, so a publication takes as long as the lines that it
+//! touches: one of the topic, one of the queue with its copy of the alarm, one of the signal, and the ring's. Each has the
+//! fields that most publications need at the beginning of a line. The number of messages that were appended belongs to the
+//! producer alone; consumers see by the slots what is there. By the same workload, a callback among 10,000 entities took 0.99
+//! to 1.21 times the processor time of one among 10, and 1.25 to 1.46 times with these fields on several lines.
 
 mod alarm;
 mod ends;

@@ -1,4 +1,8 @@
 //! Publishing: compiled once for messages of any type.
+//!
+//! A publisher displaces by default, because keep last is what ROS 2 does, and because a callback must never wait for another
+//! one. With `wait_for_room` it waits for a time instead, unless its thread spins an executor. It looks from time to time: a
+//! consumer that had to wake publishers would need a fence for each message, also for messages of publishers that never wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

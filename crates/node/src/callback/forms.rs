@@ -1,4 +1,9 @@
 //! The forms that a callback may have on each kind of group. Each is a type without values, by which the compiler tells them apart.
+//!
+//! One method takes every form. The price is that closures write the types of their parameters. Each form of a subscription's
+//! callback has an implementation of its own rather than one on top of `Callback`: only so does the compiler know the message's
+//! type when it checks that it is a message. Each form of a service's callback has one, too, so that the types of request and
+//! response, which are parts of one service, say which service it is.
 
 use rospin_engine::{
     CallbackGroup, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, Source, SourceError, Tick, Timer,

@@ -1,4 +1,6 @@
 //! Callbacks of events as entities.
+//!
+//! The type of the closure's parameter names the event, as that of a subscription's closure names the message.
 
 use std::fmt;
 

@@ -1,4 +1,8 @@
 //! Deadlines of publishers and subscriptions: the longest time between two messages.
+//!
+//! They are counted here, from one `publish` or arrival to the next one, so they are the same over every middleware, and within
+//! a process. Cyclone DDS could not do it: its own history cache counts them, which is not used, and its writers do not see
+//! messages that only this process hears.
 
 use std::time::Duration;
 

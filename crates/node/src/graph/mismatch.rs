@@ -1,4 +1,7 @@
 //! Mismatches: two ends of one topic or service that cannot communicate. Each is logged once, with the difference and the fix.
+//!
+//! The graph has all ends of a topic, so they are compared here, for every middleware: their types, and their quality of service
+//! where the middleware does not report it.
 
 use std::time::Duration;
 

@@ -2,6 +2,9 @@
 //!
 //! This crate enters the nodes of this process, and a middleware those of other processes. Entering calls no user code and waits
 //! for none: watchers are notified, and take the changes on an executor's thread.
+//!
+//! The graph is fed, not asked: middlewares learn of it in different ways, by events, by messages that were kept for late
+//! subscriptions, by tokens. They enter what they learn on any thread, and queries only read it.
 
 mod changes;
 mod departure;

@@ -5,6 +5,9 @@
 //! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no
 //! further clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins).
 //! Publishers that keep messages for late subscriptions keep them in both.
+//!
+//! A message that nobody asks about costs a count, and a look at the second topic's number of subscriptions. The forms of ends
+//! with a deadline, a lifespan or a lease keep all of that out of the shared way: the price is an encoding where one is set.
 
 use std::any::Any;
 use std::sync::Arc;

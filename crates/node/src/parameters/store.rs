@@ -3,6 +3,9 @@
 //! A change is checked, then the user's callbacks check it, then it is applied: all of it, or nothing. No lock is held
 //! while the callbacks run. If other threads changed parameters meanwhile, the checks are repeated, because their
 //! results may be out of date.
+//!
+//! So these callbacks may read parameters and may be slow, and nobody waits for them. They must not change parameters, or the
+//! checks would never end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

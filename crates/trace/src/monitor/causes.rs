@@ -1,4 +1,7 @@
 //! The cause of a delay or a loss: the assumption that was broken meanwhile, or else what ran.
+//!
+//! The cause is the assumption of the analysis that was broken in the busy period, if it explains half of the lateness; else
+//! the longest share of the wait, by the rules of the report.
 
 use std::collections::BTreeMap;
 

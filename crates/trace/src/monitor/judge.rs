@@ -1,4 +1,8 @@
 //! The judge: events in the order of time, one by one, against the limits of a system. Pure, with bounded memory.
+//!
+//! Bounds come from a file, because the analysis would be a dependency of every robot, and because a robot should start with
+//! bounds that somebody has seen. The monitor is a sink, so executors do nothing for it; a missed deadline alone is counted by
+//! the engine, which tells the program at once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -1,4 +1,7 @@
 //! The beginning of a replay: the state of the scheduler that the recording has, and the places of its entities.
+//!
+//! What was ready, running and suspended then was recorded under the executor's lock: a callback that stays suspended has no
+//! event, and holds its group all the same.
 
 use std::collections::HashMap;
 

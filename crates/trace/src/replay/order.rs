@@ -1,4 +1,9 @@
 //! The events of one executor in the order in which its scheduler saw them.
+//!
+//! What a scheduler decides follows from that order. All of it happens under the executor's lock, but each thread records into
+//! a log of its own. So where another thread takes over, it records a growing number, and how many events precede it: one more
+//! event for each change of threads, and none with one thread. A replay ends where events of another thread are missing. Timers
+//! are no timers in a replay: their releases are recorded.
 
 use std::collections::BTreeMap;
 

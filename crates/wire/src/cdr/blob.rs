@@ -4,6 +4,10 @@
 //! would have to be set before every decoding, and be right in those that nest. So a [`Blob`](crate::Blob) is a newtype with a
 //! name that this codec knows. Inside it, this codec answers the request for bytes with an error that owns them. An error is the
 //! only value of the codec's own type that serde lets through, and the standard library's `Error::source` gives it back its type.
+//!
+//! A part is shared if it has at least 64 KiB and is at least half of its payload. Smaller ones are copied, so that none keeps
+//! much more memory than its own. Nothing waits for the memory of a payload: Cyclone DDS allocates it for each message, Zenoh's
+//! receive buffers have less than 64 KiB, and what arrives in shared memory is copied at once.
 
 use bytes::Bytes;
 use serde::de::{Deserializer, Visitor};

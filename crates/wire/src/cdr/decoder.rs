@@ -1,6 +1,7 @@
 //! Decoding of values.
 //!
-//! Lengths in the input are not trusted: memory is allocated only for elements that are there.
+//! Lengths in the input are not trusted: memory is allocated only for elements that are there. Each takes a byte at least,
+//! because messages without fields have a hidden one, and arrays of length zero are refused when types are read.
 
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
