@@ -1,4 +1,4 @@
-//! What clients of an accelerator's server send, and what servers send to clients: any bytes are a message or refused, and messages
+//! Messages between clients and the server of an accelerator: any bytes are a message or refused, and messages
 //! survive.
 
 #![no_main]

@@ -1,4 +1,4 @@
-//! What the thread of a back end sleeps on.
+//! The signal that the thread of a back end sleeps on.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;

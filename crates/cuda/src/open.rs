@@ -71,7 +71,7 @@ pub enum OpenError {
     NoDevice {
         /// The number.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices that there are.
         count: i32,
     },
     /// The driver refused to open the device.

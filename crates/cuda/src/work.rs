@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DriverError};
 
-/// What a segment puts on its stream.
+/// Function that puts the work of a segment on its stream.
 type Put = Box<dyn FnOnce(&Arc<CudaStream>) -> Result<(), DriverError> + Send>;
 
 /// The work of a segment: copies and kernels, which a function puts on the stream that it is given.

@@ -60,7 +60,7 @@ impl Signal {
     }
 
     /// Returns the address of what [`raise`](Self::raise) writes first, if the queue is asked, or else [`raise_at`](Self::raise_at), for a
-    /// publisher that has the processor fetch it.
+    /// publisher that prefetches it.
     pub(crate) fn address(&self, is_asked: bool) -> usize {
         self.executor.bell.inbox.address_of(&self.flag, !is_asked)
     }

@@ -232,7 +232,7 @@ pub trait Source: Send + 'static {
         Ok(self.try_take()?.map(|item| (item, self.pending())))
     }
 
-    /// Has the processor fetch what the next take needs, without waiting for it. `distance` is the number of callbacks after which that
+    /// Prefetches what the next take needs, without waiting for it. `distance` is the number of callbacks after which that
     /// take probably comes: 6 in a first call, which may fetch what the source has of its items, 4 in a second one, which may fetch where
     /// the next item is, and 2 in a third one, which may fetch the item. Each looks only at what the one before has fetched. Any of
     /// them may be left out: the first one is in executors with few entities, and all are on several threads. Does nothing by default.

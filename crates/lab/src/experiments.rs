@@ -16,7 +16,7 @@ use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
 use crate::wire::Wire;
 
-/// What the experiment `lane-keeping` is about, whether or not it was built.
+/// Subject of the experiment `lane-keeping`, whether or not it was built.
 pub(crate) const LANE_KEEPING: &str =
     "A simulated car keeps its lane, in three processes: the odometry chain beside a long planner";
 

@@ -1,4 +1,4 @@
-//! What a process has of an accelerator that a server owns.
+//! The client of an accelerator that a server owns.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a server can run for its clients.
+//! The kernels that a server can run for its clients.
 
 use rospin_accelerator::Backend;
 
@@ -30,8 +30,8 @@ pub struct Call {
     pub kernel: usize,
     /// The kernel's arguments.
     pub arguments: Vec<u8>,
-    /// What the kernel reads.
+    /// The memory that the kernel reads.
     pub input: Region,
-    /// What the kernel writes.
+    /// The memory that the kernel writes.
     pub output: Region,
 }

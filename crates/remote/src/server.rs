@@ -87,7 +87,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all sessions of a server share.
+/// State that all sessions of a server share.
 pub(crate) struct Shared<K: Kernels> {
     pub(crate) accelerator: Accelerator<K::Device>,
     pub(crate) kernels: K,

@@ -29,9 +29,9 @@ pub struct SegmentMessage {
     pub kernel: u32,
     /// The longest time that the segment keeps the device busy, if it has a bound.
     pub bound: Option<Duration>,
-    /// What the kernel reads.
+    /// The memory that the kernel reads.
     pub input: Place,
-    /// What the kernel writes.
+    /// The memory that the kernel writes.
     pub output: Place,
     /// The kernel's own arguments.
     pub arguments: Vec<u8>,
@@ -93,7 +93,7 @@ pub enum ToClient {
     Ended {
         /// The number of the request.
         number: u64,
-        /// How it ended.
+        /// The end of the request.
         answer: Answer,
     },
 }

@@ -192,7 +192,7 @@ mod tests {
         );
     }
 
-    /// What tf2 does: it keeps all samples with equal stamps, the last one that came as the newest.
+    /// As in tf2: it keeps all samples with equal stamps, the last one that came as the newest.
     #[test]
     fn look_ups_are_those_of_a_buffer_that_keeps_all() {
         let mut state = 1_u64;

@@ -10,11 +10,11 @@ pub(crate) struct Names {
     places: BTreeMap<DefinitionKey, u64>,
     definitions: BTreeMap<u64, Definition>,
     count: u64,
-    /// What is gone, with the latest time of an event then, in nanoseconds: later events do not name it.
+    /// The definitions that are gone, with the latest time of an event then, in nanoseconds: later events do not name them.
     gone: BTreeMap<DefinitionKey, u64>,
 }
 
-/// What events name.
+/// The definitions that events name.
 #[derive(Default)]
 pub(crate) struct Named {
     keys: BTreeSet<DefinitionKey>,

@@ -23,7 +23,7 @@ pub(crate) fn are_within(opcode: u8, data: &[u8]) -> bool {
     walked.is_some()
 }
 
-/// What is left of a record.
+/// Rest of a record that is not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -82,7 +82,7 @@ pub struct Overdue {
     pub is_at_least: bool,
     /// The period of a timer, or else the deadline.
     pub limit_ns: Option<u64>,
-    /// What kept it from running for most of the time.
+    /// The reason that kept it from running for most of the time.
     #[serde(serialize_with = "reason_as_text")]
     pub reason: Reason,
     /// The place of the callback that did.

@@ -44,7 +44,7 @@ pub struct RotatingSink {
     names: Names,
     /// Definitions that are not in the present file yet.
     unwritten: BTreeSet<DefinitionKey>,
-    /// What came and went since names were written last.
+    /// The definitions that came and went since names were written last.
     fleeting: BTreeSet<DefinitionKey>,
     writer: Option<TraceWriter<File>>,
     /// The files of this recording that are there, the oldest first.

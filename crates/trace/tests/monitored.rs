@@ -59,7 +59,7 @@ deadline = "11 ms"
 callbacks = ["lidar", "detect", "plan"]
 "#;
 
-/// What differs from the system file.
+/// Difference of the program from the system file.
 #[derive(Clone, Copy)]
 struct Robot {
     period: u32,

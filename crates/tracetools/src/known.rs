@@ -20,7 +20,7 @@ pub(crate) struct Known {
     queues: HashMap<u64, u64>,
 }
 
-/// What is known under an account.
+/// Names and numbers that are known under an account.
 #[derive(Default, Debug)]
 struct Part {
     key: Option<EntityKey>,

@@ -18,7 +18,7 @@ pub enum LoadError {
     /// The dynamic loader does not find the library, or one that it needs.
     #[error("{reason}; it is a part of ROS 2: source its setup file, or set ROSPIN_TRACETOOLS to the library's path")]
     Library {
-        /// What the dynamic loader says.
+        /// The text of the dynamic loader.
         reason: String,
     },
     /// The library has not the functions of tracetools.

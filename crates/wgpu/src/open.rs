@@ -62,7 +62,7 @@ pub enum OpenError {
     /// No adapter has that name.
     #[error("no adapter has a name with `{asked}`; there are: {}", known.join(", "))]
     NoSuchAdapter {
-        /// What was asked for.
+        /// The name that was asked for.
         asked: String,
         /// The names of the adapters.
         known: Vec<String>,

@@ -21,7 +21,7 @@ enum Step {
     Copy { from: Buffer, offset: u64, into: Arc<Target> },
 }
 
-/// What is left to do with a segment once it is on its way: the results to copy, and the function to call.
+/// Rest of the work of a segment that is on its way: the results to copy, and the function to call.
 pub(crate) struct Rest {
     pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) effect: Option<Box<dyn FnOnce() + Send>>,

@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// The number of messages that wait when the spin of case `drain` begins.
 const WAITING: u64 = 10_000;
 
-/// What the program counts.
+/// Counters of the program.
 #[derive(Default)]
 struct Counts {
     sent: AtomicU64,

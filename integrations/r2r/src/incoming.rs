@@ -1,4 +1,4 @@
-//! What arrives for one subscription, service, action server or timer.
+//! Items that arrive for one subscription, service, action server or timer.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

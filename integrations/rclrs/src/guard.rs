@@ -83,7 +83,7 @@ impl RclPrimitive for Probe {
     }
 }
 
-/// What an executor is given for its first worker: a guard condition, and its waitable a moment later.
+/// The things that an executor is given for its first worker: a guard condition, and its waitable a moment later.
 type Made = Option<(Arc<GuardCondition>, Option<Waitable>)>;
 
 /// The runtime of an executor that is never spun, and that keeps the guard condition of its first worker.

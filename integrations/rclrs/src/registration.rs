@@ -4,11 +4,11 @@ use rclrs::{RclPrimitive, RclrsError};
 
 use super::bell::Bell;
 
-/// What keeps a callback set that rclrs has set, and the entity in rcl alive.
+/// Guard that keeps a callback set that rclrs has set, and the entity in rcl alive.
 #[cfg(feature = "on-ready")]
 pub(super) type Registration = Box<dyn rclrs::OnReadyHandle>;
 
-/// What keeps a callback set that rclrs has set: there is none.
+/// Guard that keeps a callback set that rclrs has set: there is none.
 #[cfg(not(feature = "on-ready"))]
 pub(super) enum Registration {}
 

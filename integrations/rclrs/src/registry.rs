@@ -34,7 +34,7 @@ pub(super) struct Registry {
     orders: Mutex<Option<Sender<Order>>>,
 }
 
-/// What the thread that watches workers is asked for.
+/// Order to the thread that watches workers.
 enum Order {
     /// Watch the guard condition of a worker.
     Watch(Waitable),

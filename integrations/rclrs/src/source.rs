@@ -14,7 +14,7 @@ use super::handle::Kind;
 /// The longest time until a timer notices that ROS time has moved.
 const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
 
-/// How often in a row a look is put off because items were told of since it was arranged. A look blocks for a moment if it finds nothing.
+/// The most times in a row that a look is put off because items were told of since it was arranged. A look blocks for a moment if it finds nothing.
 const PUT_OFF_MAX: u32 = 50;
 
 /// Permission to take from a cell.
@@ -35,7 +35,7 @@ pub(super) struct CellSource {
     has_taken: bool,
     /// True if items were told of since the look was arranged.
     was_told: bool,
-    /// How often the look was put off.
+    /// The number of times that the look was put off.
     put_off: u32,
     /// True if the sleep may be over without that being noted.
     is_unchecked: bool,

@@ -19,7 +19,7 @@ const GUARDS: usize = 4;
 /// The longest time to wait for another thread. It is used up only while rclrs holds the lock.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What is needed to add an entity.
+/// Wait set and guard condition that are needed to add an entity.
 pub(super) struct Spare {
     pub(super) set: WaitSet,
     pub(super) guard: Arc<Guard>,

@@ -27,7 +27,7 @@ struct Holder(Box<dyn Any + Send>);
 
 /// The group that the entities of a worker are in.
 enum Group {
-    /// What nodes create without a worker: synchronous code of rclrs only makes futures there, so nothing must be exclusive.
+    /// Entities that nodes create without a worker: synchronous code of rclrs only makes futures there, so nothing must be exclusive.
     Nodes,
     Worker(CallbackGroup<Holder>),
 }
@@ -50,7 +50,7 @@ pub(super) struct Worker {
     group: Group,
     name: String,
     priority: Option<Priority>,
-    /// What rclrs triggers when it drops an entity. Each entity holds it, too.
+    /// The guard condition that rclrs triggers when it drops an entity. Each entity holds it, too.
     guard: Arc<GuardCondition>,
     /// True once the worker's own guard condition has come, which rclrs adds first.
     has_guard: Mutex<bool>,

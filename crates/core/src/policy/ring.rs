@@ -23,13 +23,13 @@ impl Item {
     }
 }
 
-/// What is known when the first entry was taken out and added again.
+/// Result of taking out the first entry and adding it again.
 pub(super) struct Rotated {
-    /// Its place.
+    /// The place of that entry.
     pub(super) place: u32,
     /// The release of the entry that is first now.
     pub(super) release: Instant,
-    /// The entity of that entry.
+    /// The entity of the entry that is first now.
     pub(super) entity: EntityOf,
 }
 

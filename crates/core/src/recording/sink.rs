@@ -1,11 +1,11 @@
-//! What receives recorded events, and the names that they need.
+//! Sinks, which receive recorded events, and the names that these need.
 
 use std::time::Duration;
 
 use super::Words;
 use crate::entity::EntityKind;
 
-/// What the order of an entity's activations depends on beside what people want to read.
+/// Properties of an entity that the order of its activations depends on, besides those that people want to read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Rules {
     /// The bits of its group, which is unique within the executor.
@@ -67,7 +67,7 @@ pub enum Definition {
         deadline: Option<Duration>,
         /// The period of a periodic timer; `None` for any other entity.
         period: Option<Duration>,
-        /// What else the order depends on, if it is known.
+        /// Further properties that the order depends on, if they are known.
         rules: Option<Rules>,
     },
     /// The queue of a subscription.

@@ -62,7 +62,7 @@ impl Scheduler {
         self.ready.policy.upcoming(distance)
     }
 
-    /// Returns the address of the state of the entity with that index, for a driver that has the processor fetch it; `None` if there
+    /// Returns the address of the state of the entity with that index, for a driver that prefetches it; `None` if there
     /// never was such an entity.
     #[must_use]
     #[inline]

@@ -75,7 +75,7 @@ pub(crate) trait Body: Any + Send {
     /// Sets the waker for activations that suspend.
     fn set_waker(&mut self, _waker: Waker) {}
 
-    /// Has the processor fetch what the next run needs, see [`Source::prefetch`].
+    /// Prefetches what the next run needs, see [`Source::prefetch`].
     fn prefetch(&self, _distance: usize) {}
 
     /// Ends the activation after a panic, and notes in `cx` what the source has left, if that is not known yet.
@@ -98,7 +98,7 @@ pub(crate) trait Take: Send + 'static {
         self.pending()
     }
 
-    /// Has the processor fetch what the next take needs, see [`Source::prefetch`].
+    /// Prefetches what the next take needs, see [`Source::prefetch`].
     fn prefetch(&self, _distance: usize) {}
 }
 

@@ -29,7 +29,7 @@
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
 //! write of the same word, or from a later one in its release sequence.
 //!
-//! Why flags and not a queue: a notification carries no data, so a flag is enough, and raising one takes a few atomic
+//! These are flags and not a queue, because a notification carries no data, and raising a flag takes a few atomic
 //! instructions in the middle of which nobody can get stuck.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence_after_read_modify_write};

@@ -3,7 +3,7 @@
 /// The size of a cache line in bytes, on most processors.
 pub(crate) const LINE: usize = 64;
 
-/// Has the processor fetch a value into its cache, at most the first `MOST` lines of it, without waiting for them. Does nothing on
+/// Prefetches a value into the processor's cache, at most the first `MOST` lines of it, without waiting for them. Does nothing on
 /// processors for which there is no such hint here.
 #[inline(always)]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
@@ -15,7 +15,7 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     }
 }
 
-/// Has the processor fetch the cache line at that address, whatever is there.
+/// Prefetches the cache line at that address, whatever is there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn prefetch_at(address: *const u8) {
@@ -24,7 +24,7 @@ pub(crate) fn prefetch_at(address: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
-/// Has the processor fetch the cache line at that address, whatever is there.
+/// Prefetches the cache line at that address, whatever is there.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn prefetch_at(address: *const u8) {
@@ -35,7 +35,7 @@ pub(crate) fn prefetch_at(address: *const u8) {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn prefetch_at(_: *const u8) {}
 
-/// Has the processor fetch the cache line at that address so that it can be written, whatever is there. Whoever writes a line that
+/// Prefetches the cache line at that address so that it can be written, whatever is there. Whoever writes a line that
 /// another core has waits for it, unless it was fetched before. Does nothing where there is no such hint.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -44,7 +44,7 @@ pub(crate) fn prefetch_to_write_at(address: usize) {
     unsafe { std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, readonly, preserves_flags)) };
 }
 
-/// Has the processor fetch the cache line at that address so that it can be written, whatever is there.
+/// Prefetches the cache line at that address so that it can be written, whatever is there.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn prefetch_to_write_at(address: usize) {

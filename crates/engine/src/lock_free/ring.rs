@@ -20,8 +20,8 @@
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer
 //! that was preempted for long could mistake one message for another.
 //!
-//! Why one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a consumer waits
-//! for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
+//! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a consumer
+//! waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -246,7 +246,7 @@ impl<P: OwningPointer> Producer<P> {
         Ok(())
     }
 
-    /// Has the processor fetch what the next message will be written to.
+    /// Prefetches what the next message will be written to.
     #[inline(always)]
     pub(crate) fn prefetch_slot(&self) {
         prefetch_to_write_at(ptr::from_ref(self.ring.slot(self.tail)).addr());
@@ -313,13 +313,13 @@ impl<P: OwningPointer> Consumer<P> {
         View(Arc::clone(&self.ring))
     }
 
-    /// Has the processor fetch what tells where the oldest message is.
+    /// Prefetches what tells where the oldest message is.
     pub(crate) fn prefetch_ring(&self) {
         prefetch(&self.ring.head);
         prefetch(&self.ring.mask);
     }
 
-    /// Has the processor fetch what the next [`pop_and_look`](Self::pop_and_look) looks at. The ring should have been
+    /// Prefetches what the next [`pop_and_look`](Self::pop_and_look) looks at. The ring should have been
     /// [fetched](Self::prefetch_ring) before.
     pub(crate) fn prefetch_slot(&self) {
         let head = self.ring.head.count.load(Ordering::Relaxed);
@@ -327,7 +327,7 @@ impl<P: OwningPointer> Consumer<P> {
         prefetch(self.ring.slot(head + 1));
     }
 
-    /// Has the processor fetch the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and will
+    /// Prefetches the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and will
     /// be written. Its slot should have been [fetched](Self::prefetch_slot) before.
     pub(crate) fn prefetch_message(&self, before: usize) {
         let head = self.ring.head.count.load(Ordering::Relaxed);

@@ -1,10 +1,11 @@
 //! The loop of an executor's only thread over callbacks that need not be lent: see [`State::run_first`].
 //!
-//! What is known needs no look. If everything that is released later comes behind the next callback, as under Fifo and among
-//! the most urgent ones, and that one was released before the last drain began and before a message that it found, then neither
-//! a message that was published since nor a timer that falls due later can come before it. Then the loop looks neither at the
-//! inbox, whose line belongs to the publishers, nor at the clock (`Row::precedes_all_from`). A notifier that notes a time of
-//! arrival, which may be an early one, has the inbox looked at (`Inbox::has_noted`).
+//! A callback that is known to come next needs no look at what has happened. Under Fifo, and among the most urgent
+//! callbacks, everything that is released later comes behind the next callback. If that one was released before the last
+//! drain began, and before a message that it found, then neither a message that was published since nor a timer that falls
+//! due later can come before it. Then the loop looks neither at the inbox, whose line belongs to the publishers, nor at the
+//! clock (`Row::precedes_all_from`). A notifier that notes a time of arrival, which may be an early one, has the inbox
+//! looked at (`Inbox::has_noted`).
 
 use crate::sync::atomic::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,4 +1,4 @@
-//! What happens to a run when its callback has returned, failed or was suspended.
+//! The end of a run: its callback has returned, failed, or was suspended.
 
 use std::sync::Arc;
 

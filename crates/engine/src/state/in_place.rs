@@ -157,7 +157,7 @@ impl State {
         Some((callback, &mut group.payload))
     }
 
-    /// Has the processor fetch what the next callbacks need, while the present one runs. Few entities have their own data in the caches
+    /// Prefetches what the next callbacks need, while the present one runs. Few entities have their own data in the caches
     /// anyway, and need only their items, if these are [fresh](FRESH).
     #[inline(always)]
     fn look_ahead(&self, row: &mut Row) {
@@ -168,7 +168,7 @@ impl State {
         }
     }
 
-    /// Has the processor fetch the place of the item for the callback that probably comes two [steps](STEP) later, and the item itself for
+    /// Prefetches the place of the item for the callback that probably comes two [steps](STEP) later, and the item itself for
     /// the one that comes one step later, whose place was fetched one step ago.
     #[inline(never)]
     fn prefetch_items(&self, row: &mut Row) {

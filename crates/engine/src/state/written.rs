@@ -28,7 +28,7 @@ impl WrittenLines {
         Self { lines: SmallVec::new(), entities: 0, has_waited: false }
     }
 
-    /// Locks the state, and has the processor fetch its lines.
+    /// Locks the state, and prefetches its lines.
     #[inline(always)]
     pub(crate) fn fetch_and_lock<'a, 'b>(&mut self, state: &'a Brief<&'b mut State>) -> Guard<'a, &'b mut State> {
         // Before the lock, the lines come while it does. But if another thread has the lock, that one needs them.

@@ -59,7 +59,7 @@ impl Alarm {
 }
 
 impl Queue {
-    /// Has the processor fetch what is written when a message is published. The executor has read, and often written it last.
+    /// Prefetches what is written when a message is published. The executor has read, and often written it last.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         self.producer.prefetch_slot();

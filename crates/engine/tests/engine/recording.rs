@@ -12,7 +12,7 @@ use rospin_engine::{
     SubscriptionOptions,
 };
 
-/// What a sink was told.
+/// Events and definitions that a sink was given.
 #[derive(Default)]
 struct Told {
     executors: HashSet<u16>,

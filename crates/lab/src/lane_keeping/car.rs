@@ -15,7 +15,7 @@ const ACCELERATION: [f64; 2] = [-6.0, 3.0];
 /// Longest time in seconds of a step of the integration.
 const STEP: f64 = 0.002;
 
-/// What the driver of a car wants.
+/// Command of the driver of a car.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wish {
     /// The curvature of the path in 1/m.

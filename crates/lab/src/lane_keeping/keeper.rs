@@ -1,4 +1,4 @@
-//! What the lane keeper knows and does, without threads or messages: the newest values of the bus, the controllers, the planner's
+//! The lane keeper without threads or messages: the newest values of the bus, the controllers, the planner's
 //! input and the newest plan.
 
 use std::sync::Arc;

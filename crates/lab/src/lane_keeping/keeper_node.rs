@@ -26,10 +26,10 @@ const CONTROL_AFTER: Duration = Duration::from_millis(18);
 /// Number of points of a trajectory's message.
 const POINTS: usize = 60;
 
-/// What the threads of the lane keeper share. The lock passes priorities on.
+/// Knowledge that the threads of the lane keeper share. The lock passes priorities on.
 type Shared = Arc<Mutex<Knowledge>>;
 
-/// What the subscriptions share among themselves.
+/// State that the subscriptions share among themselves.
 struct Stores {
     known: Shared,
     absolute: Publisher<Odometry>,

@@ -42,7 +42,7 @@ pub(crate) struct Row {
     pub(crate) dropped: u64,
     /// Bounds of all callbacks and of the chain, or the reason for which the analysis has none.
     pub(crate) bounds: Result<Vec<Bound>, String>,
-    /// What the processes answered.
+    /// The answer of the processes.
     pub(crate) answer: Answer,
 }
 

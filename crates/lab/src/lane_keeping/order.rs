@@ -1,4 +1,4 @@
-//! What a process of a drive is told, and what it answers.
+//! The order to a process of a drive, and its answer.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -18,7 +18,7 @@ const WEIGHT_BEND: f64 = 1e6;
 /// Largest distance from the lane's middle in metres, and largest curvature in 1/m.
 const LIMITS: [f64; 2] = [1.5, 0.05];
 
-/// What a plan begins with: the car in the frame of the road lines.
+/// Beginning of a plan: the car in the frame of the road lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Begin {
     /// Offset to the left in metres.

@@ -23,7 +23,7 @@ const AFTER: Duration = Duration::from_millis(200);
 /// Reason for which a process failed; any error becomes one.
 pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 
-/// What lives as long as a process: subscriptions and timers.
+/// Subscriptions and timers that live as long as a process.
 #[derive(Default)]
 pub(crate) struct Kept {
     subscriptions: Vec<Subscription>,

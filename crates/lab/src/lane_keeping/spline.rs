@@ -4,7 +4,7 @@
 pub(crate) const CONTROL_POINTS: usize = 10;
 /// Number of control points that influence a point of a cubic spline.
 const ORDER: usize = 4;
-/// What is added to the diagonal of the normal equations, so that they have a solution for few points, too.
+/// The number that is added to the diagonal of the normal equations, so that they have a solution for few points, too.
 const REGULAR: f64 = 1e-9;
 
 /// A curve in the plane: its length in metres, and its control points.

@@ -21,7 +21,7 @@ const CAMERA_AFTER: Duration = Duration::from_millis(10);
 /// The quantities that are one number each.
 pub(crate) const SIGNALS: [&str; 5] = ["speed", "steering_angle", "acceleration", "brake", "gear"];
 
-/// What the callbacks of the vehicle share.
+/// State that the callbacks of the vehicle share.
 struct State {
     vehicle: Vehicle,
     wish: Wish,

@@ -19,7 +19,7 @@ const WHITE: [f32; 3] = [1.0, 1.0, 1.0];
 const GREEN: [f32; 3] = [0.1, 0.8, 0.3];
 const ORANGE: [f32; 3] = [0.9, 0.5, 0.1];
 
-/// What the subscriptions share.
+/// State that the subscriptions share.
 struct State {
     /// Absolute pose of the car.
     pose: Option<Pose>,

@@ -1,4 +1,4 @@
-//! What recording costs: each executor once more, with its events recorded, beside the run without.
+//! The cost of recording: each executor once more, with its events recorded, beside the run without.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What clients get for their requests.
+//! Requests of clients, and their results.
 
 use std::time::Duration;
 

@@ -140,7 +140,7 @@ pub struct Switch {
 pub struct Switched {
     /// True if it worked.
     pub success: bool,
-    /// What happened.
+    /// The failure in words.
     pub message: String,
 }
 

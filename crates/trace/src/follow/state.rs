@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rospin_core::Instant;
 use rospin_core::recording::{Event, Step};
 
-/// What there is of an activation that has not ended.
+/// Phase of an activation that has not ended.
 enum Phase {
     Ready { release: Instant, deadline: Instant },
     Running,

@@ -41,7 +41,7 @@ pub struct Live {
     losses: BTreeMap<(u64, u8), Count>,
     /// Activations that have begun and not ended: executor, entity, sequence.
     open: HashMap<(u16, u64, u64), Open>,
-    /// What waits, and what runs meanwhile.
+    /// The callbacks that wait, and those that run meanwhile.
     watch: Watch,
     events: Count,
     /// The number of threads that were named.

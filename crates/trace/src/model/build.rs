@@ -32,7 +32,7 @@ struct Numbers {
     current: HashMap<u32, usize>,
     queued: HashMap<(u64, u64), usize>,
     chains: HashMap<u32, String>,
-    /// What waits, and what runs meanwhile.
+    /// The callbacks that wait, and those that run meanwhile.
     watch: Watch,
     /// Takes of messages whose publication comes later in the order of events.
     taken: Vec<((u64, u64), usize, u64)>,

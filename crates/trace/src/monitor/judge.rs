@@ -63,7 +63,7 @@ pub(super) struct Open {
 /// The judge of one process.
 pub(super) struct Judge {
     pub(super) limits: Limits,
-    /// What waits, and what ran meanwhile.
+    /// The callbacks that wait, and those that ran meanwhile.
     pub(super) watch: Watch,
     pub(super) executors: HashMap<u16, Executor>,
     pub(super) callbacks: Vec<Callback>,

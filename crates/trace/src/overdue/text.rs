@@ -4,7 +4,7 @@ use rospin_core::EntityKind;
 
 use crate::waits::Reason;
 
-/// What a sentence about a callback that does not run needs beside the name of the callback.
+/// Parts of a sentence about a callback that does not run, beside the callback's name.
 pub(crate) struct Told<'a> {
     pub(crate) kind: EntityKind,
     pub(crate) for_ns: u64,

@@ -37,7 +37,7 @@ pub(crate) struct Overdue {
     pub(crate) is_at_least: bool,
     /// The period of a timer; otherwise the deadline of what waits, if that has one.
     pub(crate) limit_ns: Option<u64>,
-    /// What kept it from running for most of the time.
+    /// The reason that kept it from running for most of the time.
     pub(crate) reason: Reason,
     /// The callback that did; `None` for [`Reason::Idle`].
     pub(crate) culprit: Option<Number>,
@@ -99,7 +99,7 @@ struct Open {
     before_spin: u64,
 }
 
-/// What waits: its release, and its absolute deadline.
+/// Activation that waits: its release, and its absolute deadline.
 #[derive(Clone, Copy)]
 struct Pending {
     release: u64,

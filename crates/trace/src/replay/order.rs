@@ -30,7 +30,7 @@ pub struct Ordered<'a> {
     pub left_out: u64,
 }
 
-/// What a thread did while it worked with the scheduler.
+/// The events of a thread while it worked with the scheduler.
 struct Turn {
     /// The number of its hand-over, 0 for the first thread.
     number: u64,

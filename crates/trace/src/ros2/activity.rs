@@ -14,7 +14,7 @@ pub(super) struct Thread {
     pub(super) name: String,
     /// True if it waited for work as the executors with wait sets do.
     pub(super) has_wait_set: bool,
-    /// What its executor has chosen and not begun: the start, and the processor time.
+    /// The run that its executor has chosen and not begun: the start, and the processor time.
     chosen: Option<(u64, u64)>,
     takes: Vec<Take>,
     /// The runs that go on, the innermost last.

@@ -18,7 +18,7 @@ pub(crate) struct Run {
     pub(crate) state: RunState,
     /// The number of times that it went on after it had waited.
     pub(crate) segments: usize,
-    /// What the run waits for, if it awaits something.
+    /// The thing that the run awaits, if it awaits something.
     pub(crate) waits_on: Option<WaitOn>,
     /// Note at which the run was last suspended.
     pub(crate) suspended: At,

@@ -3,7 +3,7 @@
 use super::super::program::{Clock, Ms, Program, Role, SpinPlan, Until};
 use super::{At, Event, Model, Rule, SpinResult};
 
-/// What is known of an executor.
+/// Facts about an executor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutorState {
     /// The spins under way. There are several if threads try to spin the executor while another one does.

@@ -18,7 +18,7 @@ struct Asked {
     starts: u64,
 }
 
-/// What is known of a timer.
+/// Facts about a timer.
 #[derive(Clone, Debug)]
 pub(crate) struct TimerModel {
     pub(crate) clock: Clock,

@@ -1,4 +1,4 @@
-//! How long segments take on a device, and how many kernels make one that is as long as it should be.
+//! Lengths of segments on a device, and the number of kernels that make one as long as it should be.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -62,7 +62,7 @@ fn open(options: &Options) -> Result<Arc<WgpuDevice>, Failure> {
     })
 }
 
-/// What a pipeline of a criticality does in a segment, and how often, so that the segment takes as long as it should.
+/// Work of a pipeline of a criticality in a segment, and its repetitions, so that the segment takes as long as it should.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// Number of kernels in a segment.

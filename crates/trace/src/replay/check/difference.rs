@@ -1,4 +1,4 @@
-//! What is told of a decision that differs from the recorded one.
+//! The report of a decision that differs from the recorded one.
 
 use std::sync::PoisonError;
 
