@@ -100,9 +100,9 @@ impl Shared {
         self.first_spin.get_or_init(|| self.times.now());
     }
 
-    /// Returns the time from a release to the first spin; zero if it spun before.
-    pub(crate) fn before_first_spin(&self, release: Instant) -> Duration {
-        self.first_spin.get().map_or(Duration::ZERO, |first| first.saturating_since(release))
+    /// Returns the time of the first spin if that came after `release`; `None` if the executor spun before.
+    pub(crate) fn first_spin_after(&self, release: Instant) -> Option<Instant> {
+        self.first_spin.get().copied().filter(|first| *first > release)
     }
 
     /// Has a thread of the executor look at the changes and the clocks.

@@ -183,9 +183,25 @@ impl Scheduler {
     /// the entity is no timer.
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
+        self.timer_state(id)?.0
+    }
+
+    /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
+    /// no timer.
+    #[must_use]
+    pub fn overruns(&self, id: EntityId) -> u64 {
+        self.timer_state(id).map_or(0, |(_, overruns)| overruns)
+    }
+
+    /// Returns the [due time](Self::timer_due) of the timer and the number of its [overruns](Self::overruns); `None` if the entity is
+    /// no timer.
+    #[must_use]
+    #[inline]
+    pub fn timer_state(&self, id: EntityId) -> Option<(Option<Instant>, u64)> {
         let entity = self.entities.get(id.index(), id.generation())?;
         let timer = entity.rest.timer.as_ref()?;
-        (timer.armed || entity.is_pending()).then_some(timer.due)
+        let due = (timer.armed || entity.is_pending()).then_some(timer.due);
+        Some((due, timer.overruns))
     }
 
     /// Returns the description of the timer; `None` if the entity is no timer.
@@ -202,14 +218,6 @@ impl Scheduler {
         let entity = self.entities.get(id.index(), id.generation())?;
         let own = entity.rest.spec.deadline;
         own.or_else(|| entity.rest.timer.as_ref().and_then(|timer| timer.spec.period))
-    }
-
-    /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
-    /// no timer.
-    #[must_use]
-    pub fn overruns(&self, id: EntityId) -> u64 {
-        let entity = self.entities.get(id.index(), id.generation());
-        entity.and_then(|entity| entity.rest.timer.as_ref()).map_or(0, |timer| timer.overruns)
     }
 
     /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped. Does

@@ -177,6 +177,7 @@ impl Due {
 impl Take for Due {
     type Item = Tick;
 
+    #[inline(always)]
     fn take(&mut self, cx: &RunContext) -> Result<Option<(Tick, Pending)>, TakeError> {
         let release = cx.release;
         let due = match (cx.due, &self.ros) {

@@ -45,8 +45,11 @@ impl Leftovers {
             // A later segment has the time at which it was woken.
             scheduler.relative_deadline(activation.entity).map_or(deadline, |relative| deadline - relative)
         };
-        let lateness = now.saturating_since(deadline + executor.before_first_spin(release));
-        if lateness.is_zero() {
+        let due = match executor.first_spin_after(release) {
+            Some(first) => deadline + (first - release),
+            None => deadline,
+        };
+        if now <= due {
             return;
         }
         let count = label.losses.add_miss();
@@ -55,7 +58,7 @@ impl Leftovers {
                 executor: executor.name.clone(),
                 group: label.group.to_string(),
                 entity: label.entity.to_string(),
-                lateness,
+                lateness: now - due,
                 count,
             });
         }

@@ -325,8 +325,7 @@ impl State {
     fn begin(&mut self, activation: &Activation) -> Option<(&mut EntitySlot, Option<Instant>)> {
         let is_timer = activation.kind == EntityKind::Timer;
         let id = activation.entity;
-        let (overruns, due) =
-            if is_timer { (self.scheduler.overruns(id), self.scheduler.timer_due(id)) } else { (0, None) };
+        let timer_state = if is_timer { self.scheduler.timer_state(id) } else { None };
         let (has_changes_left, on_steady) = (self.has_changes_left, self.ros.is_on_steady());
         let mut fired = None;
         let entity = self.entity_mut(id)?;
@@ -335,7 +334,7 @@ impl State {
         if has_ended || has_changes_left && entity.is_outdated() {
             return None;
         }
-        if is_timer {
+        if let Some((due, overruns)) = timer_state {
             entity.details.losses.set(LossCause::TimerOverrun, overruns);
             if let Some(timer) = &entity.details.timer {
                 fired = timer.fired();
