@@ -73,8 +73,9 @@ pub(super) fn run(order: &Order) -> Result<Part, String> {
     for group in system::build(&recorder) {
         if graph::process_of(group.spec.node, settings.processes) == order.process {
             let executor = &executors[executor_of(&group.spec, executors.len())];
-            let hung = Hung { context: &context, wires: &mut *wires, settings, overrun: overrun(variant), started_ns };
-            timers.extend(hung.hang(group, executor)?);
+            let wiring =
+                Wiring { context: &context, wires: &mut *wires, settings, overrun: overrun(variant), started_ns };
+            timers.extend(wiring.create_group(group, executor)?);
         }
     }
 
@@ -186,7 +187,7 @@ impl Callback {
 }
 
 /// Objects that the groups are created with, and settings that are the same for all groups.
-struct Hung<'a> {
+struct Wiring<'a> {
     context: &'a Context,
     wires: &'a mut dyn Wires,
     settings: Settings,
@@ -194,9 +195,9 @@ struct Hung<'a> {
     started_ns: u64,
 }
 
-impl Hung<'_> {
+impl Wiring<'_> {
     /// Creates a callback group with its subscriptions and its timer. Returns the timer, which must be kept.
-    fn hang(self, group: Group, executor: &Executor) -> Result<Option<Timer>, String> {
+    fn create_group(self, group: Group, executor: &Executor) -> Result<Option<Timer>, String> {
         let Self { context, wires, settings, overrun, started_ns } = self;
         let spec = group.spec.clone();
         let output = spec.output.map(|topic| wires.publisher(&spec, topic)).transpose()?;
