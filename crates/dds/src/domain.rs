@@ -83,12 +83,12 @@ impl Domain {
         }
         let config = options.xml((number.0 != u32::from(domain_id)).then_some(domain_id))?;
         let failed = |error: crate::cyclone::Code| JoinError::Participant { domain_id, reason: error.to_string() };
-        let said = user_data::of_participant(options.enclave_name());
+        let user_data = user_data::of_participant(options.enclave_name());
         let properties = options.security.properties(options.enclave_name());
         let properties = properties.map_err(|Missing(reason)| JoinError::Security { domain_id, reason })?;
-        let participant = Participant::start(number.0, &config, said.as_bytes(), &properties).map_err(failed)?;
+        let participant = Participant::start(number.0, &config, user_data.as_bytes(), &properties).map_err(failed)?;
         let feed = Arc::<Feed>::default();
-        feed.own(&participant.guid());
+        feed.set_own_participant(&participant.guid());
         let discovery = Discovery::start(&participant, &feed).map_err(failed)?;
         let announced = Announced::new(&participant, &feed).map_err(failed)?;
         let pairs = AtomicU32::new(0);

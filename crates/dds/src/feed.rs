@@ -54,14 +54,14 @@ struct State {
     /// Participant of this process.
     own: Option<Prefix>,
     /// Participants that exist, each with its nodes.
-    participants: BTreeMap<Prefix, Said>,
+    participants: BTreeMap<Prefix, ListedNodes>,
     peers: BTreeMap<Handle, Arc<Peer>>,
     changes: Changes,
 }
 
 /// Nodes of a participant, as its last message lists them.
 #[derive(Clone, Default)]
-struct Said {
+struct ListedNodes {
     nodes: BTreeSet<String>,
     /// Node of each reader and writer.
     owners: BTreeMap<Guid, String>,
@@ -86,7 +86,7 @@ impl Feed {
     }
 
     /// Notes that a participant is this process's own.
-    pub(crate) fn own(&self, participant: &Guid) {
+    pub(crate) fn set_own_participant(&self, participant: &Guid) {
         self.lock().own = Some(prefix_of(participant));
     }
 
@@ -108,17 +108,17 @@ impl Feed {
 
     /// Enters the nodes that a participant has now, by its own message. Messages about another
     /// participant than their sender, about this one, and about those that discovery does not know are ignored.
-    pub(crate) fn said(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
+    pub(crate) fn enter_nodes(&self, writer: &Guid, message: ParticipantEntitiesInfo) {
         let prefix = prefix_of(writer);
         if prefix_of(&message.gid) != prefix {
             return;
         }
-        let mut said = Said::default();
+        let mut listed = ListedNodes::default();
         for node in message.nodes {
             let name = format!("{}/{}", node.namespace.trim_end_matches('/'), node.name);
             let ends = node.readers.into_iter().chain(node.writers);
-            said.owners.extend(ends.map(|id| (id, name.clone())));
-            said.nodes.insert(name);
+            listed.owners.extend(ends.map(|id| (id, name.clone())));
+            listed.nodes.insert(name);
         }
         let mut state = self.lock();
         if state.own == Some(prefix) {
@@ -126,7 +126,7 @@ impl Feed {
         }
         // Messages of a participant that has gone are ignored.
         let Some(entry) = state.participants.get_mut(&prefix) else { return };
-        let before = std::mem::replace(entry, said);
+        let before = std::mem::replace(entry, listed);
         let now = entry.clone();
         let id = |name: &str| [&prefix, name.as_bytes()].concat();
         for name in now.nodes.difference(&before.nodes) {
@@ -154,9 +154,9 @@ impl Discover for Feed {
         let mut state = self.lock();
         state.peers.insert(found.handle, Arc::new(peer));
         let is_own = state.own == Some(prefix);
-        let said = state.participants.get(&prefix).map(|said| said.owners.get(&found.guid).cloned());
+        let owner = state.participants.get(&prefix).map(|listed| listed.owners.get(&found.guid).cloned());
         // Readers and writers of a participant that has gone are ignored.
-        if let (Some(node), false) = (said, is_own)
+        if let (Some(node), false) = (owner, is_own)
             && let Some(endpoint) = entries::endpoint(found, end, node)
         {
             state.changes.push(Change::EndpointCame { id: found.guid, endpoint: Box::new(endpoint) });
@@ -230,7 +230,7 @@ impl Receive for Nodes {
         // A message that cannot be decoded is ignored: there is no subscription to count it.
         let Some(message) = decode(sample.bytes()) else { return };
         if let Some(peer) = self.0.peer(writer) {
-            self.0.said(&peer.guid, message);
+            self.0.enter_nodes(&peer.guid, message);
         }
     }
 }
@@ -257,7 +257,7 @@ mod tests {
             writers: Vec::new(),
         };
         let message = ParticipantEntitiesInfo { gid: id(participant, 0), nodes: nodes.iter().map(node).collect() };
-        feed.said(&id(writer, 9), message);
+        feed.enter_nodes(&id(writer, 9), message);
     }
 
     fn found<'a>(guid: Guid, topic: &'a str, is_writer: bool, user_data: &'a [u8]) -> Found<'a> {
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn who_speaks_for_others_or_after_the_end_is_not_believed() {
         let feed = Feed::default();
-        feed.own(&id(7, 0));
+        feed.set_own_participant(&id(7, 0));
         feed.participant(id(7, 0), true);
         feed.participant(id(1, 0), true);
         says(&feed, 7, 7, &["own"]);

@@ -54,7 +54,7 @@ impl Discovery {
         writer[..12].copy_from_slice(&participant);
         self.0.participant(writer, true);
         let message = feed::decode(bytes);
-        message.map(|message| self.0.said(&writer, message)).is_some()
+        message.map(|message| self.0.enter_nodes(&writer, message)).is_some()
     }
 
     /// Enters a reader or a writer that was just found.
