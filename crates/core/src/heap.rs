@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_taken_out_the_rest_stays_in_order() {
+    fn the_rest_stays_in_order_when_any_entry_is_taken_out() {
         let dice = &mut Dice(1);
         for _ in 0..2_000 {
             let count = 1 + dice.below(40) as u32;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_out_comes_back() {
+    fn a_header_that_was_inserted_is_read() {
         let mut bytes = to_payload(&(3_u8, 4_i64)).unwrap();
         insert(&mut bytes, Header { client: 7, number: -2 });
         assert_eq!(bytes.len(), 4 + 16 + 16);

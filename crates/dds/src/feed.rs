@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn who_speaks_for_others_or_after_the_end_is_not_believed() {
+    fn a_participant_that_speaks_for_others_or_after_its_end_is_ignored() {
         let feed = Feed::default();
         feed.set_own_participant(&id(7, 0));
         feed.participant(id(7, 0), true);

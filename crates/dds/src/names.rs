@@ -88,7 +88,7 @@ mod tests {
     impl ServicePart<SendGoal> for () {}
 
     #[test]
-    fn what_goes_out_comes_back() {
+    fn names_are_read_as_they_were_written() {
         let name = NodeName::new("/robot", "adder").unwrap().resolve("add_two_ints").unwrap();
         let service = TypeName::of_service::<AddTwoInts>().unwrap();
         let cases = [
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_ros_is_left_alone() {
+    fn names_that_are_not_of_ros_are_left_alone() {
         let others =
             ["", "r", "rt", "ro", "ros_discovery_info", "rtx", "DCPSTopic", "rq/addRequest", "rr/addReply", "é/x"];
         for topic in others {

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_an_error() {
+    fn an_invalid_variable_is_an_error() {
         for id in ["233", "-1", "forty-two", "65536"] {
             assert_eq!(from(&[("ROS_DOMAIN_ID", id)]).unwrap_err().variable, "ROS_DOMAIN_ID");
         }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_understood() {
+    fn user_data_is_read_as_it_was_written() {
         let name = Pair::name(&[1, 16, 0xab, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 1, 0xc1], 0x102);
         assert_eq!(name, "1.10.ab.0.0.0.0.0.0.0.0.ff.0.0.1.2");
         for said in [Pair::Client(name.clone()), Pair::Server(name)] {

@@ -251,7 +251,7 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
 }
 
 #[test]
-fn who_is_in_a_secure_domain_joins_it_once() {
+fn a_process_joins_a_secure_domain_once() {
     let Some(authority) = Authority::new("twice", GOVERNANCE) else { return };
     let (id, enclave) = (domain_id(), authority.enclave("talker"));
     let _first = Domain::join(options(id).security(&enclave)).unwrap();
@@ -260,7 +260,7 @@ fn who_is_in_a_secure_domain_joins_it_once() {
 }
 
 #[test]
-fn what_is_not_permitted_is_refused_here_already() {
+fn an_end_without_permission_is_refused_when_it_is_created() {
     let Some(authority) = Authority::new("narrow", GOVERNANCE) else { return };
     let id = domain_id();
     let (context, _) = context();

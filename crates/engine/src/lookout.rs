@@ -115,7 +115,7 @@ mod tests {
 
     /// Looks out for times on the kernel's clock, as fast as it can, and reads the clock itself to compare.
     #[test]
-    fn what_is_due_is_never_missed() {
+    fn a_due_time_is_never_missed() {
         let clock = crate::clock::Clock::kernel();
         let reads = Cell::new(0_u64);
         let now = || {

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_or_over_is_no_wait() {
+    fn a_call_that_is_answered_or_over_is_no_wait() {
         let ([a, b], waits) = (groups(), Waits::default());
         let progress = Arc::<Progress>::default();
         let is_over = waits.add(wait(a, b, "b")).unwrap();

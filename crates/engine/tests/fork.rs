@@ -54,7 +54,7 @@ fn spin_anew() {
 }
 
 #[test]
-fn what_spins_in_the_parent_is_dropped_in_the_child() {
+fn an_executor_that_spins_in_the_parent_is_dropped_in_the_child() {
     let text = "executor = [{ name = \"other\" }]\ngroup = [{ name = \"moved\", executor = \"other\" }]";
     let context = Context::new(ContextOptions::new().deployment(Deployment::parse(text).unwrap()));
     let executor: &'static Executor = Box::leak(Box::new(context.create_executor(ExecutorOptions::new("main"))));

@@ -94,7 +94,7 @@ fn a_name_that_no_thread_can_have_is_no_reason_to_panic() {
 }
 
 #[test]
-fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
+fn a_missing_core_is_an_error_if_the_options_say_so() {
     let nowhere = ThreadOptions::new().cores(CoreSet::new([1000])).on_shortfall(OnShortfall::Fail);
     for threads in [1, 2] {
         let options = ExecutorOptions::new("nowhere").threads(threads).thread(nowhere.clone());
@@ -110,7 +110,7 @@ fn what_cannot_be_had_is_an_error_where_that_was_asked_for() {
 }
 
 #[test]
-fn what_callbacks_start_is_ordinary_unless_told_otherwise() {
+fn threads_that_callbacks_start_are_ordinary_unless_the_options_say_otherwise() {
     if !has_rights() {
         // Without rights the thread has no setting that others could inherit.
         return;

@@ -13,13 +13,13 @@ pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
     for finding in &diagnosis.findings {
         text += &format!("{:<11} {:<longest$}  {}\n", finding.verdict.name(), finding.name, finding.value);
     }
-    text += &what_helps(diagnosis, width);
+    text += &advice(diagnosis, width);
     text += &format!("\n{}\n{}\n", measured(diagnosis), summary(diagnosis));
     text
 }
 
 /// Returns a paragraph for each finding that is not good: its meaning and its fix.
-fn what_helps(diagnosis: &Diagnosis, width: usize) -> String {
+fn advice(diagnosis: &Diagnosis, width: usize) -> String {
     let mut findings: Vec<&Finding> = diagnosis.findings.iter().filter(|f| f.verdict != Verdict::Good).collect();
     // The worst findings come first.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));

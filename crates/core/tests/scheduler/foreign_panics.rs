@@ -109,7 +109,7 @@ fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<EntityId> {
 }
 
 #[test]
-fn what_could_not_be_recorded_as_dispatched_is_ready_again() {
+fn an_activation_is_ready_again_if_the_trace_panics_at_its_dispatch() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
     let [a, b] = pair(&mut scheduler);
     let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Dispatched(..)));
@@ -144,7 +144,7 @@ fn a_timer_whose_overrun_could_not_be_recorded_is_ready_again() {
 }
 
 #[test]
-fn what_could_not_be_recorded_as_completed_is_over() {
+fn an_activation_is_over_although_the_trace_panics_at_its_completion() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
     let [a, b] = pair(&mut scheduler);
     let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Completed(_)));

@@ -121,7 +121,7 @@ fn nothing_of_the_group_runs_beside_it() {
 }
 
 #[test]
-fn whoever_is_removed_meanwhile_leaves_the_group_to_the_others() {
+fn a_holder_or_guest_that_is_removed_meanwhile_leaves_the_group_to_the_others() {
     with_every_policy(|policy| {
         // The holder is removed while the guest runs: while it is suspended, and after it was resumed.
         for resumed in [true, false] {

@@ -12,7 +12,7 @@ const fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn what_is_taken_after_all_is_what_ran_although_its_release_is_later_than_a_timer() {
+fn take_first_returns_the_activation_that_was_named_although_its_release_is_later_than_a_timer() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
     let spec = |name, kind| EntitySpec::new(name, kind, group);

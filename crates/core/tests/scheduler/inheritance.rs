@@ -168,7 +168,7 @@ fn of_several_that_wait_the_most_urgent_counts() {
 }
 
 #[test]
-fn who_gave_its_group_away_inherits_nothing() {
+fn a_callback_that_released_its_group_inherits_nothing() {
     let mut world = World::new(Box::new(FixedPriority::new()), &INVERTED, true);
     world.release(1, world.waiter);
     world.resume(1);

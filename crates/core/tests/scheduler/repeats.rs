@@ -34,7 +34,7 @@ fn withdrawn(events: &Arc<Mutex<Vec<TraceEvent>>>) -> Vec<EntityId> {
 }
 
 #[test]
-fn what_will_not_go_on_is_told() {
+fn activations_of_a_removed_entity_are_recorded_as_withdrawn() {
     let (mut scheduler, events) = traced(Fifo::new());
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
     let spec = |name: &str| EntitySpec::new(name, EntityKind::Subscription, group);
@@ -91,7 +91,7 @@ fn a_ready_set_that_is_given_up_is_told() {
 }
 
 #[test]
-fn what_cannot_have_been_is_refused() {
+fn events_that_cannot_have_happened_are_refused() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
     let entity = scheduler.add_entity(EntitySpec::new("entity", EntityKind::Subscription, group)).unwrap();

@@ -39,7 +39,7 @@ fn run(scheduler: &mut Scheduler, now: Instant) -> Vec<(EntityId, Instant)> {
 }
 
 #[test]
-fn what_was_due_before_the_first_reading_is_not_released_in_the_distant_past() {
+fn a_timer_due_before_the_first_reading_is_not_released_in_the_distant_past() {
     let (mut scheduler, group) = fifo();
     let timer = add(&mut scheduler, group, TimerSpec::one_shot(at(5_100)));
     scheduler.jump(ClockKind::Ros, at(5_000), 0);
@@ -50,7 +50,7 @@ fn what_was_due_before_the_first_reading_is_not_released_in_the_distant_past() {
 }
 
 #[test]
-fn what_became_due_in_a_leap_is_released_in_between_in_order() {
+fn timers_that_became_due_in_a_leap_are_released_in_between_in_order() {
     let (mut scheduler, group) = fifo();
     let late = add(&mut scheduler, group, TimerSpec::one_shot(at(90_000)));
     let early = add(&mut scheduler, group, TimerSpec::one_shot(at(50_000)));
@@ -111,7 +111,7 @@ fn a_timer_that_is_released_when_time_jumps_back_starts_a_period_there() {
 }
 
 #[test]
-fn what_precedes_all_runs_before_whatever_the_policy_would_choose_and_waits_for_its_group_only() {
+fn an_entity_that_precedes_all_runs_before_the_choice_of_the_policy_and_waits_only_for_its_group() {
     for entry in POLICIES {
         let mut scheduler = Scheduler::new((entry.build)());
         let groups = [0, 1].map(|_| scheduler.add_group(GroupKind::MutuallyExclusive));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_behind_the_end_is_not_read() {
+    fn parameters_that_are_cut_short_or_behind_the_end_are_not_read() {
         let whole = parameters(&[&[0x83, 0, 24, 0], &value([0; 8])]);
         assert!(read_identity(&whole, true).is_some());
         for length in 0..whole.len() {

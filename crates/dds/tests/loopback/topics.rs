@@ -89,7 +89,7 @@ fn two_domains_of_one_number_talk() {
 }
 
 #[test]
-fn what_the_queue_drops_is_counted() {
+fn messages_that_the_queue_drops_are_counted() {
     let (context, _) = context();
     let (main, slow) = (executor(&context, "main"), executor(&context, "slow"));
     let domain = join(domain_id());

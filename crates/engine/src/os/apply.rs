@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_there_or_is_told() {
+    fn a_thread_has_its_settings_or_the_report_names_them() {
         apart(|| {
             let fifo = OsScheduling::Fifo { priority: 7 };
             let report = ThreadOptions::new().scheduling(fifo).apply();

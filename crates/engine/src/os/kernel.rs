@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn attributes_that_were_written_are_read() {
         std::thread::spawn(|| {
             let before = read(None).unwrap();
             assert_eq!(read(Some(rustix::thread::gettid())).unwrap(), before);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_given_back_whatever_its_class() {
+    fn saved_attributes_of_any_class_are_given_back() {
         for policy in [libc::SCHED_BATCH, libc::SCHED_IDLE] {
             std::thread::spawn(move || {
                 let rare = libc::sched_attr { sched_policy: policy as u32, ..EMPTY };

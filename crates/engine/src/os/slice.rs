@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_was_set_meanwhile_stays() {
+    fn settings_that_were_changed_meanwhile_stay() {
         std::thread::spawn(|| {
             let nice = OsScheduling::Other { nice: 19 };
             let short = ShortSlices::new();

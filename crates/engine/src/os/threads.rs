@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_listing_lacks_another_one_has() {
+    fn a_thread_that_one_listing_lacks_is_found_in_another_one() {
         assert_eq!(completed(&[&[1, 2, 3]], &[1, 2, 3], [3].into()), [1, 2, 3]);
         // The second thread ended, and the kernel skipped the third one.
         assert_eq!(completed(&[&[1, 2, 4], &[1, 3, 4]], &[1, 3, 4], [3, 3].into()), [1, 3, 4]);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_the_lock_when_it_is_given_back() {
+    fn a_waiting_thread_gets_the_lock_when_it_is_unlocked() {
         let lock = Mutex::new(0);
         let (is_waiting, waiting) = mpsc::channel();
         std::thread::scope(|scope| {

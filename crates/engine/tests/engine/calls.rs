@@ -375,7 +375,7 @@ fn a_callback_that_awaits_ends_with_its_executor() {
 }
 
 #[test]
-fn who_waits_for_a_service_is_woken_when_it_comes() {
+fn a_task_that_waits_for_a_service_is_woken_when_it_comes() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = Arc::new(context.create_executor(ExecutorOptions::new("main")));

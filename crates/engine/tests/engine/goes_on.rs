@@ -12,7 +12,7 @@ use rospin_engine::{
 };
 
 #[test]
-fn what_woke_the_activation_before_does_not_wake_the_next_one() {
+fn the_waker_of_an_earlier_activation_does_not_wake_the_next_one() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("pool").threads(2));

@@ -39,7 +39,7 @@ fn a_halted_executor_is_waited_for_no_longer() {
 }
 
 #[test]
-fn what_is_removed_while_a_jump_waits_for_it_is_waited_for_no_longer() {
+fn a_jump_does_not_wait_for_a_callback_that_is_removed_meanwhile() {
     watchdog(|| {
         for way in ["handle", "group", "executor"] {
             let context = Context::new(ContextOptions::new());

@@ -146,7 +146,7 @@ impl Source for Told {
 }
 
 #[test]
-fn what_arrived_early_comes_first_although_it_is_told_late() {
+fn an_item_that_arrived_early_comes_first_although_its_notification_is_late() {
     watchdog(|| {
         let context = Context::new(ContextOptions::new());
         let (executor, group) = group(&context, Fifo::new());

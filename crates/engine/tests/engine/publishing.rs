@@ -37,7 +37,7 @@ fn a_publisher_with_a_lock_of_its_own_notifies_and_drops_after_the_unlock() {
 }
 
 #[test]
-fn what_a_queue_lost_before_it_was_an_entitys_is_the_entitys_loss() {
+fn losses_of_a_queue_from_before_it_had_an_entity_count_for_the_entity() {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", 0);

@@ -25,7 +25,7 @@ fn fifo_runs_in_the_order_of_arrival_not_of_notice() {
 }
 
 #[test]
-fn what_arrives_at_time_zero_is_the_oldest() {
+fn a_message_that_arrives_at_time_zero_is_the_oldest() {
     watchdog(|| {
         let (clock, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));
@@ -41,7 +41,7 @@ fn what_arrives_at_time_zero_is_the_oldest() {
 }
 
 #[test]
-fn what_is_left_in_a_queue_is_as_old_as_it_is_although_more_arrived_meanwhile() {
+fn a_message_left_in_a_queue_keeps_its_age_although_more_arrived_meanwhile() {
     watchdog(|| {
         let (clock, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("main").policy(Fifo::new()));

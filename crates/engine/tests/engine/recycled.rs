@@ -109,7 +109,7 @@ fn a_waker_that_outlived_its_entity_does_not_fire_a_timer_that_a_callback_create
 }
 
 #[test]
-fn what_is_created_and_dropped_while_a_callback_runs_takes_no_memory_until_it_ends() {
+fn entities_created_and_dropped_while_a_callback_runs_take_no_memory_until_it_ends() {
     watchdog(|| {
         let (_clock, _context, executor) = manual_executor();
         let group = executor.create_group("group", ());

@@ -195,7 +195,7 @@ fn a_one_shot_waits_no_longer_than_its_delay_unless_its_due_time_was_given() {
 }
 
 #[test]
-fn what_is_left_to_wait_is_waited_for_on_the_new_source() {
+fn timers_wait_for_the_time_left_on_the_new_source() {
     watchdog(|| {
         let (clock, context) = manual();
         clock.set_system(at(5_000_000));

@@ -40,7 +40,7 @@ fn a_timer_on_inactive_ros_time_goes_on_at_its_rate() {
 }
 
 #[test]
-fn what_is_left_to_wait_stays_the_same_wherever_in_a_period_the_clock_is_set_back() {
+fn the_time_left_to_wait_stays_the_same_wherever_in_a_period_the_clock_is_set_back() {
     watchdog(|| {
         let (clock, executor, timer, ticks) = ticking(ClockKind::Ros);
         pass(&clock, &executor, 1);

@@ -59,7 +59,7 @@ fn a_callback_that_slept_goes_on_at_its_own_priority() {
 }
 
 #[test]
-fn what_is_due_when_the_awaited_future_returns_goes_on_at_its_priority() {
+fn a_sleeper_due_when_the_awaited_future_returns_goes_on_at_its_priority() {
     watchdog(|| {
         let (clock, context) = manual();
         let executor = context.create_executor(ExecutorOptions::new("main").policy(FixedPriority::new()));

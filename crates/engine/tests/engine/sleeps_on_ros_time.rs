@@ -101,7 +101,7 @@ fn a_jump_before_the_first_poll_counts() {
 }
 
 #[test]
-fn what_is_left_to_sleep_is_slept_on_the_new_source() {
+fn sleepers_sleep_for_the_time_left_on_the_new_source() {
     watchdog(|| {
         let ros = fixture();
         ros.sleep("100", 100);

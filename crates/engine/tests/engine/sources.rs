@@ -125,7 +125,7 @@ fn a_spurious_notification_is_not_what_spin_once_waits_for() {
 }
 
 #[test]
-fn what_was_there_before_is_taken_and_a_notification_before_spin_is_not_lost() {
+fn items_from_before_are_taken_and_a_notification_before_spin_is_not_lost() {
     watchdog(|| {
         let (_, _context, executor) = manual_executor();
         for knows in [true, false] {

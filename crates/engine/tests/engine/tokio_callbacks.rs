@@ -296,7 +296,7 @@ fn callbacks_run_in_the_runtime_of_the_user_s() {
 }
 
 #[test]
-fn what_callbacks_wait_for_does_not_outlast_the_timeout() {
+fn a_spin_with_waiting_callbacks_does_not_outlast_its_timeout() {
     watchdog(|| {
         let (_context, executor) = executor(2);
         let group = executor.create_group("group", 0);

@@ -140,7 +140,7 @@ fn two_consumers_of_two_slots() {
 /// Fails with: a ring that takes more than its depth. Does not fail with a producer that reads `head` relaxed: no model has stores that
 /// come before earlier loads.
 #[test]
-fn what_is_refused_displaces_nothing() {
+fn a_refused_message_displaces_nothing() {
     loom::model(|| {
         let (mut producer, consumer) = ring::<Message>(of_depth(1), ());
         let thread = thread::spawn(move || (pop_times(&consumer, 2), consumer));

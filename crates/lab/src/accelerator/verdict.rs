@@ -17,7 +17,7 @@ pub(crate) struct Promise {
 
 /// Returns the sentences below the table, in the terminal and the report.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
-    let mut said: Vec<String> = Time::ALL.iter().filter_map(|time| who_misses(comparison, *time)).collect();
+    let mut said: Vec<String> = Time::ALL.iter().filter_map(|time| sentence_about_misses(comparison, *time)).collect();
     said.extend(promises(comparison).into_iter().map(|Promise { text, kept }| {
         let verdict = if kept { "kept" } else { "NOT kept" };
         format!("{verdict}: {text}")
@@ -28,7 +28,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
 
 /// Returns a sentence with the share of critical frames that miss their deadline, by contender; `None` if nothing ran in this kind
 /// of time.
-fn who_misses(comparison: &Comparison, time: Time) -> Option<String> {
+fn sentence_about_misses(comparison: &Comparison, time: Time) -> Option<String> {
     let rows = comparison.rows.iter().filter(|row| row.time == time);
     let parts: Vec<_> = rows
         .map(|row| {

@@ -24,7 +24,7 @@ pub(crate) fn winner(comparison: &Comparison) -> Option<Case> {
 
 /// Returns the sentences below the table, in the terminal and the report.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
-    let mut said: Vec<String> = who_won(comparison).into_iter().collect();
+    let mut said: Vec<String> = winner_sentence(comparison).into_iter().collect();
     said.extend(promises(comparison).into_iter().map(|Promise { text, kept }| {
         let verdict = if kept { "kept" } else { "NOT kept" };
         format!("{verdict}: {text}")
@@ -38,7 +38,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Returns the sentence about the winner; `None` unless rospin beside all ordinary threads and the ordinary lock were both run.
-fn who_won(comparison: &Comparison) -> Option<String> {
+fn winner_sentence(comparison: &Comparison) -> Option<String> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
     let name = if winner(comparison)? == Case::All { "rospin" } else { "the ordinary lock" };

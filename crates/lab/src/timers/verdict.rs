@@ -29,7 +29,7 @@ pub(crate) fn winner(comparison: &Comparison, load: Load, rate_hz: u32) -> Optio
 
 /// Returns the sentences below the table, in the terminal and the report.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
-    let mut said = vec![who_won(comparison)];
+    let mut said = vec![winner_sentence(comparison)];
     said.extend(incomplete(comparison));
     said.extend(promises(comparison).into_iter().map(|Promise { text, kept }| {
         let verdict = if kept { "kept" } else { "NOT kept" };
@@ -43,7 +43,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Returns a sentence about the contender that wins most comparisons.
-fn who_won(comparison: &Comparison) -> String {
+fn winner_sentence(comparison: &Comparison) -> String {
     let rates = comparison.rates();
     let cases = rates.iter().flat_map(|rate| Load::ALL.map(|load| winner(comparison, load, *rate)));
     let winners: Vec<Contender> = cases.flatten().collect();
