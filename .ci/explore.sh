@@ -6,6 +6,8 @@
 #   EXPLORE_PROGRAMS=1000000 .ci/explore.sh     a night's worth
 #   EXPLORE_FIRST=500000 .ci/explore.sh         other programs: those from that number on
 #   EXPLORE_SEED=4711 .ci/explore.sh            one program again; it is shrunk if it fails
+#   EXPLORE_KEEP_GOING=1 .ci/explore.sh         a line for each program that fails, and on
+#   EXPLORE_LOUD=1 .ci/explore.sh               with the panics of the programs
 #
 # A program that breaks a rule ends the run. It is shrunk and printed with the rule.
 set -euo pipefail

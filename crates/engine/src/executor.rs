@@ -132,7 +132,7 @@ impl Executor {
         }
     }
 
-    /// Returns when the executor's next timer or sleeper is due, as a time on the steady clock, or `None` if none waits. Timers
+    /// Returns the due time of the executor's next timer or sleeper, on the steady clock; `None` if none waits. Timers
     /// and sleepers on ROS time count only while it follows the system clock.
     ///
     /// Tests move a [`ManualClock`](crate::ManualClock) to that time. This call waits for the end of a spin that another thread

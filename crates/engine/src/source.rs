@@ -106,8 +106,8 @@ impl Pending {
         matches!(self, Self::Unknown | Self::AskAgain)
     }
 
-    /// Returns when the next item arrived; `None` if no item is left. If it is not known whether one is, only the next take will tell.
-    /// Until then, it counts as one that arrives now, for which `now` reads the clock.
+    /// Returns the time at which the next item arrived; `None` if no item is left. If it is not known whether one is, only the next
+    /// take will tell. Until then, it counts as one that arrives now, for which `now` reads the clock.
     #[inline(always)]
     pub(crate) fn since(self, now: impl FnOnce() -> Instant) -> Option<Instant> {
         match self {

@@ -237,7 +237,7 @@ impl Named {
         ((self.number.get() & !LATER_BEHIND) - 1) as usize
     }
 
-    /// Returns when the activation was released.
+    /// Returns the release of the activation.
     #[must_use]
     #[inline]
     pub const fn release(self) -> Instant {

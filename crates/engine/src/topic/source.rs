@@ -134,7 +134,7 @@ impl AnySource {
         self.consumer.oldest_stamp().is_none()
     }
 
-    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none.
+    /// Returns the arrival of the oldest message, a time on the steady clock; `None` if there is none.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.consumer.oldest_stamp().map(Instant::from_nanos)
     }
