@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::executor_core::ExecutorCore;
 use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{ExecutorOptions, SpinOptions};
-use crate::os::CoreSet;
+use crate::os::ThreadId;
 use crate::solo::Solo;
 use crate::spin::SpinError;
 use crate::sync::atomic::Ordering;
@@ -97,7 +97,7 @@ impl Companions {
         let is_it = |companion: &Companion| companion.is_called(name) && !companion.is_spinning;
         let number = state.companions.iter().position(is_it)?;
         let Companion { executor, thread, .. } = state.companions.swap_remove(number);
-        self.common.changed.notify_all();
+        self.common.notify(&state);
         drop(state);
         // The thread only waits for a round. It finds that its companion was removed, and ends.
         if let Some(thread) = thread {
@@ -132,9 +132,14 @@ impl Companions {
                 }
             }
             state.round += 1;
-            state.cores = CoreSet::of_current_thread().ok();
+            state.first = Some(ThreadId::current());
+            state.cores = None;
         } else if let Some(failure) = &state.failure {
             return Err(copy(failure));
+        }
+        if leader.shared().threads.has_cores() {
+            // This thread gets the executor's cores next, so those that it has now are read before.
+            state.read_cores();
         }
         state.leaders.push(leader.clone());
         self.common.begin(&mut state);
@@ -172,7 +177,7 @@ impl Companions {
                 state = self.common.wait(state);
             }
             state.leaving -= 1;
-            self.common.changed.notify_all();
+            self.common.notify(&state);
         }
         // A companion's callback may have begun another round meanwhile. Its leaders stop for the same failure, so the last one of all
         // takes it.
@@ -202,8 +207,8 @@ impl Drop for Companions {
         let mut state = self.common.lock();
         let is_here = state.is_here();
         let companions = std::mem::take(&mut state.companions);
+        self.common.notify(&state);
         drop(state);
-        self.common.changed.notify_all();
         for Companion { executor, thread, .. } in companions {
             // In a companion's callback, the threads end by themselves once that callback is over.
             if let Some(thread) = thread.filter(|_| !is_here) {
@@ -211,5 +216,40 @@ impl Drop for Companions {
             }
             drop(executor);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::ContextOptions;
+    use crate::os::CORE_READS;
+    use rospin_scenario::Deployment;
+    use round::NOTIFICATIONS;
+
+    /// Returns how often this thread asked the kernel for cores and woke others while a program with that deployment spun a hundred
+    /// times.
+    fn calls_of_short_spins(deployment: &str) -> (u64, u64) {
+        let deployment = Deployment::parse(deployment).unwrap();
+        let context = Context::new(ContextOptions::new().deployment(deployment));
+        let executors = ["main", "control"].map(|name| context.create_executor(ExecutorOptions::new(name)));
+        let _group = executors[0].create_group("moved", ());
+        let counts = || (CORE_READS.with(std::cell::Cell::get), NOTIFICATIONS.with(std::cell::Cell::get));
+        let before = counts();
+        for number in 0..100 {
+            let _ = executors[number % 2].spin(SpinOptions::spin_all());
+        }
+        let after = counts();
+        (after.0 - before.0, after.1 - before.1)
+    }
+
+    #[test]
+    fn short_spins_of_a_program_without_companions_read_no_cores_and_wake_nobody() {
+        let own = "executor = [{ name = 'main', policy = 'fixed-priority' }, { name = 'control' }]
+                   group = [{ name = 'moved', executor = 'control' }]";
+        assert_eq!(calls_of_short_spins(own), (0, 0));
+        // A companion has the cores of the thread that spins.
+        let moved = "executor = [{ name = 'other' }]\ngroup = [{ name = 'moved', executor = 'other' }]";
+        assert_eq!(calls_of_short_spins(moved).0, 100);
     }
 }

@@ -8,12 +8,18 @@ use std::sync::{Arc, PoisonError};
 
 use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::SpinOptions;
-use crate::os::{CoreSet, Process, ThreadOptions};
+use crate::os::{CoreSet, Process, ThreadId, ThreadOptions};
 use crate::solo::Solo;
 use crate::spin::{SpinEnd, SpinError};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Condvar, PlainMutex, PlainMutexGuard, spawn, thread};
+
+#[cfg(test)]
+std::thread_local! {
+    /// Number of times that the calling thread has woken those that wait for a change.
+    pub(super) static NOTIFICATIONS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
 
 /// The state that companions' threads share with leaders.
 #[derive(Debug, Default)]
@@ -21,7 +27,7 @@ pub(super) struct Common {
     pub(super) process: Process,
     state: PlainMutex<State>,
     /// Notified when a round has begun, when a companion's spin has ended, and when the threads must end.
-    pub(super) changed: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -33,11 +39,16 @@ pub(super) struct State {
     pub(super) leaders: Vec<ExecutorHandle>,
     /// Number of rounds that have begun so far, which is the number of the present round.
     pub(super) round: u64,
-    /// The cores of this round's first leader before its spin began.
+    /// The thread of this round's first leader.
+    pub(super) first: Option<ThreadId>,
+    /// The cores of that thread before its spin began, once they were read: when the first companion begins, or before a leader's
+    /// thread gets other ones. A program that spins once in a loop begins very many rounds, mostly without companions.
     pub(super) cores: Option<CoreSet>,
     /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short
     /// one.
     pub(super) rest: Option<SpinOptions>,
+    /// The number of threads that wait for a change.
+    waiting: usize,
     /// The number of threads on which the last leader of a round waits for the end of the companions. Their failures are for these,
     /// not for the next leader. There may be several: a companion's callback can begin and end another round meanwhile.
     pub(super) leaving: usize,
@@ -68,7 +79,7 @@ impl Common {
     /// Has all companions spin that do not spin in this round yet. If the thread of one cannot be started, the leaders' spins end
     /// with that error.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
-        let round = state.round;
+        let (round, mut is_any_new) = (state.round, false);
         let mut failure = None;
         for companion in state.companions.iter_mut().filter(|companion| companion.round < round) {
             if companion.thread.is_none() {
@@ -81,12 +92,16 @@ impl Common {
             if companion.thread.is_some() && !companion.is_spinning {
                 companion.is_spinning = true;
                 companion.round = round;
+                is_any_new = true;
             }
+        }
+        if is_any_new {
+            state.read_cores();
         }
         if let Some(error) = failure {
             state.fail(error);
         }
-        self.changed.notify_all();
+        self.notify(state);
     }
 
     /// Runs the thread of the companion with the number `id`, until the companion is removed.
@@ -115,7 +130,7 @@ impl Common {
             }
             drop(executor);
             state.end(id);
-            self.changed.notify_all();
+            self.notify(&state);
         }
     }
 
@@ -154,14 +169,36 @@ impl Common {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn wait<'a>(&self, state: PlainMutexGuard<'a, State>) -> PlainMutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Waits for a change of the state.
+    pub(super) fn wait<'a>(&self, mut state: PlainMutexGuard<'a, State>) -> PlainMutexGuard<'a, State> {
+        state.waiting += 1;
+        state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Wakes the threads that wait for a change of the state, which is locked. Without any it makes no system call, which short spins
+    /// in a loop would notice.
+    pub(super) fn notify(&self, state: &State) {
+        if state.waiting > 0 {
+            #[cfg(test)]
+            NOTIFICATIONS.with(|count| count.set(count.get() + 1));
+            self.changed.notify_all();
+        }
     }
 }
 
 impl State {
     fn companion(&mut self, id: u64) -> Option<&mut Companion> {
         self.companions.iter_mut().find(|companion| companion.id == id)
+    }
+
+    /// Reads the cores of the round's first leader, unless they were read already. If its thread has ended, those of the calling one.
+    pub(super) fn read_cores(&mut self) {
+        if self.cores.is_none() {
+            let of_first = self.first.and_then(|thread| CoreSet::of_thread(thread).ok());
+            self.cores = of_first.or_else(|| CoreSet::of_current_thread().ok());
+        }
     }
 
     pub(super) fn is_any_spinning(&self) -> bool {

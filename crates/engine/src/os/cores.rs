@@ -7,6 +7,14 @@ use std::str::FromStr;
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
+use super::threads::ThreadId;
+
+#[cfg(test)]
+std::thread_local! {
+    /// Number of times that the calling thread has asked the kernel for a thread's cores.
+    pub(crate) static CORE_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// A set of processor cores, by their numbers. Its text is that of the kernel: `0-2,5`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CoreSet(Vec<u16>);
@@ -38,6 +46,14 @@ impl CoreSet {
         Self::of(None)
     }
 
+    /// Returns the cores that a thread of this process may use.
+    ///
+    /// # Errors
+    /// If the thread has ended.
+    pub(crate) fn of_thread(thread: ThreadId) -> io::Result<Self> {
+        Self::of(Some(thread.0))
+    }
+
     /// Returns the numbers in ascending order.
     #[must_use]
     pub fn as_slice(&self) -> &[u16] {
@@ -52,8 +68,21 @@ impl CoreSet {
 
     /// Returns the cores that `thread` may use, or with `None` the calling thread.
     pub(crate) fn of(thread: Option<Pid>) -> io::Result<Self> {
+        #[cfg(test)]
+        CORE_READS.with(|reads| reads.set(reads.get() + 1));
         let set = sched_getaffinity(thread)?;
-        Ok(Self((0..CpuSet::MAX_CPU as u16).filter(|core| set.is_set((*core).into())).collect()))
+        let mut left = set.count();
+        let mut cores = Vec::with_capacity(left as usize);
+        for core in 0..CpuSet::MAX_CPU as u16 {
+            if left == 0 {
+                break;
+            }
+            if set.is_set(core.into()) {
+                cores.push(core);
+                left -= 1;
+            }
+        }
+        Ok(Self(cores))
     }
 
     /// Restricts `thread` to these cores, or with `None` the calling thread.

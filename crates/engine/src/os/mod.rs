@@ -83,6 +83,8 @@ mod ticks;
 pub use rospin_core::{OsScheduling, OsSchedulingError};
 
 pub use apply::{Applied, scheduling_of};
+#[cfg(test)]
+pub(crate) use cores::CORE_READS;
 pub use cores::{CoreSet, CoreSetError};
 pub(crate) use kernel::at_exit;
 #[cfg(not(rospin_shuttle))]

@@ -39,6 +39,11 @@ impl ThreadSetup {
         self.options.scheduling
     }
 
+    /// Returns true if the threads get cores of the executor's own.
+    pub(crate) fn has_cores(&self) -> bool {
+        self.options.cores.is_some()
+    }
+
     /// Makes the calling thread one of the executor's, with the settings and the name. If there are no settings, it keeps its
     /// name, too.
     ///
