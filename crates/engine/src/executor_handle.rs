@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::executor_core::ExecutorCore;
 use crate::os::ThreadReport;
 use crate::shared::Shared;
-use crate::sleep::{Rate, RateError, Sleep};
+use crate::sleep::{Rate, RateError, Sleep, TimeoutError, timeout};
 
 /// A handle of an executor, with which it can be extended and halted, but not spun. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -96,6 +96,33 @@ impl ExecutorHandle {
     /// ```
     pub fn sleep(&self, clock: ClockKind, duration: Duration) -> Sleep {
         Sleep::after(self.shared(), clock, duration)
+    }
+
+    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit`, counted from now on
+    /// the clock of that kind. The future is dropped then.
+    ///
+    /// It works as `tokio::time::timeout` does, on any clock, and without Tokio's thread: see [`sleep`](Self::sleep). Reads a clock;
+    /// neither blocks, locks nor allocates. See [`Sleep`] for the executor that wakes it, and for the costs of polling it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, SpinOptions, TimeoutError};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let limit = Duration::from_millis(2);
+    /// let never = executor.handle().timeout(ClockKind::Steady, limit, std::future::pending::<u32>());
+    /// assert_eq!(executor.spin_until(never, SpinOptions::new())?, Err(TimeoutError::Elapsed(limit)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "the future runs only while it is awaited"]
+    pub fn timeout<F: IntoFuture>(
+        &self,
+        clock: ClockKind,
+        limit: Duration,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, TimeoutError>> + use<F> {
+        timeout(future.into_future(), self.sleep(clock, limit), limit)
     }
 
     /// Creates a rate, whose first tick is due one period from now on the clock of that kind.

@@ -7,7 +7,7 @@ use rospin_core::{ClockKind, EntityId};
 
 use crate::clock::Clock;
 use crate::entity::{EntityHandle, handle};
-use crate::loss::LossCause;
+use crate::loss::{LossCause, LossCounters};
 use crate::membership::{DueOn, TimerKind, TimerRequest, TimerSettings, TimerShared};
 use crate::state::State;
 
@@ -96,6 +96,12 @@ impl Timer {
         self.time_until_next_call() == Some(Duration::ZERO)
     }
 
+    /// Returns the counter of the due times that the timer has skipped, for its own callback.
+    #[must_use]
+    pub fn skips(&self) -> Skips {
+        Skips(Arc::clone(&self.handle.losses))
+    }
+
     fn restart(&self, period: Option<Duration>) {
         let begin = self.clock().begin_wait(self.shared.kind.clock);
         self.request(|settings| {
@@ -135,6 +141,19 @@ impl Timer {
 
     fn clock(&self) -> &Clock {
         self.handle.group.context.clock()
+    }
+}
+
+/// Counter of the due times that a timer has skipped because it was late. It does not keep the timer. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Skips(Arc<LossCounters>);
+
+impl Skips {
+    /// Returns the number of due times that were skipped so far, as [`lost`](Timer::lost) does for
+    /// [`TimerOverrun`](LossCause::TimerOverrun). Neither blocks nor locks.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.get(LossCause::TimerOverrun)
     }
 }
 

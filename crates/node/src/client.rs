@@ -62,8 +62,8 @@ impl<S: ServiceInterface> Client<S> {
     /// If the request is encoded, that happens on the calling thread, which may also send it. Allocates, and locks for a moment.
     /// Does not wait for the server. A middleware may wait for room on a connection, for as long as its options say.
     ///
-    /// Give calls a timeout: a response may be [lost](Self::undecodable), and not every middleware reports that a server has
-    /// gone.
+    /// Give calls a [timeout](Node::timeout): a response may be [lost](Self::undecodable), and not every middleware reports that a
+    /// server has gone.
     ///
     /// # Errors
     /// If no server is matched, the request cannot be sent, or there will be no response. The future returns the error.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rospin_engine::{
     ClockKind, ClockPoint, Declaration, GroupGone, GroupOptions, Instant, Rate, RateError, Sleep, SourceError, Time,
-    Timer, TimerError,
+    TimeoutError, Timer, TimerError,
 };
 
 use crate::callback::{Callback, Nothing, ServiceCallback, SubscriptionCallback};
@@ -55,23 +55,19 @@ impl<G: Group> On<G> {
     /// Creates a subscription. A plain `&str` is its topic. The module [`callback`](crate::callback) lists the forms
     /// of `callback`.
     ///
+    /// The type of the callback's parameter says which messages it hears. `create_subscription::<UInt32, _>` may name it, too, as with
+    /// rclrs.
+    ///
     /// # Errors
     /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
-    pub fn create_subscription<M, F, Form>(
+    pub fn create_subscription<M: Message, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription, TopicError>
-    where
-        M: Message,
-        F: SubscriptionCallback<G, M, Form>,
-    {
-        let draft = subscription::Draft::<PhantomData<M>>::of_message(
-            &self.node,
-            &self.group,
-            options.into(),
-            F::ASKS_FOR_INFO,
-        )?;
+        callback: impl SubscriptionCallback<G, M, Form>,
+    ) -> Result<Subscription, TopicError> {
+        let asks_for_info = asks_for_info(&callback);
+        let draft =
+            subscription::Draft::<PhantomData<M>>::of_message(&self.node, &self.group, options.into(), asks_for_info)?;
         draft.finish(&self.group, callback)
     }
 
@@ -191,9 +187,11 @@ impl<G: Group> On<G> {
     where
         F: Callback<G, Tick<D>, Nothing, Form>,
     {
-        let name = self.group.name_of(options.given_name(), "timer");
-        let options = if options.given_name().is_some() { options.name(&name) } else { options };
-        let timer = callback.on_timer(&self.group, options.into_engine(), GivesTick(self.group.failures(&name)))?;
+        let name = options.given_name().map(|given| self.group.name_given(given));
+        let options = name.into_iter().fold(options, TimerOptions::name);
+        let gives = GivesTick::default();
+        let timer = callback.on_timer(&self.group, options.into_engine(), gives.clone())?;
+        gives.set(self.group.failures(timer.name()), timer.skips());
         self.node
             .link()
             .recorder()
@@ -214,6 +212,11 @@ impl<G: Group> fmt::Debug for On<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("On").field("node", &self.node).field("group", &self.group.name()).finish()
     }
+}
+
+/// Returns true if the callback takes a [`MessageInfo`](crate::MessageInfo).
+const fn asks_for_info<G, M, Form, F: SubscriptionCallback<G, M, Form>>(_: &F) -> bool {
+    F::ASKS_FOR_INFO
 }
 
 /// Entities on the node's own group, whose callbacks run one at a time. [`create_group`](Self::create_group) creates other groups.
@@ -246,15 +249,11 @@ impl Node {
     ///
     /// # Errors
     /// Those of [`On::create_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_subscription<M, F, Form>(
+    pub fn create_subscription<M: Message, Form>(
         &self,
         options: impl Into<SubscriptionOptions>,
-        callback: F,
-    ) -> Result<Subscription, TopicError>
-    where
-        M: Message,
-        F: SubscriptionCallback<OwnGroup, M, Form>,
-    {
+        callback: impl SubscriptionCallback<OwnGroup, M, Form>,
+    ) -> Result<Subscription, TopicError> {
         self.on(self.own_group_for_source()?).create_subscription(options, callback)
     }
 
@@ -340,6 +339,45 @@ impl Node {
     /// If the node's [`Ros`](crate::Ros) was dropped.
     pub fn sleep(&self, duration: Duration) -> Result<Sleep, GroupGone> {
         Ok(self.executor_of_groups()?.sleep(ClockKind::Ros, duration))
+    }
+
+    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit` of the node's clock,
+    /// which is ROS time. The future is dropped then. The time counts from this call on.
+    ///
+    /// It is `tokio::time::timeout` on the node's clock: in simulation it follows `/clock`, and in a test the clock of the test. It works
+    /// in callbacks and wherever else a future is awaited, and needs no Tokio. See [`sleep`](Self::sleep) for the executor that wakes it.
+    /// Neither blocks, locks nor allocates. A limit on the steady clock is given by an
+    /// [executor's handle](rospin_engine::ExecutorHandle::timeout).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("calculator")?;
+    /// let _server = node.create_service("add", |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b })?;
+    /// let client = node.create_client::<AddTwoInts>("add")?;
+    ///
+    /// let call = node.timeout(Duration::from_secs(1), client.call(AddTwoIntsRequest { a: 2, b: 3 }));
+    /// // An error of the limit, an error of the call, or the response.
+    /// let response = ros.executor().spin_until(call, SpinOptions::new())???;
+    /// assert_eq!(response.sum, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The future returns [`TimeoutError::Elapsed`] once the limit is over, and another error if the node's [`Ros`](crate::Ros) was dropped,
+    /// so that nobody measures the time.
+    #[must_use = "the future runs only while it is awaited"]
+    pub fn timeout<F: IntoFuture>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, TimeoutError>> + use<F> {
+        let executor = self.executor_of_groups();
+        let limited = executor.map(|executor| executor.timeout(ClockKind::Ros, limit, future));
+        async move { limited?.await }
     }
 
     /// Creates a rate on the node's clock, which is ROS time, for a loop that awaits a [tick](Rate::tick) in each round. See

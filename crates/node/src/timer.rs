@@ -1,9 +1,11 @@
 //! Timers of nodes: on the node's clock, which is ROS time, or on the steady clock.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rospin_engine::{ClockPoint, Failures, Instant, Overrun, Priority, Time};
+use rospin_engine::{ClockPoint, Failures, Instant, Overrun, Priority, Skips, Time};
 
 use crate::callback::{Convert, Nothing};
 
@@ -49,6 +51,10 @@ use crate::callback::{Convert, Nothing};
 pub struct Tick<D = Time> {
     /// The due time of the timer, on its clock. The callback may start later.
     pub due: D,
+    /// The number of due times after this one that will not be: they have passed before the callback starts, and the timer's
+    /// [overrun policy](TimerOptions::overrun) skips them. It is 0 while the timer is in time. [`Timer::lost`](rospin_engine::Timer::lost) has
+    /// the sum.
+    pub skipped: u64,
 }
 
 /// Options of a timer. A plain [`Duration`] is its period.
@@ -184,19 +190,42 @@ impl From<Duration> for TimerOptions<Instant> {
 }
 
 /// Converter of the engine's ticks to those of a node's timer, which reports errors of the callback.
-#[derive(Clone)]
-pub(crate) struct GivesTick(pub(crate) Failures);
+#[derive(Clone, Default)]
+pub(crate) struct GivesTick(Arc<OfTimer>);
+
+/// What is known of a timer once it is there.
+#[derive(Default)]
+struct OfTimer {
+    timer: OnceLock<(Failures, Skips)>,
+    /// The number of skipped due times that callbacks were told of.
+    told: AtomicU64,
+}
+
+impl GivesTick {
+    /// Tells it of the timer whose ticks it converts, which may run already.
+    pub(crate) fn set(&self, failures: Failures, skips: Skips) {
+        // Only the timer's creator sets this value.
+        let _ = self.0.timer.set((failures, skips));
+    }
+
+    /// Returns the number of due times that were skipped and of which no callback was told yet.
+    fn skipped(&self) -> u64 {
+        let count = self.0.timer.get().map_or(0, |(_, skips)| skips.count());
+        count.saturating_sub(self.0.told.fetch_max(count, Ordering::Relaxed))
+    }
+}
 
 impl<D: ClockPoint> Convert<rospin_engine::Tick, Tick<D>, Nothing> for GivesTick {
     type Kept = ();
 
     fn open(&self, tick: rospin_engine::Tick) -> (Tick<D>, ()) {
-        (Tick { due: D::of_reading(tick.due) }, ())
+        (Tick { due: D::of_reading(tick.due), skipped: self.skipped() }, ())
     }
 
     fn close(&self, (): (), value: Result<(), String>) {
         if let Err(reason) = value {
-            self.0.report(reason);
+            // Waits at most until the thread that has just created the timer says so.
+            self.0.timer.wait().0.report(reason);
         }
     }
 }

@@ -138,7 +138,7 @@ pub mod source {
 pub mod time {
     pub use rospin_engine::{
         Barrier, BarrierError, Clock, ClockChange, ClockKind, ClockPoint, Instant, JumpCallback, JumpThreshold,
-        ManualClock, Overrun, Rate, RateError, RosTime, Sleep, SleepError, TimeJump,
+        ManualClock, Overrun, Rate, RateError, RosTime, Sleep, SleepError, TimeJump, TimeoutError,
     };
     pub use rospin_node::SimTime;
 }

@@ -9,6 +9,7 @@
 mod queue;
 mod rate;
 pub(crate) mod sleeps;
+mod timeout;
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,6 +25,8 @@ use crate::shared::Shared;
 use queue::Ticket;
 pub use rate::{Rate, RateError};
 use sleeps::{Asked, Wish};
+pub use timeout::TimeoutError;
+pub(crate) use timeout::timeout;
 
 /// Reasons for which a sleep ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -354,13 +354,17 @@ fn errors_that_callbacks_return_are_incidents() {
     });
     let _timer =
         node.create_timer(TimerOptions::one_shot(Duration::ZERO).name("late"), async || Err::<(), _>("too late"));
+    // A timer without a name of its own is called as deployment files call it.
+    let unnamed = node.create_timer(TimerOptions::one_shot(Duration::ZERO), || Err::<(), _>("too early")).unwrap();
     let publisher = node.create_publisher("numbers").unwrap();
     [0, 1].iter().for_each(|data| publisher.publish(Int32 { data: *data }).unwrap());
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let mut told: Vec<_> = incidents.lock().unwrap().iter().map(|one| (one.entity.clone(), one.kind.clone())).collect();
     told.sort_by(|one, other| one.0.cmp(&other.0));
     let failed = |text: &str| IncidentKind::Failed(text.to_owned());
-    assert_eq!(told, [("late".to_owned(), failed("too late")), ("node/numbers".to_owned(), failed("none"))]);
+    let expected = [("late", "too late"), ("node/numbers", "none"), ("node/timer0", "too early")];
+    assert_eq!(told, expected.map(|(entity, text)| (entity.to_owned(), failed(text))));
+    assert_eq!(unnamed.name(), "node/timer0");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rospin_engine::{Context, ContextOptions, Instant, ManualClock, SpinOptions, Time};
+use rospin_engine::{Context, ContextOptions, Instant, LossCause, ManualClock, Overrun, SpinOptions, Time};
 use rospin_node::interfaces::rosgraph_msgs::Clock;
 use rospin_node::{Node, NodeOptions, ParameterValue, Ros, Tick, TimerOptions};
 
@@ -92,6 +92,33 @@ fn a_timer_that_runs_late_tells_by_how_much() {
         let mut late = group.into_payload().unwrap();
         late.sort();
         assert_eq!(late, [of_timer, 4 * MS], "driven: {is_driven}");
+    }
+}
+
+/// The executor does nothing for 55 ms, and then looks at its timers of 10 ms.
+#[test]
+fn a_tick_tells_how_many_due_times_its_timer_skips() {
+    for (overrun, expected) in [
+        (Overrun::Skip, vec![(10, 4), (60, 0), (70, 0)]),
+        (Overrun::CatchUp(2), vec![(10, 2), (40, 0), (50, 0), (60, 0), (70, 0)]),
+        (Overrun::CatchUp(9), vec![(10, 0), (20, 0), (30, 0), (40, 0), (50, 0), (60, 0), (70, 0)]),
+        (Overrun::ShiftPhase, vec![(10, 4), (65, 0)]),
+    ] {
+        let (clock, context, ros) = manual();
+        let node = ros.create_node("late").unwrap();
+        let group = node.create_group("ticks", Vec::new()).unwrap();
+        let begin = context.clock().now();
+        let tick = move |ticks: &mut Vec<_>, tick: Tick<Instant>| {
+            ticks.push(((tick.due - begin).as_millis(), tick.skipped));
+        };
+        let timer = group.create_wall_timer(TimerOptions::periodic(10 * MS).overrun(overrun), tick).unwrap();
+        for pause in [55, 5, 5, 5] {
+            clock.advance(pause * MS);
+            ros.executor().spin(SpinOptions::spin_all()).unwrap();
+        }
+        let skipped: u64 = expected.iter().map(|(_, skipped)| skipped).sum();
+        assert_eq!(timer.lost(LossCause::TimerOverrun), skipped, "{overrun:?}");
+        assert_eq!(group.into_payload().unwrap(), expected, "{overrun:?}");
     }
 }
 
