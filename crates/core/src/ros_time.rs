@@ -1,7 +1,7 @@
 //! Points on the time line of ROS: a type of its own, so that they do not mix with those of the steady clock.
 
 use std::fmt;
-use std::ops::{Add, Sub};
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
 
 use crate::time::Instant;
@@ -32,6 +32,11 @@ use crate::time::Instant;
 /// assert_eq!(sent.checked_since(received), None);
 /// assert_eq!(sent.saturating_since(received), Duration::ZERO);
 /// assert_eq!(sent.signed_nanos_since(received), -2_000_000);
+///
+/// let mut next = sent;
+/// next += Duration::from_millis(5);
+/// next -= Duration::from_millis(1);
+/// assert_eq!(next, sent + Duration::from_millis(4));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(Instant);
@@ -114,6 +119,18 @@ impl Sub<Duration> for Time {
     type Output = Self;
     fn sub(self, rhs: Duration) -> Self {
         Self(self.0 - rhs)
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, rhs: Duration) {
+        *self = *self + rhs;
+    }
+}
+
+impl SubAssign<Duration> for Time {
+    fn sub_assign(&mut self, rhs: Duration) {
+        *self = *self - rhs;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Instants: points on a driver's time line.
 
 use std::fmt;
-use std::ops::{Add, Sub};
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
 
 /// A point in time: nanoseconds since the epoch of the clock that the driver reads.
@@ -69,6 +69,18 @@ impl Sub<Duration> for Instant {
     }
 }
 
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, rhs: Duration) {
+        *self = *self + rhs;
+    }
+}
+
+impl SubAssign<Duration> for Instant {
+    fn sub_assign(&mut self, rhs: Duration) {
+        *self = *self - rhs;
+    }
+}
+
 /// Returns the time since `rhs`.
 ///
 /// # Panics
@@ -82,6 +94,11 @@ impl Sub<Duration> for Instant {
 /// let (sent, received) = (Instant::from_millis(10), Instant::from_millis(12));
 /// assert_eq!(received - sent, Duration::from_millis(2));
 /// assert_eq!(sent.checked_since(received), None);
+///
+/// let mut next = sent;
+/// next += Duration::from_millis(5);
+/// next -= Duration::from_millis(1);
+/// assert_eq!(next, sent + Duration::from_millis(4));
 /// ```
 impl Sub for Instant {
     type Output = Duration;

@@ -76,7 +76,7 @@ macro_rules! handle {
         /// Dropping the handle removes the entity. From then on it gets no more items, and from the executor's next pick on its
         /// callback does not start any more. A callback that is running is not waited for.
         #[derive(Debug)]
-        #[must_use = "the entity is removed when its handle is dropped"]
+        #[must_use = "the entity is removed when its handle is dropped, and its callback never runs; keep it (`let _timer = ..`, not `let _ = ..`)"]
         pub struct $name {
             pub(crate) handle: EntityHandle,
             $(pub(crate) $field: $type,)?

@@ -22,7 +22,7 @@ use serde::Serialize;
 ///
 /// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
 /// is running is not waited for.
-#[must_use = "the server is removed when its handle is dropped"]
+#[must_use = "the service is removed when its handle is dropped, and answers nobody; keep it (`let _service = ..`, not `let _ = ..`)"]
 pub struct Service {
     entity: Entity,
     registration: Registration,

@@ -24,7 +24,7 @@ use crate::statistics::Prepared;
 ///
 /// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
 /// running is not waited for.
-#[must_use = "the subscription is removed when its handle is dropped"]
+#[must_use = "the subscription is removed when its handle is dropped, and hears nothing; keep it (`let _scans = ..`, not `let _ = ..`)"]
 pub struct Subscription {
     entity: Entity,
     registration: Registration,

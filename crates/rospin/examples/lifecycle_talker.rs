@@ -34,6 +34,6 @@ impl Lifecycle for Talker {
 
 fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;
-    let _node = LifecycleNode::new(&ros, &ros.executor().handle(), "lc_talker", Talker::default())?;
+    let _node = ros.create_lifecycle_node("lc_talker", Talker::default())?;
     Ok(ros.spin()?)
 }

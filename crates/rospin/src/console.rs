@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     fn console(format: &str, has_colors: bool, arguments: &[&str]) -> Console {
-        let arguments = RosArguments::parse(["node"].iter().chain(arguments).copied()).unwrap();
+        let arguments = RosArguments::parse(["node"].iter().chain(arguments)).unwrap();
         Console { arguments, format: format.to_owned(), has_colors, to_stdout: false }
     }
 

@@ -260,8 +260,7 @@ fn publishers_of_a_managed_node_are_silent_until_it_is_activated() {
     keep_log();
     let mut test = Harness::new();
     let heard = test.record::<UInt32>("lamp").unwrap();
-    let executor = test.ros().executor().handle();
-    let node = LifecycleNode::new(test.ros(), &executor, "lamp", Lamp::default()).unwrap();
+    let node = test.ros().create_lifecycle_node("lamp", Lamp::default()).unwrap();
     for transition in [Transition::Configure, Transition::Activate] {
         test.wait(node.request(transition), SECOND).unwrap().unwrap();
     }

@@ -108,13 +108,14 @@ impl RosArguments {
         Self::parse(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
     }
 
-    /// Reads arguments. The first one is the program's name, as in [`std::env::args`].
+    /// Reads arguments: a list of `String`s, of `&str`s, or a slice of them. The first one is the program's name, as in
+    /// [`std::env::args`].
     ///
     /// # Errors
     /// If an argument for ROS is invalid, or a parameter file cannot be read.
-    pub fn parse(arguments: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, RosArgumentsError> {
+    pub fn parse(arguments: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, RosArgumentsError> {
         let mut parsed = Self::default();
-        let mut arguments = arguments.into_iter().map(Into::into);
+        let mut arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
         parsed.others.extend(arguments.next());
         let mut is_for_ros = false;
         while let Some(argument) = arguments.next() {

@@ -197,7 +197,7 @@ impl Node {
 ///
 /// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that is
 /// running is not waited for. The publisher or subscription may be dropped before it; then it does not run any more.
-#[must_use = "the callback is removed when its handle is dropped"]
+#[must_use = "the callback is removed when its handle is dropped, and never runs; keep it (`let _callback = ..`, not `let _ = ..`)"]
 pub struct EventCallback {
     entity: Entity,
     _node: Node,

@@ -151,7 +151,7 @@ impl Node {
 ///
 /// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
 /// is running is not waited for.
-#[must_use = "the callback is removed when its handle is dropped"]
+#[must_use = "the callback is removed when its handle is dropped, and never runs; keep it (`let _callback = ..`, not `let _ = ..`)"]
 pub struct GraphCallback {
     entity: Entity,
     _node: Node,

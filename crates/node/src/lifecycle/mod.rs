@@ -5,8 +5,8 @@
 //! [transitions](Transition). The node's payload implements [`Lifecycle`], whose callbacks the transitions run.
 //!
 //! ```
-//! use rospin::{Context, ContextOptions, ExecutorOptions, Message, Ros, SpinOptions};
-//! use rospin::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, State, Transition};
+//! use rospin::{Context, ContextOptions, Message, Ros, SpinOptions};
+//! use rospin::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecyclePublisher, State, Transition};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Clone, Serialize, Deserialize)]
@@ -35,13 +35,12 @@
 //!     }
 //! }
 //!
-//! let context = Context::new(ContextOptions::new());
-//! let executor = context.create_executor(ExecutorOptions::new("main"));
-//! let node = LifecycleNode::new(&Ros::in_process(&context), &executor.handle(), "talker", Talker::default())?;
+//! let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+//! let node = ros.create_lifecycle_node("talker", Talker::default())?;
 //!
 //! let configured = node.request(Transition::Configure);
 //! assert_eq!(node.state(), State::Unconfigured, "nothing runs before its executor spins");
-//! assert_eq!(executor.spin_until(configured, SpinOptions::new())??, State::Inactive);
+//! assert_eq!(ros.executor().spin_until(configured, SpinOptions::new())??, State::Inactive);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

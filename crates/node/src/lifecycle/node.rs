@@ -24,11 +24,29 @@ use crate::ros::Ros;
 /// that is running is not waited for, and runs to its end.
 ///
 /// The [module](super) has an example.
-#[must_use = "the node is removed when it is dropped"]
+#[must_use = "the node is removed when it is dropped, with all of its entities; keep it (`let _node = ..`, not `let _ = ..`)"]
 pub struct LifecycleNode<P: Lifecycle> {
     handle: LifecycleHandle<P>,
     _services: Services,
     _requests: Entity,
+}
+
+impl Ros {
+    /// Creates a managed node, whose transitions run the methods of `payload`, as [`create_node`](Self::create_node) creates plain nodes: its
+    /// group is on the [main executor](Self::executor), or on the one that the [options](NodeOptions::executor) name. A plain `&str` is
+    /// the node's name.
+    ///
+    /// # Errors
+    /// If the name is invalid, the middleware refuses, or the executor was dropped.
+    pub fn create_lifecycle_node<P: Lifecycle>(
+        &self,
+        options: impl Into<NodeOptions>,
+        payload: P,
+    ) -> Result<LifecycleNode<P>, LifecycleError> {
+        let options = options.into();
+        let executor = options.executor.clone().unwrap_or_else(|| self.executor().handle());
+        LifecycleNode::new(self, &executor, options, payload)
+    }
 }
 
 impl<P: Lifecycle> LifecycleNode<P> {
