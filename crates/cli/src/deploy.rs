@@ -122,7 +122,7 @@ fn fill(
 ) -> Result<(), Failure> {
     let template = Template::read(template).map_err(Failure::input)?;
     let system = scenario_file::read(system).map_err(Failure::input)?;
-    let deployment = Deployment::load([deployment]).map_err(Failure::input)?;
+    let deployment = Deployment::load(deployment).map_err(Failure::input)?;
     let Filled { text, groups, rest } = isolated::fill(&template, &system, &deployment).map_err(Failure::input)?;
     let Some(file) = output else {
         out.write_all(text.as_bytes())?;
@@ -142,7 +142,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
 /// Checks deployment files together, if this machine has their cores, and if the system file `system` has their names. Prints what
 /// they have.
 fn check(files: &[PathBuf], system: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let deployment = Deployment::load(files).map_err(Failure::input)?;
+    let deployment = Deployment::load_all(files).map_err(Failure::input)?;
     check_cores(&deployment).map_err(Failure::input)?;
     let Deployment { executors, groups, callbacks, chains, threads, .. } = &deployment;
     writeln!(

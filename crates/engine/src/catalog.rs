@@ -1,7 +1,9 @@
 //! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of one is
 //! written from them.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
 
 use crate::sync::{Mutex, MutexGuard};
 
@@ -22,6 +24,26 @@ pub(crate) struct Program {
     pub(crate) timers: BTreeSet<String>,
     /// The namespaces of callbacks' nodes, by the callbacks' names. Callbacks of the root namespace are left out.
     namespaces: BTreeMap<String, String>,
+    /// Those that have the name of a callback. Mostly it is one.
+    callbacks: BTreeMap<String, Holders>,
+    /// Those that have the name of a node and a group.
+    groups: BTreeMap<(String, String), Holders>,
+}
+
+/// Entities or groups that have one name, of which some may be gone.
+#[derive(Clone, Debug, Default)]
+struct Holders(Vec<Weak<dyn Any + Send + Sync>>);
+
+impl Holders {
+    fn add<T: Send + Sync + 'static>(&mut self, holder: &Arc<T>) {
+        let holder: Weak<T> = Arc::downgrade(holder);
+        self.0.push(holder);
+    }
+
+    /// Returns the number of those that are still there.
+    fn count(&self) -> usize {
+        self.0.iter().filter(|holder| holder.strong_count() > 0).count()
+    }
 }
 
 impl Program {
@@ -39,6 +61,10 @@ impl Program {
             let (namespace, is_timer) = (self.namespace_of(name).to_owned(), self.timers.contains(name));
             names.callbacks.push(NamedCallback { name: name.clone(), namespace, is_timer });
         }
+        let counts = self.callbacks.iter().map(|(name, holders)| (name.clone(), holders.count()));
+        names.shared_callbacks = counts.filter(|(_, count)| *count > 1).collect();
+        let counts = self.groups.iter().map(|(group, holders)| (group.clone(), holders.count()));
+        names.shared_groups = counts.filter(|(_, count)| *count > 1).collect();
         names
     }
 }
@@ -60,10 +86,13 @@ impl Catalog {
         });
     }
 
-    /// Adds a group on the executor of that name, unless the catalog is closed or has the group. `node` is empty for a group of no
-    /// node.
-    pub(crate) fn group(&self, node: &str, name: &str, executor: &str) {
-        self.with(|all| {
+    /// Adds a group on the executor of that name, unless the catalog is closed. `node` is empty for a group of no node. `holder` lives as
+    /// long as the group.
+    pub(crate) fn group<T: Send + Sync + 'static>(&self, (node, name): (&str, &str), executor: &str, holder: &Arc<T>) {
+        if let Some(Program { deployment: all, groups, .. }) = &mut *self.lock() {
+            if !node.is_empty() {
+                groups.entry((node.to_owned(), name.to_owned())).or_default().add(holder);
+            }
             let mut plan = GroupPlan::new(name, executor);
             if !node.is_empty() {
                 node.clone_into(&mut plan.node);
@@ -72,13 +101,19 @@ impl Catalog {
             if is_new {
                 all.groups.push(plan);
             }
-        });
+        }
     }
 
-    /// Adds a callback of a node in `namespace`, unless the catalog is closed or has one of that name.
-    pub(crate) fn callback(&self, namespace: &str, plan: impl FnOnce() -> CallbackPlan) {
+    /// Adds a callback of a node in `namespace`, unless the catalog is closed. `holder` lives as long as the callback.
+    pub(crate) fn callback<T: Send + Sync + 'static>(
+        &self,
+        namespace: &str,
+        holder: &Arc<T>,
+        plan: impl FnOnce() -> CallbackPlan,
+    ) {
         if let Some(program) = &mut *self.lock() {
             let plan = plan();
+            program.callbacks.entry(plan.name.clone()).or_default().add(holder);
             if program.deployment.callbacks.iter().any(|callback| callback.name == plan.name) {
                 return;
             }

@@ -14,6 +14,7 @@ use crate::catalog::{Catalog, Program};
 use crate::clock::Clock;
 use crate::deployed::{DeployError, Deployed, priority_in};
 use crate::foreign::{self, ForeignList};
+use crate::group_core::Unnamed;
 use crate::incident::{Incident, MissReporter, MissedDeadline, Reporter};
 use crate::loss::{Ledger, Loss, LossCounters, Misses};
 use crate::recorder::{Recorder, Scribe};
@@ -224,6 +225,13 @@ impl Context {
         // Two types of the same name come from two versions of a crate. Values of the second type are not shared then. Names of
         // types are kept for ever: a program has a bounded number of them.
         self.0.shared.get_or_insert::<T, T>(type_name::<T>(), |_| made).unwrap_or_default()
+    }
+
+    /// Returns the numbers of entities without a name of their own whose names begin with `path`. They live as long as a group that has
+    /// them.
+    pub(crate) fn unnamed(&self, path: &str) -> Arc<Unnamed> {
+        let name = format!("entities of {path}");
+        self.0.shared.get_or_insert::<Unnamed, Unnamed>(&name, Unnamed::new).unwrap_or_default()
     }
 
     /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for

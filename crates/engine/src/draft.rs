@@ -59,8 +59,8 @@ impl<'a> Outline<'a> {
     ) -> Result<Self, GroupGone> {
         group.check()?;
         let name = common.name.clone().unwrap_or_else(default_name);
-        deploy(group, &name, &mut common, depth);
         let losses = group.context.open_counters(&name, common.name.as_ref().unwrap_or(&group.name));
+        deploy(group, (&name, &losses), &mut common, depth);
         Ok(Self { group, kind, common, name, losses, timer: None, closer: None, signal: None })
     }
 
@@ -124,10 +124,16 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// Enters the entity into the catalog, and applies the settings of the deployment file, which take precedence.
-fn deploy(group: &GroupCore, name: &str, common: &mut Common, depth: Option<&mut usize>) {
+/// Enters the entity, with its name and its counters, into the catalog, and applies the settings of the deployment file, which take
+/// precedence.
+fn deploy(
+    group: &GroupCore,
+    (name, losses): (&str, &Arc<LossCounters>),
+    common: &mut Common,
+    depth: Option<&mut usize>,
+) {
     let (context, namespace) = (&group.context, group.namespace.as_str());
-    context.catalog().callback(namespace, || {
+    context.catalog().callback(namespace, losses, || {
         let mut plan = CallbackPlan::new(name);
         plan.priority =
             common.priority.or_else(|| context.priority_of(name, namespace)).map(|Priority(priority)| priority);

@@ -186,8 +186,6 @@ impl ExecutorHandle {
     /// Returns the executor that the group goes to: this one, unless a deployment file says otherwise.
     fn deployed_for(&self, group: &GroupOptions) -> Self {
         let executor = Companions::executor_for(&self.context, &group.node, &group.name);
-        let executor = executor.unwrap_or_else(|| self.clone());
-        self.context.catalog().group(&group.node, &group.name, executor.name());
-        executor
+        executor.unwrap_or_else(|| self.clone())
     }
 }

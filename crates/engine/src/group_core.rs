@@ -14,6 +14,7 @@ use crate::executor_core::ExecutorCore;
 use crate::executor_handle::ExecutorHandle;
 use crate::incident::{Failures, OnPanic};
 use crate::options::GroupOptions;
+use crate::registry::Name;
 use crate::waits::GroupKey;
 
 /// The part of a group that its handles and entities share. The group lives as long as one of them.
@@ -33,8 +34,8 @@ pub(crate) struct GroupCore {
     pub(crate) context: Context,
     /// Number of the executor's threads.
     pub(crate) threads: u16,
-    /// Number of entities so far that were given no name.
-    unnamed: AtomicUsize,
+    /// Numbers of entities that were given no name.
+    unnamed: Arc<Unnamed>,
     /// Ticket of the change that adds the group to its executor.
     addition: Option<Ticket>,
     removed: AtomicBool,
@@ -49,12 +50,15 @@ impl GroupCore {
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
         let (path, namespace) = (options.path(), namespace_of(&options.node).to_owned());
+        // A node can have several groups whose entities' names begin alike, such as its own group and one that has the node's name.
+        let unnamed = if options.node.is_empty() { Arc::default() } else { executor.context.unnamed(&path) };
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
             let _ = added.set(state.add_group(name, kind, payload));
         });
-        Arc::new(Self {
-            name: options.name,
+        let (node, name) = (options.node, options.name);
+        let core = Arc::new(Self {
+            name,
             path,
             namespace,
             kind,
@@ -64,20 +68,23 @@ impl GroupCore {
             executor: Arc::clone(&executor.core),
             context: executor.context.clone(),
             threads: executor.threads,
-            unnamed: AtomicUsize::new(0),
+            unnamed,
             addition,
             removed: AtomicBool::new(false),
-        })
+        });
+        core.context.catalog().group((&node, &core.name), &core.executor.shared.name, &core);
+        core
     }
 
     /// Returns a name for an entity that was given none.
     pub(crate) fn unnamed(&self, kind: EntityKind) -> String {
-        self.entity_name(&format!("{kind}{}", self.unnamed.fetch_add(1, Ordering::Relaxed)))
+        self.entity_name(&format!("{kind}{}", self.unnamed.next()))
     }
 
     /// Returns the name that an entity has unless its options give it one.
     pub(crate) fn entity_name(&self, of: &str) -> String {
-        format!("{}/{}", self.path, of.trim_start_matches('/'))
+        // What is below the node has the node's name already.
+        format!("{}/{}", self.path, of.strip_prefix("~/").unwrap_or(of).trim_start_matches('/'))
     }
 
     /// Returns the name of an entity whose options give it the name `given`: relative to the node's namespace, unless it begins with
@@ -136,6 +143,25 @@ impl GroupCore {
             return Err(GroupGone { group: self.name.clone() });
         }
         Ok(())
+    }
+}
+
+/// Numbers of entities that were given no name, so that no two of them share a name.
+#[derive(Default)]
+pub(crate) struct Unnamed {
+    count: AtomicUsize,
+    /// The beginning of the entities' names in the context's registry, which forgets it with this value.
+    _path: Option<Name>,
+}
+
+impl Unnamed {
+    /// Returns numbers that are kept under `path`.
+    pub(crate) fn new(path: Name) -> Self {
+        Self { count: AtomicUsize::new(0), _path: Some(path) }
+    }
+
+    fn next(&self) -> usize {
+        self.count.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rospin_scenario::deployment::ThreadPlan;
+use rospin_scenario::deployment::names::{forms, namespace_of};
+use rospin_scenario::deployment::{CallbackPlan, ThreadPlan};
 use rospin_scenario::{Chain, Deployment};
 
 use crate::catalog::Program;
@@ -41,6 +42,9 @@ pub(crate) fn template(program: &Program) -> String {
     for callback in &mut plan.callbacks {
         callback.deadline = callback.deadline.filter(can_be_said);
     }
+    let chain = example(chain(&plan, program));
+    name_groups(&mut plan);
+    name_callbacks(&mut plan, program);
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
     // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors' names.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
@@ -49,19 +53,73 @@ pub(crate) fn template(program: &Program) -> String {
     names.sort_unstable();
     names.dedup();
     plan.threads = names.into_iter().map(ThreadPlan::new).collect();
-    let names = plan.callbacks.iter().map(|callback| callback.name.as_str());
-    // Nodes name what every node has, such as parameter services, with a slash in front.
-    let callbacks = chain(names.filter(|name| !name.starts_with('/')), program);
-    format!("{BEGINNING}{}{}", plan.to_toml(), example(callbacks))
+    format!("{BEGINNING}{}{chain}", plan.to_toml())
 }
 
-/// Returns callbacks for the example of a chain: the first timer, or the first callback if there is none, and the first callback
-/// that is not a timer.
-fn chain<'a>(names: impl Iterator<Item = &'a str> + Clone, program: &Program) -> Vec<&'a str> {
+/// Names groups relative to the namespaces of their nodes, so that the groups of several robots are one. A group that is on another executor
+/// than that one has an absolute name.
+fn name_groups(plan: &mut Deployment) {
+    let groups = std::mem::take(&mut plan.groups);
+    for group in &groups {
+        let node = relative(&group.node, namespace_of(&group.node));
+        if !plan.groups.iter().any(|other| (other.node.as_str(), &other.name) == (node, &group.name)) {
+            let mut named = group.clone();
+            node.clone_into(&mut named.node);
+            plan.groups.push(named);
+        }
+    }
+    for group in groups {
+        let is_there = plan.executor_of(&group.node, &group.name).is_ok_and(|of| of.as_ref() == Some(&group.executor));
+        if !is_there {
+            plan.groups.push(group);
+        }
+    }
+}
+
+/// Names callbacks relative to the namespaces of their nodes, so that the callbacks of several robots are one. A callback that has other
+/// settings than that one has an absolute name.
+fn name_callbacks(plan: &mut Deployment, program: &Program) {
+    let callbacks = std::mem::take(&mut plan.callbacks);
+    for callback in &callbacks {
+        let name = relative(&callback.name, program.namespace_of(&callback.name));
+        if !plan.callbacks.iter().any(|other| other.name == name) {
+            plan.callbacks.push(called(name, callback));
+        }
+    }
+    for callback in callbacks {
+        let found = plan.callback(&callback.name, program.namespace_of(&callback.name));
+        if found.is_none_or(|found| called(&callback.name, found) != callback) {
+            plan.callbacks.push(called(&format!("/{}", callback.name), &callback));
+        }
+    }
+}
+
+/// Returns the settings of a callback for one called `name`.
+fn called(name: &str, callback: &CallbackPlan) -> CallbackPlan {
+    let mut named = callback.clone();
+    name.clone_into(&mut named.name);
+    named
+}
+
+/// Returns the shortest relative name of a thing called `name`, whose node is in `namespace`.
+fn relative<'a>(name: &'a str, namespace: &str) -> &'a str {
+    forms(name, namespace).last().copied().unwrap_or(name)
+}
+
+/// Returns callbacks for the example of a chain, by their relative names: the first timer, or the first callback if there is none, and the
+/// first callback that is not a timer. Callbacks that every node has are left out.
+fn chain<'a>(plan: &'a Deployment, program: &Program) -> Vec<&'a str> {
+    let names = plan.callbacks.iter().map(|callback| callback.name.as_str()).filter(|name| !is_of_every_node(name));
     let is_timer = |name: &&str| program.timers.contains(*name);
     let first = names.clone().find(is_timer).or_else(|| names.clone().next());
     let last = names.clone().find(|name| !is_timer(name) && Some(*name) != first);
-    first.into_iter().chain(last).collect()
+    first.into_iter().chain(last).map(|name| relative(name, program.namespace_of(name))).collect()
+}
+
+/// Returns true if the callback is one of those that every node has, for its parameters, its types and its log.
+fn is_of_every_node(name: &str) -> bool {
+    let mut parts = name.rsplit('/').skip(1);
+    parts.next().is_some_and(|group| ["parameters", "type_descriptions", "rosout"].contains(&group))
 }
 
 /// Returns the example of a chain in comments, or nothing if there are no callbacks.

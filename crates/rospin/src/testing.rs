@@ -145,7 +145,7 @@ impl Harness {
     /// use rospin::deployment::Deployment;
     /// use rospin::RosArguments;
     ///
-    /// // On a robot: `Deployment::load(["robot.toml"])?`.
+    /// // On a robot: `Deployment::load("robot.toml")?`.
     /// let mut deployment = Deployment::parse("
     ///     executor = [{ name = 'control', policy = 'fixed-priority', scheduling = { fifo = 80 }, cores = [3] }]
     ///     group = [{ name = 'brake', executor = 'control' }]

@@ -47,8 +47,7 @@ fn a_subscription_on_the_group_of_a_managed_node_hears_the_network() {
     let mut test = Harness::new();
     let motor = Motor::default();
     let commands = Arc::clone(&motor.commands);
-    let executor = test.ros().executor().handle();
-    let node = LifecycleNode::new(test.ros(), &executor, "motor", motor).unwrap();
+    let node = test.ros().create_lifecycle_node("motor", motor).unwrap();
     test.wait(node.request(Transition::Configure), MS).unwrap().unwrap();
     test.node().create_publisher("commands").unwrap().publish(UInt32::default()).unwrap();
     test.run().unwrap();
@@ -67,7 +66,7 @@ fn timers_and_services_of_a_group_share_its_payload_and_the_nodes_names() {
         AddTwoIntsResponse { sum: request.a + request.b }
     };
     let service = group.create_service("~/add", add).unwrap();
-    assert_eq!([timer.name(), service.name()], ["arm/work/timer0", "arm/work/~/add"]);
+    assert_eq!([timer.name(), service.name()], ["arm/work/timer0", "arm/work/add"]);
     let client = test.node().create_client::<AddTwoInts>("/arm/add").unwrap();
     let sum = test.wait(client.call(AddTwoIntsRequest { a: 20, b: 22 }), MS).unwrap().unwrap().sum;
     test.run_for(10 * MS).unwrap();

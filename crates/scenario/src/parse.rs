@@ -52,7 +52,45 @@ pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
     // Readers of a scenario do not know Rust's types.
     let message = message.replace("expected u16", "expected a number from 0 to 65535");
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    let fix = missing.map(|key| what_to_add(text, offset, key)).unwrap_or_default();
+    let message = format!("{message}{fix}");
     ScenarioError::at(text, offset, None, message)
+}
+
+/// Returns the fix for a table at that offset that lacks `key`: what to add to it.
+fn what_to_add(text: &str, offset: usize, key: &str) -> String {
+    let section = section_at(text, offset).unwrap_or_default();
+    let example = match (section.as_str(), key) {
+        ("group", "name") => "`name = \"control\"`, or `name = \"*\"` for all groups of its node",
+        ("callback", "name") => "`name = \"planner/scan\"`",
+        ("thread", "name") => "`name = \"tokio-*\"`",
+        (_, "name") => "`name = \"...\"`",
+        (_, "executor") => "`executor = \"main\"`",
+        (_, "accelerator") => "`accelerator = \"gpu\"`",
+        (_, "callbacks") => "`callbacks = [\"lidar/scan\", \"planner/scan\"]`",
+        (_, "kind") => "`kind = \"timer\"`, `\"subscription\"` or another one",
+        (_, "to") => "`to = [\"/scan\"]`",
+        (_, "lock") => "`lock = \"map\"`",
+        (_, "type") => "`type = \"package::Type\"`",
+        ("", "duration") => "`duration = \"10 s\"`",
+        (_, "delay" | "hold" | "capacity" | "period" | "bound") => return format!("; add `{key} = \"2 ms\"`"),
+        (_, "count" | "misses" | "of") => return format!("; add `{key} = 2`"),
+        _ => return String::new(),
+    };
+    if section.is_empty() { format!("; add {example}") } else { format!("; add to this `{section}`: {example}") }
+}
+
+/// Returns the name of the section whose table begins at that offset, such as `group` for `[[group]]`.
+fn section_at(text: &str, offset: usize) -> Option<String> {
+    let top = DeTable::parse(text).ok()?;
+    for (name, value) in top.get_ref() {
+        let begins = |value: &Spanned<DeValue<'_>>| value.span().start == offset;
+        if begins(value) || value.get_ref().as_array().is_some_and(|tables| tables.iter().any(begins)) {
+            return Some(name.get_ref().to_string());
+        }
+    }
+    None
 }
 
 /// Returns the error of a check with its place in the text, which is known to be TOML.

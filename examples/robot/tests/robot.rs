@@ -139,7 +139,7 @@ fn file(name: &str) -> String {
 /// Without `elsewhere`, a name that the program does not have is an error.
 #[test]
 fn the_deployment_and_the_system_file_name_what_the_robot_has() {
-    let mut deployment = Deployment::load([file("deployment.toml")]).unwrap();
+    let mut deployment = Deployment::load(file("deployment.toml")).unwrap();
     deployment.elsewhere.clear();
     deployment.executors.iter_mut().for_each(|executor| executor.scheduling = None);
     let system = fs::read_to_string(file("system.toml")).unwrap();

@@ -173,7 +173,7 @@ fn assigned_priorities_are_analysed_and_deployed() {
         let deployment = scratch.path(&format!("{rule}.toml"));
         let output = rospin(&["analyze", &file, "--assign", rule, "--deploy", &deployment]);
         assert_eq!(output.status.code(), Some(0), "{rule}: {}{}", text(&output.stdout), text(&output.stderr));
-        let loaded = Deployment::load([&deployment]).unwrap();
+        let loaded = Deployment::load(&deployment).unwrap();
         let priority = |name: &str| loaded.callbacks.iter().find(|plan| plan.name == name).unwrap().priority.unwrap();
         // Audsley's assignment may choose either order.
         assert!(priority("control") > priority("map") || rule == "opa", "{rule}");

@@ -93,9 +93,9 @@ fn a_change_is_applied_and_deployed() {
         assert!(text(&with.stdout).contains(&format!("changed: {told}")), "{change}");
         let written = fs::read_to_string(&deployment).unwrap();
         assert!(written.contains(told), "{written}");
-        Deployment::load([&deployment]).unwrap();
+        Deployment::load(&deployment).unwrap();
     }
-    let loaded = Deployment::load([&scratch.path("1.toml")]).unwrap();
+    let loaded = Deployment::load(scratch.path("1.toml")).unwrap();
     assert_eq!(loaded.executors[1].name, "control alone");
     let moved = loaded.groups.iter().find(|plan| plan.name == "control").unwrap();
     assert_eq!(moved.executor, "control alone");

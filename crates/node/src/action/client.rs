@@ -148,9 +148,9 @@ impl Node {
     /// Creates an action client. A plain `&str` is the action's name.
     ///
     /// Feedback and status are an entity on the executor of the node's own group, in a group of their own. That group has the
-    /// [name](ActionClientOptions::name) of the options, by default `action_client/` and the action's name. So a callback of any
-    /// other group, the node's own included, can await a goal and its feedback while it holds its group, in every executor.
-    /// [`On::create_action_client`] puts them on another group.
+    /// [name](ActionClientOptions::name) of the options, by default `action_client/` and the action's name: the feedback is
+    /// `arm/action_client/fibonacci/feedback` in a deployment file. So a callback of any other group, the node's own included, can await a
+    /// goal and its feedback while it holds its group, in every executor. [`On::create_action_client`] puts them on another group.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was dropped.
@@ -159,7 +159,11 @@ impl Node {
         options: impl Into<ActionClientOptions>,
     ) -> Result<ActionClient<A>, ActionError> {
         let mut options = options.into();
-        let name = options.name.get_or_insert_with(|| format!("action_client/{}", options.action)).clone();
+        let action = options.action.strip_prefix("~/").unwrap_or(&options.action).trim_start_matches('/');
+        let name = options.name.clone().unwrap_or_else(|| format!("action_client/{action}"));
+        if options.name.is_none() {
+            options.name = Some(format!("{}/{name}", self.fully_qualified_name()));
+        }
         let executor = self.own_executor();
         let executor = executor.ok_or_else(|| SourceError::from(GroupGone { group: name.clone() }))?;
         let group = executor.create_group(GroupOptions::new(name).node(self.fully_qualified_name()), ());
@@ -242,7 +246,7 @@ impl<A: Action> ActionClient<A> {
     /// cancel the goal.
     ///
     /// # Errors
-    /// If the server rejects the goal, or the call fails. Use a timeout: not every middleware reports that a server is gone.
+    /// If the server rejects the goal, or the call fails. Use a [timeout](Node::timeout): not every middleware reports that a server is gone.
     pub fn send_goal(
         &self,
         goal: A::Goal,

@@ -100,7 +100,7 @@ impl ActionClientOptions {
     /// Sets the prefix of the names that the client's entities have in messages, traces, chains and deployment files. The
     /// entities are `feedback`, `server_gone` and `grace`, such as `arm/fibonacci/feedback`. The default consists of the names of
     /// node, group and action. A client that is created on a node, not on a group, creates a group of that name, by default
-    /// `action_client/` and the action.
+    /// `action_client/` and the action: its entities are then `arm/action_client/fibonacci/feedback` and so on.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

@@ -6,7 +6,7 @@ use rospin_core::EntityKind;
 
 use super::lookup::Ambiguous;
 use super::model::{Deployment, Reaction};
-use super::names::{forms, is_name, namespace_of};
+use super::names::{forms, is_name, is_pattern, namespace_of};
 use crate::model::{Chain, Scenario};
 use crate::nearest::{nearest, nearest_of};
 
@@ -25,6 +25,10 @@ pub struct Names {
     pub groups: Vec<(String, String)>,
     /// Callbacks.
     pub callbacks: Vec<NamedCallback>,
+    /// Full names that several callbacks have, with their number.
+    pub shared_callbacks: Vec<(String, usize)>,
+    /// Nodes and names that several groups have, with their number.
+    pub shared_groups: Vec<((String, String), usize)>,
 }
 
 /// Callback of a program, as a deployment file may name it.
@@ -83,6 +87,21 @@ pub enum Mismatch {
         /// The first callback that is missing there.
         callback: String,
     },
+    /// The file names a callback or a group, and the program has several of that very name.
+    #[error(
+        "the deployment names {what}, and {count} have the name `{name}`: {effect}; give them names of their own (`name` in their options; \
+         a node's own group has the name of the node)"
+    )]
+    Shared {
+        /// The callback or group, as the file names it.
+        what: String,
+        /// The full name.
+        name: String,
+        /// The number of callbacks or groups that have it.
+        count: usize,
+        /// What the file does with them.
+        effect: &'static str,
+    },
     /// A chain of the file leads through a timer, which receives no data.
     #[error(
         "chain `{chain}`: `{timer}` is a timer and takes nothing from `{from}`; let a chain of its own start there"
@@ -108,7 +127,7 @@ impl Mismatch {
 
     /// Returns true if it is only worth a warning.
     const fn is_warning(&self) -> bool {
-        matches!(self, Self::Partial { .. })
+        matches!(self, Self::Partial { .. } | Self::Shared { .. })
     }
 }
 
@@ -116,7 +135,14 @@ impl Names {
     /// Returns empty names of a program.
     #[must_use]
     pub const fn of_program() -> Self {
-        Self { whole: "program", executors: Vec::new(), groups: Vec::new(), callbacks: Vec::new() }
+        Self {
+            whole: "program",
+            executors: Vec::new(),
+            groups: Vec::new(),
+            callbacks: Vec::new(),
+            shared_callbacks: Vec::new(),
+            shared_groups: Vec::new(),
+        }
     }
 
     /// Returns the names of a described system.
@@ -188,6 +214,8 @@ impl Deployment {
             }
             found.extend(search.timers(chain));
         }
+        found.extend(search.shared_groups());
+        found.extend(search.shared_callbacks());
         found
     }
 }
@@ -232,6 +260,41 @@ impl Search<'_> {
             let mut all = self.names.callbacks.iter();
             if !all.any(|callback| plan.is_for(&callback.name, &callback.namespace)) {
                 found.extend(self.unknown("callback", &plan.name, "", self.known_callbacks(&plan.name)));
+            }
+        }
+        found
+    }
+
+    /// Finds groups that the file names one by one, although several have the name.
+    fn shared_groups(&self) -> Vec<Mismatch> {
+        let mut found = Vec::new();
+        for plan in self.deployment.groups.iter().filter(|plan| !is_pattern(&plan.node) && !is_pattern(&plan.name)) {
+            for ((node, group), count) in &self.names.shared_groups {
+                if plan.is_for(node, group) {
+                    let (what, name) = (format!("group `{}`", plan.pattern()), format!("{node}/{group}"));
+                    found.push(Mismatch::Shared { what, name, count: *count, effect: "all go to its executor" });
+                }
+            }
+        }
+        found
+    }
+
+    /// Finds callbacks that the file names one by one, although several have the name.
+    fn shared_callbacks(&self) -> Vec<Mismatch> {
+        let in_chains = self.deployment.chains.iter().flat_map(|chain| &chain.callbacks);
+        let written: BTreeSet<&String> =
+            self.deployment.callbacks.iter().map(|plan| &plan.name).chain(in_chains).collect();
+        let mut found = Vec::new();
+        for written in written {
+            let shared = |callback: &NamedCallback| {
+                let mut all = self.names.shared_callbacks.iter();
+                all.find(|(name, _)| *name == callback.name).map(|(_, count)| *count)
+            };
+            for callback in self.find(written) {
+                if let Some(count) = shared(callback) {
+                    let (what, name) = (format!("callback `{written}`"), callback.name.clone());
+                    found.push(Mismatch::Shared { what, name, count, effect: "all have its settings" });
+                }
             }
         }
         found

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::model::Deployment;
-use crate::error::ScenarioError;
+use crate::error::{CheckError, ScenarioError};
 use crate::file::{FileError, TomlFile};
 use crate::parse;
 
@@ -52,10 +52,18 @@ impl Deployment {
     /// none.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// Those of [`load_all`](Self::load_all).
     pub fn from_env() -> Result<Option<Self>, DeploymentError> {
         let files = std::env::var_os(VARIABLE).filter(|files| !files.is_empty());
-        files.map(|files| Self::load(std::env::split_paths(&files))).transpose()
+        files.map(|files| Self::load_all(std::env::split_paths(&files))).transpose()
+    }
+
+    /// Loads a deployment from a file.
+    ///
+    /// # Errors
+    /// The first error, with the file, its place and its fix.
+    pub fn load(file: impl AsRef<Path>) -> Result<Self, DeploymentError> {
+        Self::load_all([file])
     }
 
     /// Loads one deployment from one or more files. A file may refer to another one's executors. No two files may have
@@ -63,7 +71,7 @@ impl Deployment {
     ///
     /// # Errors
     /// The first error, with its file, place and fix.
-    pub fn load<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self, DeploymentError> {
+    pub fn load_all(files: impl IntoIterator<Item: AsRef<Path>>) -> Result<Self, DeploymentError> {
         let mut read = Vec::new();
         for file in files {
             let file = TomlFile::load("deployment file", file.as_ref())?;
@@ -74,9 +82,11 @@ impl Deployment {
             deployment.check().map_err(|error| file.at(&error))?;
             return Ok(deployment.clone());
         }
-        let files = read.iter().map(|(file, _)| file.name()).collect::<Vec<_>>().join(", ");
-        let merged = merge(read.into_iter().map(|(file, deployment)| (file.name().to_owned(), deployment)))?;
-        merged.check().map_err(|error| DeploymentError::Together { files, message: error.to_string() })?;
+        let merged = merge(read.iter().map(|(file, deployment)| (file.name().to_owned(), deployment.clone())))?;
+        merged.check().map_err(|error| {
+            let files = read.iter().map(|(file, _)| file.name()).collect::<Vec<_>>().join(", ");
+            DeploymentError::Together { files, message: in_its_file(&read, error) }
+        })?;
         Ok(merged)
     }
 
@@ -88,6 +98,22 @@ impl Deployment {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a valid deployment can be written")
     }
+}
+
+/// Returns the error of merged files as text, with the file and the place of what it is about.
+fn in_its_file(files: &[(TomlFile, Deployment)], mut error: CheckError) -> String {
+    let Some(mut number) = error.path.table else {
+        return error.to_string();
+    };
+    for (file, deployment) in files {
+        let count = deployment.count(error.path.section);
+        if number < count {
+            error.path.table = Some(number);
+            return file.at(&error).to_string();
+        }
+        number -= count;
+    }
+    error.to_string()
 }
 
 /// Merges files. If one of them demands an error in place of a warning, the result does.
@@ -117,6 +143,19 @@ fn merge(files: impl IntoIterator<Item = (String, Deployment)>) -> Result<Deploy
 }
 
 impl Deployment {
+    /// Returns the number of entries in the section of that name.
+    fn count(&self, section: &str) -> usize {
+        match section {
+            "executor" => self.executors.len(),
+            "group" => self.groups.len(),
+            "callback" => self.callbacks.len(),
+            "chain" => self.chains.len(),
+            "thread" => self.threads.len(),
+            "client" => self.clients.len(),
+            _ => 0,
+        }
+    }
+
     /// Returns the names of all entries.
     fn names(&self) -> impl Iterator<Item = String> {
         let executors = self.executors.iter().map(|plan| format!("executor `{}`", plan.name));

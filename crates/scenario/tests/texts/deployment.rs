@@ -182,23 +182,65 @@ fn several_files_are_one_deployment_unless_they_name_the_same_group() {
     let folder = Folder::new("several");
     let machine = folder.file("machine.toml", "[[executor]]\nname = \"fast\"\ncores = [1]");
     let groups = folder.file("groups.toml", "[[group]]\nname = \"control\"\nexecutor = \"fast\"");
-    let merged = Deployment::load([&machine, &groups]).unwrap();
+    let merged = Deployment::load_all([&machine, &groups]).unwrap();
     assert_eq!(merged.executor_of("any", "control").unwrap().as_deref(), Some("fast"));
     // One of the files by itself lacks the executor.
-    let error = Deployment::load([&groups]).unwrap_err().to_string();
+    let error = Deployment::load(&groups).unwrap_err().to_string();
     assert!(error.contains("groups.toml: line 3, column 12, `executor`: there is no executor `fast`"), "{error}");
 
     let again = folder.file("again.toml", "[[group]]\nname = \"control\"\nexecutor = \"fast\"");
-    let error = Deployment::load([&machine, &groups, &again]).unwrap_err();
+    let error = Deployment::load_all([&machine, &groups, &again]).unwrap_err();
     assert!(matches!(error, DeploymentError::Conflict { .. }), "{error:?}");
     let said = error.to_string();
     assert!(said.contains("group `control` of node `*`"), "{said}");
     assert!(said.contains("groups.toml") && said.contains("again.toml"), "{said}");
 }
 
+/// The tables are in the one form of TOML, and then in the other.
+#[test]
+fn a_section_that_lacks_a_key_is_told_with_its_place_and_what_to_add() {
+    for (section, keys, expected) in [
+        ("executor", "cores = [1]", "missing field `name`; add to this `executor`: `name = \"...\"`"),
+        (
+            "group",
+            "node = \"planner\"\nexecutor = \"main\"",
+            "missing field `name`; add to this `group`: `name = \"control\"`, or `name = \"*\"` for all groups of its node",
+        ),
+        ("group", "name = \"*\"", "missing field `executor`; add to this `group`: `executor = \"main\"`"),
+        ("callback", "priority = 3", "missing field `name`; add to this `callback`: `name = \"planner/scan\"`"),
+        (
+            "chain",
+            "name = \"c\"",
+            "missing field `callbacks`; add to this `chain`: `callbacks = [\"lidar/scan\", \"planner/scan\"]`",
+        ),
+        ("chain", "callbacks = [\"a/b\"]", "missing field `name`; add to this `chain`: `name = \"...\"`"),
+        ("thread", "cores = [1]", "missing field `name`; add to this `thread`: `name = \"tokio-*\"`"),
+        ("client", "name = \"c\"", "missing field `accelerator`; add to this `client`: `accelerator = \"gpu\"`"),
+    ] {
+        let folder = Folder::new(&format!("lacking-{section}-{}", keys.len()));
+        let file = folder.file("robot.toml", &format!("# A robot.\n\n[[{section}]]\n{keys}\n"));
+        let error = Deployment::load(&file).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: line 3, column 1: {expected}", file.display()));
+        let inline = format!("{section} = [{{ {} }}]", keys.replace('\n', ", "));
+        let error = Deployment::parse(&inline).unwrap_err().to_string();
+        assert_eq!(error, format!("line 1, column {}, `{section}`: {expected}", section.len() + 5));
+    }
+}
+
+#[test]
+fn an_error_of_several_files_together_has_its_file_and_line() {
+    let folder = Folder::new("together");
+    let machine =
+        folder.file("machine.toml", "[[executor]]\nname = \"fast\"\n\n[[group]]\nname = \"a\"\nexecutor = \"fast\"");
+    let groups = folder.file("groups.toml", "[[group]]\nname = \"b\"\nexecutor = \"fats\"");
+    let error = Deployment::load_all([&machine, &groups]).unwrap_err().to_string();
+    let place = format!("{}: line 3, column 12, `executor`: there is no executor `fats`", groups.display());
+    assert!(error.contains("do not go together") && error.contains(&place), "{error}");
+}
+
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let error = Deployment::load(["/nowhere/robot.toml"]).unwrap_err().to_string();
+    let error = Deployment::load("/nowhere/robot.toml").unwrap_err().to_string();
     assert!(error.starts_with("cannot read the deployment file /nowhere/robot.toml"), "{error}");
 }
 

@@ -173,7 +173,8 @@ fn keys_that_are_unknown_or_missing() {
     assert!(unknown.starts_with("line 7, column 1"), "{unknown}");
     assert!(unknown.contains("unknown field `polciy`, expected one of `name`, `policy`, `threads`"), "{unknown}");
     let missing = error("kind = \"subscription\"\n", "");
-    assert_eq!(missing, "line 21, column 1: missing field `kind`");
+    let fix = "add to this `callback`: `kind = \"timer\"`, `\"subscription\"` or another one";
+    assert_eq!(missing, format!("line 21, column 1: missing field `kind`; {fix}"));
     let broken = error("[[executor]]", "[[executor]");
     assert!(broken.starts_with("line 5, column "), "{broken}");
 }

@@ -128,7 +128,7 @@ impl Changes {
 
     fn deploy(&self, repeated: &mut Repeated) -> Result<(), ChangeError> {
         let deployment =
-            Deployment::load(&self.deployment).map_err(|error| ChangeError::Deployment(error.to_string()))?;
+            Deployment::load_all(&self.deployment).map_err(|error| ChangeError::Deployment(error.to_string()))?;
         let Repeated { scenario, nodes, .. } = repeated;
         for (group, node) in scenario.groups.iter_mut().zip(nodes) {
             // The own group of a node in a namespace reads like a group of the namespace.
