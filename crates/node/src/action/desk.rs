@@ -6,7 +6,6 @@ use super::Action;
 use super::accepted::Accepted;
 use super::book::Selected;
 use super::core::{Core, Waiting};
-use super::goal::GoalHandle;
 use super::id::GoalId;
 use super::parts::{GetResultRequest, GetResultResponse, SendGoalRequest, SendGoalResponse};
 use super::server::{CancelResponse, GoalResponse};
@@ -84,13 +83,6 @@ impl<A: Action> Desk<A> {
         (request, reply): (GetResultRequest, Reply<GetResultResponse<A::Result>>),
     ) {
         self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
-    }
-
-    /// Marks the goal as executing, unless it is deferred. Called before the callback that executes it.
-    pub(crate) fn begin(goal: &GoalHandle<A>) {
-        if !goal.is_deferred() {
-            goal.execute();
-        }
     }
 }
 

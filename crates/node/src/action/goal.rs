@@ -49,7 +49,8 @@ pub struct NotCanceling {
 /// to which the callback passes it.
 ///
 /// [`succeed`](Self::succeed), [`abort`](Self::abort) or [`canceled`](Self::canceled) ends the goal. Dropping the
-/// handle without one of them, for instance by a panic, aborts the goal with the default result. After the server was
+/// handle without one of them, for instance by a panic or by an error that the execution returns, aborts the goal with the default
+/// result. After the server was
 /// dropped, its goals are aborted and handles do nothing.
 ///
 /// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment. None waits for clients, but
@@ -89,6 +90,11 @@ impl<A: Action> GoalHandle<A> {
     #[must_use]
     pub fn goal(&self) -> &A::Goal {
         &self.kept.goal
+    }
+
+    /// Returns what is left of the goal for the one who awaits its execution.
+    pub(crate) fn tail(&self) -> GoalTail<A> {
+        GoalTail { id: self.id(), outlet: Arc::clone(&self.outlet) }
     }
 
     /// Begins the execution of a [deferred](super::GoalResponse::AcceptAndDefer) goal. The execution of other goals
@@ -148,6 +154,24 @@ impl<A: Action> GoalHandle<A> {
     fn finish(mut self, event: GoalEvent, result: A::Result) -> Option<GoalState> {
         self.has_ended = true;
         self.outlet.finish(self.id(), event, result)
+    }
+}
+
+/// A goal for the one who awaits its execution. Dropping it ends nothing.
+pub(crate) struct GoalTail<A: Action> {
+    id: GoalId,
+    outlet: Arc<dyn Outlet<A>>,
+}
+
+impl<A: Action> GoalTail<A> {
+    pub(crate) const fn id(&self) -> GoalId {
+        self.id
+    }
+
+    /// Aborts the goal with the default result, unless it has ended.
+    pub(crate) fn abort(&self) {
+        // `None` means that the goal has ended already, mostly by the drop of its handle.
+        let _ = self.outlet.finish(self.id, GoalEvent::Abort, A::Result::default());
     }
 }
 

@@ -13,6 +13,7 @@ mod client_goal;
 mod core;
 mod departed;
 mod desk;
+mod execution;
 mod feedback;
 mod goal;
 mod id;

@@ -13,10 +13,12 @@ use super::Action;
 use super::accepted::{Accepted, Goals};
 use super::core::Core;
 use super::desk::Desk;
+use super::execution::Execution;
 use super::goal::GoalHandle;
 use super::id::GoalId;
 use super::options::{ActionServerOptions, entity};
 use super::parts::{GetResult, SendGoal, part};
+use crate::callback::{Nothing, Returns};
 use crate::error::ServiceError;
 use crate::error::TopicError;
 use crate::group::{Exclusive, Group, OwnGroup};
@@ -119,7 +121,7 @@ pub enum CancelResponse {
 /// assert_eq!(outcome.result.number, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "the server ends when its handle is dropped"]
+#[must_use = "the server ends when its handle is dropped, and aborts its goals; keep it (`let _server = ..`, not `let _ = ..`)"]
 pub struct ActionServer {
     action: String,
     core: Arc<dyn Close>,
@@ -201,6 +203,7 @@ struct Parts<A: Action> {
     cancel_goal: Draft<CancelGoal>,
     get_result: Draft<GetResult<A>>,
     execute: EntityOptions,
+    execution: Execution,
     expire: TimerOptions,
 }
 
@@ -223,12 +226,13 @@ impl<A: Action> Parts<A> {
         let core = Core::new(action.clone(), clock.clone(), feedback, status, max_goals, result_timeout);
         let desk = Desk { core: Arc::new(core), accepted: Accepted::new(clock) };
         let named = |of: &str| EntityOptions::new(format!("{name}/{of}"));
+        let execution = Execution::new(group.failures(&format!("{name}/execute")));
         let execute = named("execute").releases_group_at_await();
         let execute = priority.into_iter().fold(execute, EntityOptions::priority);
         let execute = max_executing.into_iter().fold(execute, EntityOptions::max_in_flight);
         let expire = TimerOptions::one_shot(result_timeout.max(Duration::from_nanos(1))).name(format!("{name}/expire"));
         let expire = priority.into_iter().fold(expire, TimerOptions::priority);
-        Ok(Self { action, desk, send_goal, cancel_goal, get_result, execute, expire })
+        Ok(Self { action, desk, send_goal, cancel_goal, get_result, execute, execution, expire })
     }
 }
 
@@ -236,7 +240,7 @@ impl<A: Action> Parts<A> {
 /// `$payload`, if there is one, before their item. The user's callbacks are `$handle_goal`, `$handle_cancel` and `$execute`.
 macro_rules! assemble {
     ($parts:expr, $group:expr, ($($payload:ident: $type:ty)?), $handle_goal:ident, $handle_cancel:ident, $execute:ident) => {{
-        let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire } = $parts;
+        let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire, .. } = $parts;
         let group = $group;
         let timer = {
             let core = Arc::clone(&desk.core);
@@ -283,7 +287,29 @@ impl<P: Send + 'static> On<CallbackGroup<P>> {
     /// requests wait. Put such a server on a reentrant group of an executor with several threads, or let the execution
     /// await now and then. The callbacks decide what a new goal means for an older one, as in rclcpp.
     ///
-    /// A panic of `execute` aborts the goal. If another callback panics, its client gets no answer.
+    /// An execution returns nothing or a [`Result`]. An error, of `?` for instance, aborts its goal with the default result unless that
+    /// has ended, and is reported as an [`Incident`](rospin_engine::Incident) with the goal's id. A panic of `execute` aborts the goal,
+    /// too. If another callback panics, its client gets no answer.
+    ///
+    /// ```
+    /// use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
+    /// use rospin::prelude::*;
+    ///
+    /// async fn compute(goal: GoalHandle<Fibonacci>) -> rospin::Result<()> {
+    ///     let sequence = vec![0, 1];
+    ///     goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() })?;
+    ///     goal.succeed(FibonacciResult { sequence });
+    ///     Ok(())
+    /// }
+    ///
+    /// # fn main() -> rospin::Result<()> {
+    /// # let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// # let node = ros.create_node("fibonacci")?;
+    /// let accept = |_, _: &FibonacciGoal| GoalResponse::AcceptAndExecute;
+    /// let _server = node.create_action_server("fibonacci", accept, |_, _| CancelResponse::Accept, compute)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
@@ -296,13 +322,14 @@ impl<P: Send + 'static> On<CallbackGroup<P>> {
     ) -> Result<ActionServer, ActionError>
     where
         A: Action,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future<Output: Returns<Nothing>> + Send + 'static,
     {
         let group = self.group();
         let parts = Parts::<A>::new(self.node(), group, options.into())?;
+        let execution = parts.execution.clone();
         let execute = move |payload: Payload<P>, goal: GoalHandle<A>| {
-            Desk::<A>::begin(&goal);
-            execute(payload, goal)
+            let ends = execution.begin(&goal);
+            ends.after(execute(payload, goal))
         };
         assemble!(parts, group, (payload: &mut P), handle_goal, handle_cancel, execute)
     }
@@ -323,7 +350,7 @@ impl On<OwnGroup> {
     ) -> Result<ActionServer, ActionError>
     where
         A: Action,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future<Output: Returns<Nothing>> + Send + 'static,
     {
         self.node().on(self.group().group()).create_action_server(
             options,
@@ -349,7 +376,7 @@ impl Node {
     ) -> Result<ActionServer, ActionError>
     where
         A: Action,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future<Output: Returns<Nothing>> + Send + 'static,
     {
         let own = self.own_group_for_source()?;
         self.on(own).create_action_server(options, handle_goal, handle_cancel, execute)
@@ -371,13 +398,14 @@ impl On<ReentrantGroup> {
     ) -> Result<ActionServer, ActionError>
     where
         A: Action,
-        Fut: Future<Output = ()> + Send + 'static,
+        Fut: Future<Output: Returns<Nothing>> + Send + 'static,
     {
         let group = self.group();
         let parts = Parts::<A>::new(self.node(), group, options.into())?;
+        let execution = parts.execution.clone();
         let execute = move |goal: GoalHandle<A>| {
-            Desk::<A>::begin(&goal);
-            execute(goal)
+            let ends = execution.begin(&goal);
+            ends.after(execute(goal))
         };
         assemble!(parts, group, (), handle_goal, handle_cancel, execute)
     }

@@ -15,7 +15,7 @@
 //! - A timer's callback takes a [`Tick`](crate::Tick), or nothing. That of a wall timer takes a `Tick<Instant>`.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response. Their types say which service it is.
-//! - Callbacks of timers and subscriptions return nothing or a [`Result`]. An error is reported as an
+//! - Callbacks of timers and subscriptions, and executions of goals, return nothing or a [`Result`]. An error is reported as an
 //!   [`Incident`](rospin_engine::Incident). An asynchronous one may be a `loop` without an end.
 //!
 //! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually exclusive group that

@@ -26,6 +26,12 @@ impl<T: 'static> Returned for Value<T> {
 }
 
 /// A type that a callback of kind `K` may return.
+#[diagnostic::on_unimplemented(
+    message = "this callback cannot return `{Self}`",
+    label = "it returns `{Self}`",
+    note = "callbacks of timers and subscriptions, and executions of goals, return `()` or a `Result<(), E>` whose error has a text; the \
+            result of a goal is passed to `GoalHandle::succeed`"
+)]
 pub trait Returns<K: Returned> {
     #[doc(hidden)]
     fn value(self) -> K::Value;

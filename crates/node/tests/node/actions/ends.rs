@@ -43,6 +43,39 @@ fn a_panic_aborts_the_goal_and_others_go_on() {
     });
 }
 
+/// The executions end the first goal themselves, keep the handle of the second one, and drop that of the third one.
+#[test]
+fn an_error_of_an_execution_aborts_its_goal_unless_that_has_ended_and_is_reported() {
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let kept = Log::new();
+            let keeps = kept.clone();
+            let mut world = World::without_server();
+            world.serve(kind, ActionServerOptions::new("fibonacci"), move |goal: Handle| {
+                let keeps = keeps.clone();
+                async move {
+                    let order = goal.goal().order;
+                    match order {
+                        1 => goal.succeed(seq([1])),
+                        2 => keeps.push(goal),
+                        _ => drop(goal),
+                    }
+                    "no path".parse::<u32>().map_err(|_| format!("no path of {order}"))?;
+                    Ok::<(), String>(())
+                }
+            });
+            let goals = [1, 2, 3].map(|order| world.send(order));
+            let said = [1, 2, 3].map(|order| format!("goal {}: no path of {order}", goals[order - 1].id()));
+            let states = goals.map(|goal| world.wait(goal.result()).unwrap().state);
+            assert_eq!(states, [GoalState::Succeeded, GoalState::Aborted, GoalState::Aborted]);
+            let incidents = world.incidents.take();
+            assert!(incidents.iter().all(|incident| incident.entity == "server/fibonacci/execute"));
+            let kinds = incidents.into_iter().map(|incident| incident.kind);
+            assert!(kinds.eq(said.map(IncidentKind::Failed)));
+        }
+    });
+}
+
 #[test]
 fn without_an_execution_goals_are_aborted() {
     watchdog(|| {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, Incident, ManualClock, Payload, SpinOptions};
+use rospin_node::callback::{Nothing, Returns};
 use rospin_node::interfaces::action_msgs::GoalStatusArray;
 use rospin_node::{
     Action, ActionClient, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, FeedbackStream,
@@ -137,7 +138,7 @@ impl World {
         let begun = world.begun.clone();
         world.serve(kind, options, move |goal| {
             begun.push(goal);
-            Box::pin(async {})
+            async {}
         });
         world
     }
@@ -161,11 +162,11 @@ impl World {
     }
 
     /// Creates the server.
-    pub(crate) fn serve(
+    pub(crate) fn serve<Fut: Future<Output: Returns<Nothing>> + Send + 'static>(
         &mut self,
         kind: Kind,
         options: ActionServerOptions,
-        execute: impl Fn(Handle) -> Boxed + Send + Sync + 'static,
+        execute: impl Fn(Handle) -> Fut + Send + Sync + 'static,
     ) {
         let (goals, cancels) = (self.asked.clone(), self.asked.clone());
         let server = match kind {
