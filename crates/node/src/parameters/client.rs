@@ -65,11 +65,10 @@ pub enum ParameterClientError {
 
 /// Client that reads and sets the parameters of another node. Cheap to clone.
 ///
-/// Requests can be awaited anywhere, also inside callbacks. Give them a timeout, as [calls](Client::call) of any
+/// Requests can be awaited anywhere, also inside callbacks. Give them a [timeout](Node::timeout), as [calls](Client::call) of any
 /// service.
 ///
 /// ```
-/// use rospin::parameters::ParameterSetting;
 /// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
 ///
 /// let context = Context::new(ContextOptions::new());
@@ -83,7 +82,7 @@ pub enum ParameterClientError {
 /// let client = operator.create_parameter_client("/motor")?;
 /// let slow_down = async {
 ///     client.wait_for_service().await;
-///     client.set_atomically(vec![ParameterSetting::new("max_speed", 0.5)]).await?;
+///     client.set_one("max_speed", 0.5).await?;
 ///     client.get_one::<f64>("max_speed").await
 /// };
 /// assert_eq!(executor.spin_until(slow_down, SpinOptions::new())??, 0.5);
@@ -169,11 +168,12 @@ impl ParameterClient {
         }
     }
 
-    /// Returns the values of these parameters, in that order. A parameter that is not declared has the value `NotSet`;
+    /// Returns the values of these parameters, in that order. [`get_one`](Self::get_one) returns one of them in its Rust type. A parameter that is not declared has the value `NotSet`;
     /// nodes of rclcpp return no values at all in that case.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
+    #[doc(alias = "get_parameters")]
     pub fn get(
         &self,
         names: &[&str],
@@ -193,6 +193,7 @@ impl ParameterClient {
     /// # Errors
     /// If the call fails, or the value is no `T`: it is of another type, or `T` needs a value and the parameter has none or is not
     /// declared.
+    #[doc(alias = "get_parameter")]
     pub fn get_one<T: ParameterVariant>(
         &self,
         name: &str,
@@ -224,30 +225,61 @@ impl ParameterClient {
         }
     }
 
-    /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set.
+    /// Sets one parameter.
+    ///
+    /// # Errors
+    /// If the call fails, or the node rejects the value.
+    #[doc(alias = "set_parameter")]
+    pub fn set_one<T: Into<ParameterValue>>(
+        &self,
+        name: &str,
+        value: T,
+    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<T> {
+        let node = self.node.clone();
+        let results = self.set(vec![ParameterSetting::new(name, value)]);
+        async move {
+            match results.await?.pop() {
+                Some(Err(reason)) => Err(ParameterClientError::Refused { node, reason }),
+                // There is one result, since one was asked for.
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set. A setting is a
+    /// [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
-    pub fn set(
+    #[doc(alias = "set_parameters")]
+    pub fn set<I>(
         &self,
-        settings: Vec<ParameterSetting>,
-    ) -> impl Future<Output = Result<Vec<Result<(), String>>, ParameterClientError>> + Send + use<> {
-        let (node, asked) = (self.node.clone(), settings.len());
-        let call = self.set.call(wire::SetParametersRequest { parameters: to_wire(settings) });
+        settings: I,
+    ) -> impl Future<Output = Result<Vec<Result<(), String>>, ParameterClientError>> + Send + use<I>
+    where
+        I: IntoIterator<Item: Into<ParameterSetting>>,
+    {
+        let parameters = to_wire(settings);
+        let (node, asked) = (self.node.clone(), parameters.len());
+        let call = self.set.call(wire::SetParametersRequest { parameters });
         async move {
             let results = complete(&node, asked, call.await?.results)?;
             Ok(results.into_iter().map(|set| if set.successful { Ok(()) } else { Err(set.reason) }).collect())
         }
     }
 
-    /// Sets all of these parameters, or none.
+    /// Sets all of these parameters, or none. A setting is a [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
     ///
     /// # Errors
     /// If the call fails, or the node rejects a value.
-    pub fn set_atomically(
+    #[doc(alias = "set_parameters_atomically")]
+    pub fn set_atomically<I>(
         &self,
-        settings: Vec<ParameterSetting>,
-    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<> {
+        settings: I,
+    ) -> impl Future<Output = Result<(), ParameterClientError>> + Send + use<I>
+    where
+        I: IntoIterator<Item: Into<ParameterSetting>>,
+    {
         let node = self.node.clone();
         let call = self.set_atomically.call(wire::SetParametersAtomicallyRequest { parameters: to_wire(settings) });
         async move {
@@ -288,8 +320,8 @@ fn names_of(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn to_wire(settings: Vec<ParameterSetting>) -> Vec<wire::Parameter> {
-    settings.into_iter().map(Into::into).collect()
+fn to_wire(settings: impl IntoIterator<Item: Into<ParameterSetting>>) -> Vec<wire::Parameter> {
+    settings.into_iter().map(|setting| setting.into().into()).collect()
 }
 
 /// Returns the answers if there are as many as names were asked for.

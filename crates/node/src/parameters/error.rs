@@ -104,9 +104,12 @@ pub enum DeclareError {
     },
     /// The parameter must have a value, and has neither a default nor an override.
     #[error(
-        "parameter `{name}` has no value; give it a default, override it when the node is started, or declare it as `Option`"
+        "parameter `{name}` of node `{node}` has no value; give it a default, override it when the node is started, or declare it as \
+         `Option`"
     )]
     NoValue {
+        /// Name of the node.
+        node: String,
         /// Name of the parameter.
         name: String,
     },
@@ -119,8 +122,10 @@ pub enum DeclareError {
         reason: &'static str,
     },
     /// The initial value does not have the parameter's type, is out of its range, or was rejected by a callback.
-    #[error("parameter `{name}` cannot start with its {origin}: {reason}")]
+    #[error("parameter `{name}` of node `{node}` cannot start with its {origin}: {reason}")]
     Initial {
+        /// Name of the node.
+        node: String,
         /// Name of the parameter.
         name: String,
         /// The origin of the value: the default or the override.
@@ -129,8 +134,10 @@ pub enum DeclareError {
         reason: SetParameterError,
     },
     /// A parameter file gives the parameter something that no parameter of its type can have.
-    #[error("parameter `{name}` cannot start with its override, which {reason}")]
+    #[error("parameter `{name}` of node `{node}` cannot start with its override, which {reason}")]
     Override {
+        /// Name of the node.
+        node: String,
         /// Name of the parameter.
         name: String,
         /// The problem, as the end of a sentence about the override, with its place.

@@ -107,7 +107,7 @@ type Removed = Option<Box<dyn Any>>;
 /// Handle of a pre-set or on-set callback. Dropping the handle removes the callback.
 ///
 /// A callback that is running is not waited for.
-#[must_use = "the callback is removed when its handle is dropped"]
+#[must_use = "the callback is removed when its handle is dropped, and never runs; keep it (`let _callback = ..`, not `let _ = ..`)"]
 pub struct ParametersCallback {
     store: Weak<Store>,
     remove: Box<dyn Fn(&mut State) -> Removed + Send + Sync>,

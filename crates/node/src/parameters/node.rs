@@ -67,15 +67,19 @@ impl Node {
         self.store().set(vec![ParameterSetting::new(name, value)])
     }
 
-    /// Sets all of these parameters, or none. The callbacks run once for all of them.
+    /// Sets all of these parameters, or none. The callbacks run once for all of them. A setting is a [`ParameterSetting`], or a name and a
+    /// value: `[("max_speed", 0.5)]`.
     ///
     /// Other nodes, and readers of a [`ParameterSet`](crate::ParameterSet), see all of the changes or none. A reader
     /// of single parameters may read one before the change and another one after it.
     ///
     /// # Errors
     /// If one of them cannot be set, see [`set_parameter`](Self::set_parameter).
-    pub fn set_parameters_atomically(&self, settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
-        self.store().set(settings)
+    pub fn set_parameters_atomically(
+        &self,
+        settings: impl IntoIterator<Item: Into<ParameterSetting>>,
+    ) -> Result<(), SetParameterError> {
+        self.store().set(settings.into_iter().map(Into::into).collect())
     }
 
     /// Returns the description of a parameter: its type, range, texts and flags. `None` if it is not declared.

@@ -143,13 +143,13 @@ impl Store {
             None => default.unwrap_or_default(),
             Some(given) => match given.value(kind, is_optional, default.as_ref()) {
                 Ok(value) => value,
-                Err(reason) => return Err(DeclareError::Override { name, reason }),
+                Err(reason) => return Err(DeclareError::Override { node: self.node.clone(), name, reason }),
             },
         };
         if value == ParameterValue::NotSet && !is_optional {
-            return Err(DeclareError::NoValue { name });
+            return Err(DeclareError::NoValue { node: self.node.clone(), name });
         }
-        let initial = |reason| DeclareError::Initial { name: name.clone(), origin, reason };
+        let initial = |reason| DeclareError::Initial { node: self.node.clone(), name: name.clone(), origin, reason };
         check_value(&name, kind, is_optional, &spec, &value).map_err(initial)?;
 
         let slot = Arc::new(Slot::new(value.clone()));

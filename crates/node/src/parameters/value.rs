@@ -281,6 +281,13 @@ impl ParameterSetting {
     }
 }
 
+/// A name and a value: `("max_speed", 0.5)`.
+impl<N: Into<String>, T: Into<ParameterValue>> From<(N, T)> for ParameterSetting {
+    fn from((name, value): (N, T)) -> Self {
+        Self::new(name, value)
+    }
+}
+
 impl TryFrom<wire::Parameter> for ParameterSetting {
     type Error = UnknownType;
 

@@ -182,7 +182,7 @@ fn changes_are_published_in_their_order() {
     let _unset = at.node.declare_parameter::<Option<i64>>("unset", None).unwrap();
     low.set(2).unwrap();
     low.set(2).unwrap();
-    let both = vec![ParameterSetting::new("low", 3), ParameterSetting::new("any", "text")];
+    let both = [("low", ParameterValue::from(3)), ("any", "text".into())];
     at.node.set_parameters_atomically(both).unwrap();
     low.set(4).unwrap();
     any.set(ParameterValue::NotSet).unwrap();

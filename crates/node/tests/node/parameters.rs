@@ -106,7 +106,7 @@ fn overrides_go_before_defaults_and_are_checked() {
     let error = node.declare_parameter("name", "x").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "parameter `name` cannot start with its override: parameter `name` is of type string, the value is integer; set it to \
+        "parameter `name` of node `/node` cannot start with its override: parameter `name` is of type string, the value is integer; set it to \
          a value of its type"
     );
     // `rospin::Error` would print a cause after the error, which has the same words already.
@@ -124,7 +124,8 @@ fn what_cannot_be_declared_says_why() {
     assert_eq!(again, DeclareError::AlreadyDeclared { name: "rate".to_owned() });
     assert_eq!(node.declare_parameter("", 1).unwrap_err(), DeclareError::EmptyName);
     let error = node.declare_parameter::<i64>("port", ParameterOptions::new()).unwrap_err();
-    assert!(error.to_string().contains("give it a default"), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("`port` of node `/node`") && said.contains("give it a default"), "{said}");
     let range = ParameterOptions::from(1).range(RangeInclusive::new(10, 5));
     assert!(matches!(node.declare_parameter("level", range), Err(DeclareError::Range { .. })));
 }
@@ -178,7 +179,7 @@ fn several_are_set_all_or_none() {
     }
     node.set_parameters_atomically(settings([("low", 5.into()), ("high", 6.into())])).unwrap();
     assert_eq!((low.get(), high.get()), (5, 6));
-    assert_eq!(node.set_parameters_atomically(Vec::new()), Ok(()));
+    assert_eq!(node.set_parameters_atomically(Vec::<ParameterSetting>::new()), Ok(()));
 }
 
 #[test]
@@ -363,7 +364,7 @@ fn a_file_is_judged_entry_by_entry() {
     assert_eq!(unset.get(), None);
     assert_eq!(node.declare_parameter("good", 1).unwrap().get(), 2);
     let error = node.declare_parameter("mixed", vec![1_i64]).unwrap_err();
-    let expected = "parameter `mixed` cannot start with its override, which is a list with an integer and a string; \
+    let expected = "parameter `mixed` of node `/node` cannot start with its override, which is a list with an integer and a string; \
                     make all of them the same type (`(text)`, line 5)";
     assert_eq!(error.to_string(), expected);
 }
