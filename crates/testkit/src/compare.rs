@@ -194,7 +194,7 @@ impl Driver {
                 members.for_each(|number| oracle.entity_removed(number));
             }
             (Op::Cancel(entity) | Op::Restart { entity, .. }, _) => oracle.withdrawn(entity),
-            (Op::Advance(ms), _) => self.now = self.now + Duration::from_millis(ms),
+            (Op::Advance(ms), _) => self.now += Duration::from_millis(ms),
             (Op::Next(thread) | Op::GoOn { running: thread, .. }, Outcome::Picked(picked)) => {
                 self.running[thread] = picked
             }

@@ -131,7 +131,7 @@ pub enum DeclareError {
         /// The origin of the value: the default or the override.
         origin: &'static str,
         /// The problem with the value.
-        reason: SetParameterError,
+        reason: Box<SetParameterError>,
     },
     /// A parameter file gives the parameter something that no parameter of its type can have.
     #[error("parameter `{name}` of node `{node}` cannot start with its override, which {reason}")]

@@ -149,7 +149,10 @@ impl Store {
         if value == ParameterValue::NotSet && !is_optional {
             return Err(DeclareError::NoValue { node: self.node.clone(), name });
         }
-        let initial = |reason| DeclareError::Initial { node: self.node.clone(), name: name.clone(), origin, reason };
+        let initial = |reason| {
+            let reason = Box::new(reason);
+            DeclareError::Initial { node: self.node.clone(), name: name.clone(), origin, reason }
+        };
         check_value(&name, kind, is_optional, &spec, &value).map_err(initial)?;
 
         let slot = Arc::new(Slot::new(value.clone()));

@@ -112,7 +112,8 @@ fn overrides_go_before_defaults_and_are_checked() {
     // `rospin::Error` would print a cause after the error, which has the same words already.
     assert!(std::error::Error::source(&error).is_none());
     let error = node.declare_parameter("level", ParameterOptions::from(1).range(0..=10)).unwrap_err();
-    assert!(matches!(error, DeclareError::Initial { reason: SetParameterError::OutOfRange { .. }, .. }), "{error}");
+    let DeclareError::Initial { reason, .. } = &error else { panic!("{error}") };
+    assert!(matches!(**reason, SetParameterError::OutOfRange { .. }), "{error}");
     assert_eq!(node.list_parameters(&[], 0).names, ["fixed", "rate"]);
 }
 

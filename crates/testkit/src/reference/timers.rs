@@ -55,7 +55,7 @@ impl Reference {
         let mut next = picked.release + period;
         while next < now {
             missed.push(next);
-            next = next + period;
+            next += period;
         }
         // `next` is the first due time on the grid that was not missed.
         let mut given_up = missed.len();
