@@ -1,0 +1,179 @@
+//! What a reader of the registry finds: every published crate says what it is, under which licences, and where to start.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{MetadataCommand, Package};
+
+/// The slugs of <https://crates.io/category_slugs> that crates here use. The registry refuses others.
+const CATEGORIES: [&str; 19] = [
+    "algorithms",
+    "asynchronous",
+    "command-line-interface",
+    "command-line-utilities",
+    "concurrency",
+    "config",
+    "development-tools::build-utils",
+    "development-tools::debugging",
+    "development-tools::profiling",
+    "development-tools::testing",
+    "encoding",
+    "hardware-support",
+    "mathematics",
+    "network-programming",
+    "os::linux-apis",
+    "parser-implementations",
+    "science::robotics",
+    "simulation",
+    "visualization",
+];
+
+/// The longest README of a crate, in lines: one screen, whose listing has most of it.
+const SCREEN: usize = 60;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns the crates that a release publishes: of the workspace, and of those beside it.
+fn published() -> Vec<Package> {
+    let mut all = Vec::new();
+    for manifest in ["Cargo.toml", "crates/dds/Cargo.toml", "crates/zenoh/Cargo.toml", "crates/wgpu/Cargo.toml"] {
+        let mut command = MetadataCommand::new();
+        let metadata = command.manifest_path(root().join(manifest)).no_deps().exec().expect("cargo metadata");
+        all.extend(metadata.packages.into_iter().filter(|package| package.publish.is_none()));
+    }
+    all
+}
+
+fn file(package: &Package, name: &str) -> String {
+    let path = package.manifest_path.with_file_name(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn is_keyword(word: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_+".contains(letter);
+    word.len() <= 20 && word.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && word.chars().all(is_part)
+}
+
+#[test]
+fn every_published_crate_says_what_it_is() {
+    for package in published() {
+        let name = &package.name;
+        assert!(package.description.as_ref().is_some_and(|text| !text.is_empty()), "{name} has no description");
+        assert_eq!(package.license.as_deref(), Some("MIT OR Apache-2.0"), "license of {name}");
+        assert!(package.rust_version.is_some(), "{name} has no rust-version");
+        let (keywords, categories) = (&package.keywords, &package.categories);
+        assert!((1..=5).contains(&keywords.len()), "{name} has {} keywords; the registry takes 5", keywords.len());
+        for keyword in keywords {
+            assert!(is_keyword(keyword), "the registry refuses the keyword {keyword} of {name}");
+        }
+        assert!(
+            (1..=5).contains(&categories.len()),
+            "{name} has {} categories; the registry takes 5",
+            categories.len()
+        );
+        for category in categories {
+            assert!(
+                CATEGORIES.contains(&category.as_str()),
+                "{category} of {name}: if it is a slug, add it to the list"
+            );
+        }
+    }
+}
+
+/// The files are links to those of the repository. `cargo package` follows them.
+#[test]
+fn every_published_crate_has_the_texts_of_its_licences() {
+    for package in published() {
+        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let text = fs::read_to_string(root().join(name)).expect("a licence");
+            assert_eq!(file(&package, name), text, "{name} of {}", package.name);
+        }
+    }
+}
+
+#[test]
+fn every_published_crate_has_a_page_of_one_screen_that_leads_to_rospin() {
+    for package in published() {
+        let name = &package.name;
+        assert_eq!(package.readme.as_ref().map(|path| path.as_str()), Some("README.md"), "readme of {name}");
+        let text = file(&package, "README.md");
+        assert!(text.starts_with(&format!("# {name}\n")), "README.md of {name} begins with its name");
+        assert!(text.lines().count() <= SCREEN, "README.md of {name} has more than {SCREEN} lines");
+        assert!(
+            **name == "rospin" || text.contains("(https://crates.io/crates/rospin)"),
+            "README.md of {name}: no link"
+        );
+        // Other places than the registry cannot follow links into the repository.
+        assert!(!text.contains("](../"), "README.md of {name} has a link that leads out of its package");
+        assert!(text.contains("\n## License\n\nMIT or Apache-2.0"), "README.md of {name} names its licences");
+        assert_eq!(text.matches("\n```").count(), 2, "README.md of {name} has one example");
+    }
+}
+
+/// Returns the lines of a text without indentation, marks of documentation, and lines that rustdoc hides.
+fn plain(text: &str) -> String {
+    let mut lines = String::from("\n");
+    for line in text.lines() {
+        // A listing in documentation may have documentation itself.
+        let mut line = line.trim();
+        while let Some(rest) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
+            line = rest.trim();
+        }
+        if line != "#" && !line.starts_with("# ") {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+/// Appends the Rust files and pages below a folder.
+fn add_texts(folder: &Path, texts: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let is_page = path.parent().is_some_and(|parent| parent.starts_with(root().join("book")));
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                add_texts(&path, texts);
+            }
+        } else if extension == Some("rs") || (is_page && extension == Some("md")) {
+            texts.push(plain(&fs::read_to_string(&path).expect("a text")));
+        }
+    }
+}
+
+/// A listing of a crate's page is compiled or run where it comes from: documentation, an example, a test, or a page of the book.
+#[test]
+fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
+    let mut texts = Vec::new();
+    for part in ["crates", "book/src"] {
+        add_texts(&root().join(part), &mut texts);
+    }
+    for package in published() {
+        let page = file(&package, "README.md");
+        let listing = page.split("\n```").nth(1).expect("an example");
+        let (_, lines) = listing.split_once('\n').expect("a language, and lines");
+        let listing = plain(lines);
+        assert!(listing.len() > 20, "README.md of {} has an empty example", package.name);
+        let is_part = texts.iter().any(|text| text.contains(&listing));
+        assert!(is_part, "the example in README.md of {} is nowhere else: copy the one that has changed", package.name);
+    }
+}
+
+#[test]
+fn the_order_of_publication_has_every_published_crate() {
+    let script = fs::read_to_string(root().join(".ci/package.sh")).expect("the script");
+    let (_, order) = script.split_once("cargo publish --manifest-path").expect("the order");
+    let order = order.lines().skip(1).take_while(|line| *line != "ORDER");
+    let named: Vec<&str> = order.flat_map(str::split_whitespace).collect();
+    let folders: BTreeSet<String> = published()
+        .iter()
+        .map(|package| package.name.strip_prefix("rospin-").unwrap_or(&package.name).to_owned())
+        .collect();
+    assert_eq!(named.len(), folders.len(), "{named:?}");
+    assert_eq!(named.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>(), folders);
+}
