@@ -42,7 +42,8 @@ cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-t
 
 cat <<'ORDER'
 
-Publish in this order, each with `cargo publish --manifest-path crates/NAME/Cargo.toml`:
+Name the repository first: `.ci/set-repository.sh https://HOST/OWNER/NAME`, and commit that. Then publish in this order, each with
+`cargo publish --manifest-path crates/NAME/Cargo.toml`:
   core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator remote cuda node tracetools container dds zenoh wgpu tf2 rospin
   measure report synthetic lab cli
 ORDER
