@@ -145,7 +145,7 @@ impl Groups {
     /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a reentrant
     /// group.
     #[inline(always)]
-    pub(crate) fn hand_on(&mut self, next: &Activation) {
+    pub(crate) fn replace_holder(&mut self, next: &Activation) {
         if let Some(group) = self.get_mut(next.group)
             && group.kind == GroupKind::MutuallyExclusive
         {

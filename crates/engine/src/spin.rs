@@ -65,8 +65,8 @@ struct Seat {
     has_woken: bool,
     /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
-    /// True if the last step led to a further item of the entity that had run before, so that this one may do so, too. It only
-    /// chooses between two ways to the same result.
+    /// True if the last step led to a further item of the entity that had run before. Then `goes_on` is tried first: elsewhere it
+    /// would be in vain. The result is the same without it.
     repeats: bool,
     lookout: Lookout,
     /// The thread's short time slices, once it waited for work.
@@ -201,7 +201,10 @@ impl<'a> Spin<'a> {
             // Other threads must stop, and the group must get its payload back.
             self.stop();
             let (run, is_exchanging) = (seat.run.take(), seat.is_exchanging);
-            contain(|| access.with(|state| if is_exchanging { state.take_back(run) } else { state.abandon(run) }));
+            contain(|| {
+                access
+                    .with(|state| if is_exchanging { state.give_back_ended(run) } else { state.give_back_and_end(run) })
+            });
             resume_unwind(panic);
         }
     }
@@ -214,7 +217,7 @@ impl<'a> Spin<'a> {
             // meanwhile would miss the pick.
             seat.main_waits = seat.has_woken && woken.is_some();
             if let Some(main) = woken.filter(|_| !seat.main_waits) {
-                self.let_go(access, seat);
+                self.give_back_before_poll(access, seat);
                 if main.poll_if_woken() {
                     self.stop();
                 }
@@ -245,7 +248,11 @@ impl<'a> Spin<'a> {
                 main_woken || self.stopped() || self.executor.wants_attention()
             };
             match next {
-                Next::Run => seat.run.iter_mut().for_each(Run::run),
+                Next::Run => {
+                    if let Some(run) = &mut seat.run {
+                        run.run();
+                    }
+                }
                 Next::CleanUp => access.with(State::take_some_leftovers).deal_with(self.executor),
                 Next::Poll(until) => {
                     while !is_called() && self.executor.now() < until {
@@ -266,7 +273,7 @@ impl<'a> Spin<'a> {
     }
 
     /// Gives back the run and calls another thread for other work, since the awaited future is polled next and may take long.
-    fn let_go(&self, access: &impl Access, seat: &mut Seat) {
+    fn give_back_before_poll(&self, access: &impl Access, seat: &mut Seat) {
         let wake_another = access.with(|state| {
             if std::mem::take(&mut seat.was_idle) {
                 unpark(state, seat.thread);

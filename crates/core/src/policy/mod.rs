@@ -138,7 +138,7 @@ pub trait Policy: Send {
         Exchange::Unchanged
     }
 
-    /// Returns true if [`first`](Self::first) mostly names an entity. The answer must stay the same.
+    /// Returns true if the policy implements [`first`](Self::first). Otherwise nobody asks for it. The answer must stay the same.
     fn names_first(&self) -> bool {
         false
     }

@@ -35,7 +35,7 @@ impl Scheduler {
             return false;
         }
         self.sequence += 1;
-        self.groups.hand_on(&next);
+        self.groups.replace_holder(&next);
         // The activation is replaced before the trace is called. If the trace panics, the driver still has the activation that
         // holds the group.
         if self.trace.is_none() {

@@ -338,13 +338,13 @@ impl Scheduler {
             self.record(now, TraceEvent::Dispatched(thread, activation));
         }));
         if let Err(panic) = recorded {
-            self.put_back(activation);
+            self.undo_pick(activation);
             resume_unwind(panic);
         }
     }
 
     /// Undoes a pick: the activation becomes ready again.
-    fn put_back(&mut self, activation: Activation) {
+    fn undo_pick(&mut self, activation: Activation) {
         let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) else {
             return;
         };

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::{AnyPayload, Body, Ran, RunContext, Take, pass_on, take_and_ask};
+use super::{AnyPayload, Body, Ran, RunContext, Take, notify_of_rest, take_and_ask};
 use crate::current::{Noted, Running};
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
@@ -151,7 +151,7 @@ pub(crate) struct AsyncBody<P, T: Take, C: Invoke<P, T::Item>> {
     holds: Option<GroupKey>,
     /// The calls that the activation waits for while it holds the group.
     waits: Noted,
-    /// Notifier by which further items are [passed on](pass_on); `None` if the entity has one activation at a time.
+    /// Notifier that is [told](notify_of_rest) of further items; `None` if the entity has one activation at a time.
     more: Option<Notifier>,
     item: PhantomData<fn(T::Item)>,
 }
@@ -188,7 +188,7 @@ impl<P, T: Take, C: Invoke<P, T::Item>> AsyncBody<P, T, C> {
         };
         let _running = Running::asynchronous(self.holds).enter();
         if let Some(item) = item {
-            pass_on(self.more.as_ref(), cx);
+            notify_of_rest(self.more.as_ref(), cx);
             self.future = Some(Box::pin(self.shared.callback.invoke(self.payload.handle(), item)));
         }
         let polled = self.future.as_mut().map(|future| future.as_mut().poll(&mut Context::from_waker(&self.waker)));

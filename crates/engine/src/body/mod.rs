@@ -238,7 +238,7 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
 /// Notifies the executor by `more` of further items in the source before the callback runs. If an entity may have several
 /// activations at once, another one can start on such an item. With `None`, does nothing: the executor looks at the source's
 /// contents after the callback.
-fn pass_on(more: Option<&Notifier>, cx: &mut RunContext) {
+fn notify_of_rest(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {
             Pending::Empty => {}

@@ -4,7 +4,7 @@ use crate::sync::Mutex;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{AnyPayload, Body, Ran, RunContext, Take, ask_again, pass_on, take_and_ask, take_into};
+use super::{AnyPayload, Body, Ran, RunContext, Take, ask_again, notify_of_rest, take_and_ask, take_into};
 use crate::current::Running;
 use crate::source::{Notifier, Pending};
 use crate::waits::GroupKey;
@@ -92,7 +92,7 @@ pub(crate) struct SharedBody<T, F> {
     /// The source. One body takes from it at a time, although several run at once.
     take: Arc<Mutex<T>>,
     callback: Arc<F>,
-    /// Notifier by which further items are [passed on](pass_on); `None` if the entity has one activation at a time.
+    /// Notifier that is [told](notify_of_rest) of further items; `None` if the entity has one activation at a time.
     more: Option<Notifier>,
 }
 
@@ -113,7 +113,7 @@ where
             Ok(item) => item,
             Err(ran) => return ran,
         };
-        pass_on(self.more.as_ref(), cx);
+        notify_of_rest(self.more.as_ref(), cx);
         let _running = Running::synchronous(None).enter();
         (self.callback)(item);
         Ran::Done

@@ -6,7 +6,7 @@ use rospin_core::recording::Event;
 use rospin_core::{Activation, EntityId, GroupId, Instant};
 
 use super::slots::{EntitySlot, RunSlot};
-use super::{PutBack, State};
+use super::{GivenBack, State};
 use crate::body::{AnyPayload, Ran};
 use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::loss::LossCause;
@@ -15,7 +15,7 @@ use crate::source::{Pending, TakeError};
 use crate::work::{Callback, Label, Run};
 
 impl State {
-    /// Takes back a run, and tells the scheduler the outcome. Returns true if the callback itself ran.
+    /// Gives back a run, and tells the scheduler the outcome. Returns true if the callback itself ran.
     pub(crate) fn finish(&mut self, executor: &Shared, finished: Run, now: Instant) -> bool {
         let Run { activation, mut callback } = finished;
         let id = activation.entity;
@@ -29,7 +29,7 @@ impl State {
             self.leftovers.note_miss((executor, &self.scheduler), &callback.label, (&activation, now));
         }
         // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
-        let PutBack { woken, closing } = self.put_back((id, activation.group), callback, suspended);
+        let GivenBack { woken, closing } = self.give_back((id, activation.group), callback, suspended);
         // This precedes the end of the activation. Items that arrived while it ran were released already, and must not count as
         // older than the items that were left.
         self.release_pending(id, pending, now);
@@ -59,41 +59,41 @@ impl State {
         ran
     }
 
-    /// Takes back a run after a policy or a trace panicked. The activation does not go on.
-    pub(crate) fn abandon(&mut self, lent: Option<Run>) {
+    /// Gives back a run after a policy or a trace panicked, and ends its activation.
+    pub(crate) fn give_back_and_end(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
             let pending = callback.cx.pending;
-            self.put_back((activation.entity, activation.group), callback, false);
+            self.give_back((activation.entity, activation.group), callback, false);
             self.release_pending(activation.entity, pending, activation.release);
             self.scheduler.complete(activation.release, &activation);
             self.end_orphan(&activation);
         }
     }
 
-    /// Takes back a run whose activation the scheduler has ended already.
-    pub(crate) fn take_back(&mut self, lent: Option<Run>) {
+    /// Gives back a run whose activation the scheduler has ended already.
+    pub(crate) fn give_back_ended(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
-            self.put_back((activation.entity, activation.group), callback, false);
+            self.give_back((activation.entity, activation.group), callback, false);
             self.end_orphan(&activation);
         }
     }
 
-    /// Puts the callback of an entity and the payload of its group back into their places, or among the leftovers if the entity or the
-    /// group was removed meanwhile.
-    pub(super) fn put_back(
+    /// Gives the callback of an entity and the payload of its group back to their places, or puts them among the leftovers if the
+    /// entity or the group was removed meanwhile.
+    pub(super) fn give_back(
         &mut self,
         (id, group): (EntityId, GroupId),
         mut callback: Box<Callback>,
         suspended: bool,
-    ) -> PutBack {
-        self.return_payload(group, callback.payload.take());
+    ) -> GivenBack {
+        self.give_back_payload(group, callback.payload.take());
         let Some(entity) = self.entity_mut(id) else {
             // The entity was removed meanwhile.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
             }
             self.discard(callback);
-            return PutBack { woken: false, closing: false };
+            return GivenBack { woken: false, closing: false };
         };
         let closing = entity.closing;
         let run = &mut entity.slots[callback.slot];
@@ -104,10 +104,10 @@ impl State {
         } else {
             run.end(callback);
         }
-        PutBack { woken, closing }
+        GivenBack { woken, closing }
     }
 
-    pub(super) fn return_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
+    pub(super) fn give_back_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
         let Some(payload) = payload else {
             return;
         };

@@ -1,8 +1,9 @@
 //! An executor's state: the scheduler, and the callbacks and payloads that it decides about.
 //!
-//! Only the thread that holds the state's lock sees it. A callback that runs is lent to a thread, together with its group's payload.
-//! Both belong to the thread that runs them, so no lock is held meanwhile, and no two threads can have the same payload. The only
-//! thread of an executor also runs callbacks where they are ([`in_place`]): it has the state to itself.
+//! Only the thread that holds the state's lock sees it. To run a callback, the state *lends* it to a thread, together with its
+//! group's payload, and the thread *gives them back*. Meanwhile both belong to the thread, so no lock is held, and no two threads
+//! can have the same payload. The only thread of an executor also runs callbacks where they are ([`in_place`]): it has the state
+//! to itself.
 //!
 //! rclrs passes a worker's payload to callbacks under a lock. Here the box itself moves, so exclusion needs no mutex, and the
 //! scheduler only decides when.
@@ -41,8 +42,8 @@ use recorded::Orphan;
 use slots::{EntitySlot, GroupSlot, NOBODY, Target};
 pub(crate) use written::WrittenLines;
 
-/// Events of an entity while its callback was lent out.
-struct PutBack {
+/// Events of an entity while its callback was lent.
+struct GivenBack {
     /// True if the activation's waker was called.
     woken: bool,
     /// True if the entity's source has ended.
@@ -126,7 +127,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn drain(&mut self, inbox: &Inbox, now: impl Fn() -> Instant) -> Instant {
         if !self.drained.is_empty() {
-            self.pass_on();
+            self.release_drained();
         }
         let mut latest = Instant::ZERO;
         let Self { books, targets, drained, .. } = self;
@@ -148,13 +149,13 @@ impl State {
         if drained.len() > 1 {
             drained.sort_unstable_by(|a, b| b.cmp(a));
         }
-        self.pass_on();
+        self.release_drained();
         latest
     }
 
-    /// Passes on to the scheduler what was drained. If a policy or a trace panics, the rest is left for the next drain.
+    /// Releases what was drained. If a policy or a trace panics, the rest is left for the next drain.
     #[inline]
-    fn pass_on(&mut self) {
+    fn release_drained(&mut self) {
         let Self { scheduler, entities, targets, drained, .. } = self;
         while let Some((arrival, signal)) = drained.pop() {
             match targets.get(signal).and_then(Option::as_ref) {
@@ -206,7 +207,7 @@ impl State {
         };
         let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
         if goes_on {
-            entity.slots[run.callback.slot].pass_on(run.activation.sequence);
+            entity.slots[run.callback.slot].lend_again(run.activation.sequence);
             if finished.deadline < now {
                 leftovers.note_miss((executor, scheduler), &run.callback.label, (&finished, now));
             }
@@ -218,7 +219,7 @@ impl State {
     /// same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if none may start.
     ///
     /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same callback. If
-    /// the policy panics, the run is still in the seat, for [`take_back`](Self::take_back).
+    /// the policy panics, the run is still in the seat, for [`give_back_ended`](Self::give_back_ended).
     pub(crate) fn exchange(
         &mut self,
         executor: &Shared,
@@ -236,15 +237,16 @@ impl State {
         let release = callback.cx.pending.since(|| now);
         let before = (activation.entity, activation.group);
         if !self.scheduler.exchange(now, thread, activation, release) {
-            self.take_back(seat.take());
+            self.give_back_ended(seat.take());
             return false;
         }
         let is_same = activation.entity == before.0 && activation.segment == 0;
-        if if is_same { self.hand_on(run) } else { self.hand_over(run, before) } {
+        let is_lent = if is_same { self.lend_again(run) } else { self.lend_other(run, before) };
+        if is_lent {
             return is_same;
         }
         if let Some(Run { activation, callback }) = seat.take() {
-            self.put_back(before, callback, false);
+            self.give_back(before, callback, false);
             *seat = self.start_with(now, thread, activation);
         }
         false
@@ -253,14 +255,14 @@ impl State {
     /// Turns `run`, which is over, into the run of its activation, which is the next one of the same entity. Returns false, with
     /// nothing changed, if that must not run.
     #[inline(always)]
-    fn hand_on(&mut self, run: &mut Run) -> bool {
+    fn lend_again(&mut self, run: &mut Run) -> bool {
         let Some((entity, due)) = self.begin(&run.activation) else {
             return false;
         };
         if run.activation.kind == EntityKind::Timer {
             run.callback.cx.due = due;
         }
-        entity.slots[run.callback.slot].pass_on(run.activation.sequence);
+        entity.slots[run.callback.slot].lend_again(run.activation.sequence);
         true
     }
 
@@ -268,7 +270,7 @@ impl State {
     /// places with those of the entity and the group `before`. Returns false, with nothing changed, if the activation must not run,
     /// or cannot have its callback while `run` has its own.
     #[inline(always)]
-    fn hand_over(&mut self, run: &mut Run, before: (EntityId, GroupId)) -> bool {
+    fn lend_other(&mut self, run: &mut Run, before: (EntityId, GroupId)) -> bool {
         let Some(callback) = self.lend_callback(&run.activation) else {
             return false;
         };
@@ -278,7 +280,7 @@ impl State {
         run.callback.payload = if group == before.1 {
             payload
         } else {
-            self.return_payload(before.1, payload);
+            self.give_back_payload(before.1, payload);
             self.group_mut(group).and_then(|group| group.payload.take())
         };
         match self.entity_mut(before.0) {

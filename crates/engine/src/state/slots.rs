@@ -41,8 +41,8 @@ impl RunSlot {
         !self.is_free() && self.callback.is_none()
     }
 
-    /// Passes on to the next activation of the entity, whose callback stays with the thread that has it.
-    pub(super) fn pass_on(&mut self, sequence: u64) {
+    /// Notes that the callback is lent for the next activation of the entity, and stays with the thread that has it.
+    pub(super) fn lend_again(&mut self, sequence: u64) {
         // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
         // for this one.
         (self.sequence, self.woken) = (sequence, false);
