@@ -229,7 +229,11 @@ mod on_the_nodes {
             let (group, port, message) = (*group, *port, waiting.pop_front());
             let mut work = 1_000;
             let mut crunch = || work += crunch_ns;
-            let output = self.groups[group].run(port, message, Activation { start_ns: now_ns, crunch: &mut crunch });
+            let output = self.groups[group].run(
+                port,
+                message,
+                Activation { start_ns: now_ns, due_ns: None, crunch: &mut crunch },
+            );
             self.now_ns += work;
             if port == Port::Timer {
                 let period_ns = self.groups[group].spec.period.unwrap().as_nanos() as u64;

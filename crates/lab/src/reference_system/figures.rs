@@ -10,6 +10,8 @@ use super::runner::RunResult;
 pub(crate) struct Figures {
     /// Hot path latency in ms.
     pub(crate) latency_ms: Option<Summary>,
+    /// Time from the due time of the later lidar to the end of the hot path in ms.
+    pub(crate) from_due_ms: Option<Summary>,
     /// Median of the hot path latency in ms.
     pub(crate) latency_p50_ms: Option<f64>,
     /// 99th percentile of the hot path latency in ms.
@@ -33,6 +35,7 @@ impl Figures {
         let kpis = &result.kpis;
         Self {
             latency_ms: Summary::of(kpis.hot_path_latency_ms.iter().copied()),
+            from_due_ms: Summary::of(kpis.hot_path_from_due_ms.iter().copied()),
             latency_p50_ms: percentile(&kpis.hot_path_latency_ms, 50.0),
             latency_p99_ms: percentile(&kpis.hot_path_latency_ms, 99.0),
             drops: Summary::of(kpis.hot_path_drops.iter().copied().map(f64::from)),
@@ -92,11 +95,13 @@ const DROPS: &str = "hot path drops";
 const DROPS_LINES: [&str; 2] = ["hot path", "drops"];
 
 /// All columns.
-pub(crate) static COLUMNS: [Column; 13] = [
+pub(crate) static COLUMNS: [Column; 15] = [
     latency("mean ms", |f| f.latency_ms.map(|s| s.mean)),
     latency("p50 ms", |f| f.latency_p50_ms),
     latency("p99 ms", |f| f.latency_p99_ms),
     latency("max ms", |f| f.latency_ms.map(|s| s.max)),
+    from_due("mean ms", |f| f.from_due_ms.map(|s| s.mean)),
+    from_due("max ms", |f| f.from_due_ms.map(|s| s.max)),
     cost(DROPS, DROPS_LINES, "mean", 2, |f| f.drops.map(|s| s.mean)),
     cost(DROPS, DROPS_LINES, "sd", 2, |f| f.drops.map(|s| s.sd)),
     planner("min ms", PERIOD, |f| f.planner_period_ms.map(|s| s.min)),
@@ -121,6 +126,11 @@ const fn latency(statistic: &'static str, value: Value) -> Column {
         better: Better::Lower,
         value,
     }
+}
+
+/// Returns a column of the time from the lidars' due times to the end of the hot path.
+const fn from_due(statistic: &'static str, value: Value) -> Column {
+    Column { quantity: "hot path from due time", lines: ["from", "due time"], ..latency(statistic, value) }
 }
 
 /// Returns a column of the planner's period.

@@ -4,7 +4,7 @@
 //! planner's period and the lidar samples are recorded at their nodes instead: a message that is lost on the way to a command
 //! node would hide a period, and of the lidar samples, the lost ones are counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) struct Recorder {
     planner_starts_ns: Mutex<Vec<u64>>,
     /// Samples of the hot path that reached a command node.
     hot_path: Mutex<Vec<HotPathSample>>,
+    /// Due times of the lidars' samples.
+    due: Mutex<Vec<DueSample>>,
 }
 
 /// Indices of the nodes of interest, looked up once.
@@ -59,8 +61,19 @@ struct HotPathSample {
     sink_ns: u64,
     /// Time from the later lidar sample to that start.
     latency_ns: u64,
+    /// Sequence numbers of the samples of the lidars that it comes from, as in [`ROOTS`].
+    roots: [Option<u32>; 2],
     /// Number of samples that the nodes of the hot path did not use before this one.
     drops: u32,
+}
+
+/// Due time for which a lidar's timer fired, and the sample that it published.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+struct DueSample {
+    /// Index of the lidar in [`ROOTS`].
+    root: usize,
+    sequence: u32,
+    due_ns: u64,
 }
 
 impl Recorder {
@@ -78,6 +91,15 @@ impl Recorder {
             sink: Mutex::new(Vec::with_capacity(CAPACITY)),
             planner_starts_ns: Mutex::new(Vec::with_capacity(CAPACITY)),
             hot_path: Mutex::new(Vec::with_capacity(CAPACITY)),
+            due: Mutex::new(Vec::with_capacity(2 * CAPACITY)),
+        }
+    }
+
+    /// Records the due time of a message that a timer's callback publishes, if the timer is that of a lidar.
+    pub(crate) fn was_due(&self, message: &Message, due_ns: u64) {
+        let Some(&Stat { node, sequence, .. }) = message.last() else { return };
+        if let Some(root) = self.nodes.roots.iter().position(|root| *root == node) {
+            lock(&self.due).push(DueSample { root, sequence, due_ns });
         }
     }
 
@@ -113,7 +135,8 @@ impl Recorder {
         // Histories of two cycles can meet in a fusion; a lidar sample younger than the sink's start
         // then belongs to another path.
         let latency_ns = sink_ns.checked_sub(root_ns)?;
-        Some(HotPathSample { sink_ns, latency_ns, drops })
+        let roots = self.nodes.roots.map(|root| message.stat(root).map(|stat| stat.sequence));
+        Some(HotPathSample { sink_ns, latency_ns, roots, drops })
     }
 
     /// Returns the recording so far.
@@ -123,6 +146,7 @@ impl Recorder {
             sink: lock(&self.sink).clone(),
             planner_starts_ns: lock(&self.planner_starts_ns).clone(),
             hot_path: lock(&self.hot_path).clone(),
+            due: lock(&self.due).clone(),
         }
     }
 }
@@ -134,16 +158,19 @@ pub(crate) struct Recording {
     sink: Vec<u32>,
     planner_starts_ns: Vec<u64>,
     hot_path: Vec<HotPathSample>,
+    due: Vec<DueSample>,
 }
 
 impl Recording {
     /// Adds the recording of another process of the same run.
     pub(crate) fn merge(&mut self, other: Self) {
-        let Self { lidar, sink, planner_starts_ns, hot_path } = other;
+        let Self { lidar, sink, planner_starts_ns, hot_path, due } = other;
         // Each of these is recorded by one node, and so by one process.
         self.lidar.extend(lidar);
         self.sink.extend(sink);
         self.planner_starts_ns.extend(planner_starts_ns);
+        self.due.extend(due);
+        self.due.sort_by_key(|sample| (sample.root, sample.sequence));
         self.hot_path.extend(hot_path);
         self.hot_path.sort_by_key(|sample| sample.sink_ns);
     }
@@ -153,8 +180,16 @@ impl Recording {
         let warm_up_ns = WARM_UP.as_nanos() as u64;
         let counted = || self.hot_path.iter().filter(|sample| sample.sink_ns >= warm_up_ns);
         let lidar = LidarCount::new(&self.lidar, &self.sink, end_ns);
+        let due: BTreeMap<(usize, u32), u64> =
+            self.due.iter().map(|sample| ((sample.root, sample.sequence), sample.due_ns)).collect();
+        let from_due = |sample: &HotPathSample| {
+            let roots = sample.roots.iter().enumerate();
+            let dues = roots.filter_map(|(root, sequence)| due.get(&(root, (*sequence)?)));
+            dues.max().map(|due_ns| ms(sample.sink_ns.saturating_sub(*due_ns)))
+        };
         Kpis {
             hot_path_latency_ms: counted().map(|sample| ms(sample.latency_ns)).collect(),
+            hot_path_from_due_ms: counted().filter_map(from_due).collect(),
             hot_path_drops: counted().map(|sample| sample.drops).collect(),
             planner_periods: planner_periods(&self.planner_starts_ns),
             front_lidar_counted: lidar.counted,
@@ -168,6 +203,9 @@ impl Recording {
 pub(crate) struct Kpis {
     /// Times from the later lidar sample to the start of the sink, one for each hot path sample that reached a command node.
     pub(crate) hot_path_latency_ms: Vec<f64>,
+    /// Times from the later due time of the two lidars to the start of the sink, one for each of the same hot path samples. They include
+    /// the time for which a lidar's callback waits, which the figure of the original leaves out.
+    pub(crate) hot_path_from_due_ms: Vec<f64>,
     /// Numbers of samples that were dropped on the hot path, one for each of the same hot path samples.
     pub(crate) hot_path_drops: Vec<u32>,
     /// Distances between the starts of the planner's timer callback.
@@ -262,6 +300,20 @@ mod tests {
         let kpis = recorder.recording().kpis(5000 * MS);
         assert_eq!(kpis.hot_path_latency_ms, [35.0]);
         assert_eq!(kpis.hot_path_drops, [3]);
+    }
+
+    #[test]
+    fn latency_from_the_due_time_has_the_wait_for_the_lidars_callback() {
+        let recorder = Recorder::new();
+        for (name, due_ms, at_ms, sequence) in
+            [(FRONT_LIDAR, 2000, 2011, 7), ("RearLidarDriver", 2002, 2018, 3), (PLANNER, 2001, 2002, 1)]
+        {
+            recorder.was_due(&message(&[(name, at_ms, sequence, 0)]), due_ms * MS);
+        }
+        let path = [(FRONT_LIDAR, 2011, 7, 0), ("RearLidarDriver", 2018, 3, 0), (SINK, 2046, 7, 0)];
+        recorder.commanded(&message(&path));
+        let kpis = recorder.recording().kpis(5000 * MS);
+        assert_eq!((kpis.hot_path_latency_ms, kpis.hot_path_from_due_ms), (vec![28.0], vec![44.0]));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use super::message::{Message, Stat};
 pub(crate) struct Activation<'a> {
     /// Start of the callback in nanoseconds since the run began.
     pub(crate) start_ns: u64,
+    /// Due time for which the timer fired, as that; `None` for a subscription.
+    pub(crate) due_ns: Option<u64>,
     /// Function that burns the processor time that a node takes for its work.
     pub(crate) crunch: &'a mut dyn FnMut(),
 }
@@ -164,7 +166,7 @@ mod tests {
     fn run(node: &mut Node, port: Port, message: Option<Arc<Message>>) -> (Option<Message>, u32) {
         let mut crunched = 0;
         let mut crunch = || crunched += 1;
-        let out = node.run(port, message, Activation { start_ns: 42, crunch: &mut crunch });
+        let out = node.run(port, message, Activation { start_ns: 42, due_ns: None, crunch: &mut crunch });
         (out, crunched)
     }
 

@@ -37,9 +37,13 @@ impl Group {
         {
             self.recorder.commanded(message);
         }
+        let due_ns = activation.due_ns;
         let output = self.node.run(port, message, activation);
         if let Some(output) = &output {
             self.recorder.published(output);
+            if let Some(due_ns) = due_ns {
+                self.recorder.was_due(output, due_ns);
+            }
         }
         output
     }
@@ -103,7 +107,7 @@ mod tests {
             };
             let (start_ns, mut work) = (self.now_ns, 0);
             let mut crunch = || work += 1;
-            let activation = Activation { start_ns, crunch: &mut crunch };
+            let activation = Activation { start_ns, due_ns: None, crunch: &mut crunch };
             let output = self.groups[index].run(port, message, activation);
             self.crunched += work;
             self.now_ns += work * crunch_ns;

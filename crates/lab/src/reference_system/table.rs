@@ -109,7 +109,9 @@ fn legend(comparison: &Comparison) -> String {
     let transport = settings.describe_transport();
     let transport = if transport.is_empty() { transport } else { format!("{transport}.\n") };
     format!(
-        "{best}Shortest possible hot path: {:.1} ms (4 x {} ms of work).\n{transport}",
+        "{best}Shortest possible hot path: {:.1} ms (4 x {} ms of work).\n\
+         Latency counts from the start of the later lidar's callback, as the original's\n\
+         does. From the lidars' due times on, the wait for that callback counts as well.\n{transport}",
         settings.shortest_hot_path_ms(),
         settings.crunch_ms(),
     )

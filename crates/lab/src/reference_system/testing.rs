@@ -38,6 +38,7 @@ pub(crate) fn result(variant: Variant) -> RunResult {
         threads,
         kpis: Kpis {
             hot_path_latency_ms: (0..100).map(|i| base + spread * (wave(i) + 1.0) / 2.0).collect(),
+            hot_path_from_due_ms: (0..100).map(|i| base + 15.0 + spread * (wave(i) + 1.0) / 2.0).collect(),
             hot_path_drops: (0..100).map(drops).collect(),
             planner_periods: (0..100)
                 .map(|i| PlannerPeriod { at_s: 1.0 + f64::from(i) / 10.0, period_ms: 100.0 + jitter * wave(i) })

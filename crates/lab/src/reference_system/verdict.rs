@@ -19,6 +19,8 @@ struct Contender {
     variant: Variant,
     /// Mean hot path latency.
     mean_ms: f64,
+    /// Mean time from the due time of the later lidar to the end of the hot path; `None` if no due time is known.
+    from_due_ms: Option<f64>,
     /// Mean number of samples that were dropped on the hot path.
     drops: f64,
     /// Number of front lidar samples that never reached the sink.
@@ -53,6 +55,7 @@ fn contenders(comparison: &Comparison) -> Vec<Contender> {
         Some(Contender {
             variant: result.variant,
             mean_ms: figures.latency_ms?.mean,
+            from_due_ms: figures.from_due_ms.map(|from_due| from_due.mean),
             drops: figures.drops?.mean,
             missed: figures.missed_front_lidar.unwrap_or(0.0),
             planner_sd_ms: figures.planner_period_ms.map(|period| period.sd),
@@ -85,8 +88,12 @@ fn compare(rospin: &Contender, peer: &Contender, contenders: &[Contender], short
         }
         change => format!("{name} raises the mean hot path latency of {than} by {change:.0} %"),
     };
+    let from_due = match (rospin.from_due_ms, peer.from_due_ms) {
+        (Some(ours), Some(theirs)) => format!(", from the lidars' due times {ours:.1} ms against {theirs:.1} ms"),
+        _ => String::new(),
+    };
     format!(
-        "{verdict} ({:.1} ms against {:.1} ms; {:.1} ms is the shortest possible) and {}{}.",
+        "{verdict} ({:.1} ms against {:.1} ms{from_due}; {:.1} ms is the shortest possible) and {}{}.",
         rospin.mean_ms,
         peer.mean_ms,
         shortest_ms,
@@ -163,6 +170,7 @@ mod tests {
 
     fn set_latency(comparison: &mut Comparison, index: usize, ms: f64) {
         comparison.results[index].kpis.hot_path_latency_ms.fill(ms);
+        comparison.results[index].kpis.hot_path_from_due_ms.fill(ms + 10.0);
     }
 
     const BOTH: [Variant; 2] = [Variant::WaitSetSingle, Variant::PrioritySingle];
@@ -182,7 +190,8 @@ mod tests {
         assert!(
             text.starts_with(
                 "priority-single raises the mean hot path latency of wait-set-single by 100 % \
-                 (60.0 ms against 30.0 ms; 28.0 ms is the shortest possible) and drops 0.00 samples \
+                 (60.0 ms against 30.0 ms, from the lidars' due times 70.0 ms against 40.0 ms; \
+                 28.0 ms is the shortest possible) and drops 0.00 samples \
                  on average and misses 1 front lidar sample where"
             ),
             "{text}"

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rospin_engine::policy::{Fifo, FixedPriority, Timers, WaitSet};
 use rospin_engine::{
     CallbackGroup, Chain, Context, ContextOptions, Executor, ExecutorOptions, Overrun, Policy, PriorityMap, SpinError,
-    SpinOptions, Timer, TimerOptions,
+    SpinOptions, Tick, Timer, TimerOptions,
 };
 use rospin_measure::process::{CpuMeter, resident_mib};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -161,6 +161,12 @@ fn executor_of(group: &GroupSpec, executors: usize) -> usize {
     usize::from(executors > 1 && !FIRST_EXECUTOR.contains(&group.name))
 }
 
+/// What a callback runs for.
+enum Input {
+    Message(Arc<Message>),
+    Tick(Tick),
+}
+
 /// Data of a callback besides its group.
 #[derive(Clone)]
 struct Callback {
@@ -174,12 +180,16 @@ struct Callback {
 }
 
 impl Callback {
-    /// Runs the callback on its `group`, and publishes the message that it returns, if any. `message` is the sample that the
-    /// subscription took; `None` for a timer.
-    fn run(&self, group: &mut Group, message: Option<Arc<Message>>) {
+    /// Runs the callback on its `group`, and publishes the message that it returns, if any. `input` is the sample that the
+    /// subscription took, or the tick of the timer.
+    fn run(&self, group: &mut Group, input: Input) {
         let start_ns = self.context.clock().now().as_nanos() - self.started_ns;
+        let (message, due_ns) = match input {
+            Input::Message(message) => (Some(message), None),
+            Input::Tick(tick) => (None, Some(tick.due.as_nanos().saturating_sub(self.started_ns))),
+        };
         let mut crunch = || crunch::crunch(self.settings.crunch, self.settings.calibration);
-        let output = group.run(self.port, message, Activation { start_ns, crunch: &mut crunch });
+        let output = group.run(self.port, message, Activation { start_ns, due_ns, crunch: &mut crunch });
         if let (Some(message), Some(output)) = (output, &self.output) {
             output(message);
         }
@@ -212,11 +222,12 @@ impl Wiring<'_> {
                     // All timers start together, whatever the order in which they are created.
                     let first_due = rospin_engine::Instant::from_nanos(started_ns) + START_UP + period;
                     let options = TimerOptions::periodic(period).name(name).overrun(overrun).first_due(first_due);
-                    let created = callbacks.create_timer(options, move |group, _| callback.run(group, None));
+                    let created =
+                        callbacks.create_timer(options, move |group, tick| callback.run(group, Input::Tick(tick)));
                     timer = Some(created.map_err(|error| error.to_string())?);
                 }
                 Port::Input(input) => {
-                    let receive = move |group: &mut Group, message| callback.run(group, Some(message));
+                    let receive = move |group: &mut Group, message| callback.run(group, Input::Message(message));
                     wires.subscription(&spec, &callbacks, spec.inputs[input], name, Box::new(receive))?;
                 }
             }
