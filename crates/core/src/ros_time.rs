@@ -37,6 +37,7 @@ use crate::time::Instant;
 /// next += Duration::from_millis(5);
 /// next -= Duration::from_millis(1);
 /// assert_eq!(next, sent + Duration::from_millis(4));
+/// assert_eq!(next.as_secs_f64(), 0.014);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(Instant);
@@ -67,8 +68,16 @@ impl Time {
 
     /// Returns the nanoseconds since the epoch.
     #[must_use]
+    #[doc(alias = "nanoseconds")]
     pub const fn as_nanos(self) -> u64 {
         self.0.as_nanos()
+    }
+
+    /// Returns the seconds since the epoch. For a time of day, that is exact to about 200 ns.
+    #[must_use]
+    #[doc(alias = "seconds")]
+    pub fn as_secs_f64(self) -> f64 {
+        Duration::from_nanos(self.as_nanos()).as_secs_f64()
     }
 
     /// Returns the time since `earlier`, or `None` if `earlier` is in fact later: ROS time jumped back, or the two stamps come from

@@ -62,7 +62,7 @@ impl Network {
             let declared: BTreeSet<_> = stores.iter().flat_map(|store| store.names()).collect();
             let declared: Vec<_> = declared.iter().map(|name| format!("`{name}`")).collect();
             format!(
-                "parameter `{name}` is set from outside, but {} has not declared it; declared are {}",
+                "parameter `{name}` is set from outside, but not declared by {}; declared are {}",
                 nodes.join(", "),
                 if declared.is_empty() { "none".to_owned() } else { declared.join(", ") }
             )

@@ -352,7 +352,7 @@ impl Node {
     /// ```
     /// use std::time::Duration;
     /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
-    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
+    /// use rospin::{Context, ContextOptions, Ros};
     ///
     /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
     /// let node = ros.create_node("calculator")?;
@@ -361,7 +361,7 @@ impl Node {
     ///
     /// let call = node.timeout(Duration::from_secs(1), client.call(AddTwoIntsRequest { a: 2, b: 3 }));
     /// // An error of the limit, an error of the call, or the response.
-    /// let response = ros.executor().spin_until(call, SpinOptions::new())???;
+    /// let response = ros.spin_until(call)???;
     /// assert_eq!(response.sum, 5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -123,6 +123,26 @@ impl Ros {
         self.executor().spin(SpinOptions::new()).map(drop)
     }
 
+    /// Spins the [executor](Self::executor) on the calling thread until `future` resolves, and returns its output: the response of a call,
+    /// for instance. [`Node::timeout`] limits the time.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions, Ros};
+    /// use std::time::Duration;
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("patient")?;
+    /// ros.spin_until(node.sleep(Duration::from_millis(2))?)??;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Executor::spin`]; [`SpinError::Halted`] if the executor was halted before the future resolved.
+    #[doc(alias = "spin_until_future_complete")]
+    pub fn spin_until<F: Future>(&self, future: F) -> Result<F::Output, SpinError> {
+        self.executor().spin_until(future, SpinOptions::new())
+    }
+
     /// Returns the context, whose executors run the nodes' callbacks.
     #[must_use]
     pub fn context(&self) -> &Context {

@@ -64,7 +64,7 @@ impl Node {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use rospin::{Context, ContextOptions, PublisherOptions, Ros, SpinOptions, SubscriptionOptions};
+    /// use rospin::{Context, ContextOptions, PublisherOptions, Ros, SubscriptionOptions};
     /// use rospin::msgs::std_msgs::msg::String as Text;
     ///
     /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
@@ -73,7 +73,7 @@ impl Node {
     /// maps.publish(Text { data: "hall".to_owned() })?;
     ///
     /// let map = node.wait_for_message::<Text>(SubscriptionOptions::new("map").transient_local())?;
-    /// let map = ros.executor().spin_until(map.timeout(Duration::from_secs(5)), SpinOptions::new())??;
+    /// let map = ros.spin_until(map.timeout(Duration::from_secs(5)))??;
     /// assert_eq!(map.data, "hall");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -38,9 +38,9 @@ fn misspelt_parameters_are_told_of_at_the_first_spin() {
     let _ = leg;
     let told = WARNINGS.lock().unwrap();
     let expected = [
-        "parameter `gian` is set from outside, but `/arm`, `/leg` has not declared it; declared are `gain`, `speed`, \
+        "parameter `gian` is set from outside, but not declared by `/arm`, `/leg`; declared are `gain`, `speed`, \
          `start_type_description_service`, `use_sim_time`",
-        "parameter `sped` is set from outside, but `/leg` has not declared it; declared are `start_type_description_service`, \
+        "parameter `sped` is set from outside, but not declared by `/leg`; declared are `start_type_description_service`, \
          `use_sim_time`",
     ];
     assert_eq!(*told, expected);

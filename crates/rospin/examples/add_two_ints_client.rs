@@ -18,6 +18,6 @@ fn main() -> rospin::Result<()> {
         client.wait_for_service().await;
         client.call(request).await
     };
-    println!("Result of add_two_ints: {}", ros.executor().spin_until(call, SpinOptions::new())??.sum);
+    println!("Result of add_two_ints: {}", ros.spin_until(call)??.sum);
     Ok(())
 }

@@ -25,5 +25,5 @@ fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;
     let node = ros.create_node("fibonacci_action_client")?;
     let client = node.create_action_client("fibonacci")?;
-    ros.executor().spin_until(compute(client, order), SpinOptions::new())?
+    ros.spin_until(compute(client, order))?
 }

@@ -3,9 +3,26 @@
 
 #![expect(clippy::print_stdout, reason = "it shows what it does")]
 
+use rospin::ExecutorHandle;
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
 use rospin::prelude::*;
 use rospin::time::ClockKind;
+
+/// Executes a goal. An error aborts it.
+async fn compute(executor: ExecutorHandle, goal: GoalHandle<Fibonacci>) -> rospin::Result<()> {
+    let mut sequence = vec![0, 1];
+    for n in 1..goal.goal().order.max(1) as usize {
+        if goal.is_cancel_requested() {
+            return Ok(goal.canceled(FibonacciResult { sequence })?);
+        }
+        sequence.push(sequence[n] + sequence[n - 1]);
+        println!("Publishing feedback: {sequence:?}");
+        goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() })?;
+        executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await?;
+    }
+    goal.succeed(FibonacciResult { sequence });
+    Ok(())
+}
 
 fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;
@@ -18,28 +35,7 @@ fn main() -> rospin::Result<()> {
             if (0..=46).contains(&goal.order) { GoalResponse::AcceptAndExecute } else { GoalResponse::Reject }
         },
         |_, _| CancelResponse::Accept,
-        move |goal: GoalHandle<Fibonacci>| {
-            let executor = executor.clone();
-            async move {
-                let mut sequence = vec![0, 1];
-                for n in 1..goal.goal().order.max(1) as usize {
-                    if goal.is_cancel_requested() {
-                        // This fails only if no client asked to cancel the goal.
-                        let _ = goal.canceled(FibonacciResult { sequence });
-                        return;
-                    }
-                    sequence.push(sequence[n] + sequence[n - 1]);
-                    println!("Publishing feedback: {sequence:?}");
-                    // This fails only if the queue has no room for the feedback.
-                    let _ = goal.publish_feedback(FibonacciFeedback { sequence: sequence.clone() });
-                    if executor.sleep(ClockKind::Steady, Duration::from_millis(500)).await.is_err() {
-                        // The executor was dropped. Dropping the goal aborts it.
-                        return;
-                    }
-                }
-                goal.succeed(FibonacciResult { sequence });
-            }
-        },
+        move |goal| compute(executor.clone(), goal),
     )?;
     Ok(ros.spin()?)
 }

@@ -27,7 +27,7 @@
 //!
 //! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
 //!   creates nodes. [`init_with`] takes [`RosArguments`], [`Middlewares`] and [`ContextOptions`] of your own.
-//! - [`Result`] and [`Error`] are those of `anyhow`. The module [`errors`] has what the names of the root return.
+//! - [`Result`] and [`Error`] are those of `anyhow`. So is [`Ok`](Ok()): `rospin::Ok(())` ends a callback that uses `?`. The module [`errors`] has what the names of the root return.
 //!
 //! # Nodes
 //!
@@ -99,7 +99,7 @@ mod signals;
 pub mod testing;
 mod topics;
 
-pub use anyhow::{Error, Result};
+pub use anyhow::{Error, Ok, Result};
 pub use init::{Middlewares, init, init_with};
 /// Macros for log records: `log::info!(logger: node.logger(), "hello")`.
 pub use log;

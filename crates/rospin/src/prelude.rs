@@ -10,5 +10,5 @@ pub use crate::{
     CallbackGroup, Client, Context, ContextOptions, Executor, ExecutorOptions, GroupOptions, Message, Node,
     NodeOptions, Parameter, ParameterOptions, Parameters, Payload, Priority, Publisher, PublisherOptions, Qos,
     ReentrantGroup, Ros, Service, ServiceInterface, ServiceOptions, SpinOptions, Subscription, SubscriptionOptions,
-    Tick, Timer, TimerOptions,
+    Tick, Time, Timer, TimerOptions,
 };

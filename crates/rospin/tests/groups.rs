@@ -54,6 +54,40 @@ fn a_subscription_on_the_group_of_a_managed_node_hears_the_network() {
     assert_eq!(commands.load(Ordering::Relaxed), 1);
 }
 
+/// Managed node whose callbacks count in its payload.
+#[derive(Default)]
+struct Counter {
+    count: i64,
+    kept: Option<(Subscription, Service, Timer)>,
+}
+
+impl Lifecycle for Counter {
+    fn on_configure(&mut self, node: &LifecycleHandle<Self>, _: State) -> Result<(), Fault> {
+        let step = node.declare_parameter("step", 1)?;
+        let of_timer = step.clone();
+        let hear = move |this: &mut Self, _: &UInt32| this.count += step.get();
+        let tick = move |this: &mut Self, _: Tick| this.count += of_timer.get();
+        let answer = |this: &mut Self, _: AddTwoIntsRequest| AddTwoIntsResponse { sum: this.count };
+        let kept = (node.create_subscription("hits", hear)?, node.create_service("count", answer)?);
+        self.kept = Some((kept.0, kept.1, node.create_timer(10 * MS, tick)?));
+        rospin::log::info!(logger: node.logger(), "configured at {:?}", node.now());
+        Ok(())
+    }
+}
+
+#[test]
+fn the_handle_of_a_managed_node_creates_what_its_group_does() {
+    let mut test = Harness::new();
+    let options = NodeOptions::new("counter").parameter_override("step", 10);
+    let node = test.ros().create_lifecycle_node(options, Counter::default()).unwrap();
+    test.wait(node.request(Transition::Configure), MS).unwrap().unwrap();
+    test.node().create_publisher("hits").unwrap().publish(UInt32::default()).unwrap();
+    test.run_for(20 * MS).unwrap();
+    let client = test.node().create_client::<AddTwoInts>("count").unwrap();
+    let count = test.wait(client.call(AddTwoIntsRequest::default()), MS).unwrap().unwrap().sum;
+    assert_eq!(count, 30, "one message and two ticks");
+}
+
 #[test]
 fn timers_and_services_of_a_group_share_its_payload_and_the_nodes_names() {
     let mut test = Harness::new();

@@ -23,6 +23,14 @@ impl TransformBroadcaster {
         Ok(Self { publisher: node.create_publisher(PublisherOptions::new("/tf").keep_last(DEPTH))? })
     }
 
+    /// Publishes one transform, as [`send`](Self::send) does.
+    ///
+    /// # Errors
+    /// If the message was not published.
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), PublishError> {
+        self.send([transform])
+    }
+
     /// Publishes transforms in one message. May allocate, and wait for room as [`Publisher::publish`] does.
     ///
     /// # Errors
@@ -54,6 +62,14 @@ impl StaticTransformBroadcaster {
     pub fn new(node: &Node) -> Result<Self, TopicError> {
         let options = PublisherOptions::new("/tf_static").keep_last(1).transient_local();
         Ok(Self { publisher: node.create_publisher(options)?, sent: Mutex::new(Vec::new()) })
+    }
+
+    /// Publishes one transform, as [`send`](Self::send) does.
+    ///
+    /// # Errors
+    /// If the message was not published. The next one has this transform, too.
+    pub fn send_transform(&self, transform: TransformStamped) -> Result<(), PublishError> {
+        self.send([transform])
     }
 
     /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the same

@@ -103,7 +103,7 @@ impl TransformListener {
     ///
     /// use rospin::msgs::geometry_msgs::msg::TransformStamped;
     /// use rospin::tf2::{Latest, TransformBroadcaster, TransformListener};
-    /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
+    /// use rospin::{Context, ContextOptions, Ros};
     ///
     /// let context = Context::new(ContextOptions::new());
     /// let ros = Ros::in_process(&context);
@@ -114,7 +114,7 @@ impl TransformListener {
     /// let mut transform = TransformStamped { child_frame_id: "base".to_owned(), ..TransformStamped::default() };
     /// transform.header.frame_id = "map".to_owned();
     /// TransformBroadcaster::new(&node)?.send([transform])?;
-    /// let found = ros.executor().spin_until(wait, SpinOptions::new())??;
+    /// let found = ros.spin_until(wait)??;
     /// assert_eq!(found.header.frame_id, "map");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -33,7 +33,7 @@ impl Operator {
                 }
                 let outcome = goal.result().await?;
                 log::info!(logger: logger, "{:?}: the lamp is at {:.3} rad", outcome.state, outcome.result.bearing);
-                Ok::<(), rospin::Error>(())
+                rospin::Ok(())
             }
         })?;
         // ANCHOR_END: client

@@ -86,7 +86,7 @@ pub enum CancelError {
 ///
 /// ```
 /// # use rospin::action::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState};
-/// # use rospin::{Context, ContextOptions, Ros, SpinOptions};
+/// # use rospin::{Context, ContextOptions, Ros};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 /// # struct Count { number: u32 }
@@ -121,7 +121,7 @@ pub enum CancelError {
 ///     Ok::<_, Box<dyn std::error::Error>>(goal.result().await?)
 /// };
 /// // Awaited here; a callback can await it as well.
-/// let outcome = ros.executor().spin_until(counting, SpinOptions::new())??;
+/// let outcome = ros.spin_until(counting)??;
 /// assert_eq!((outcome.state, outcome.result), (GoalState::Succeeded, Count { number: 3 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -16,7 +16,8 @@
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response. Their types say which service it is.
 //! - Callbacks of timers and subscriptions, and executions of goals, return nothing or a [`Result`]. An error is reported as an
-//!   [`Incident`](rospin_engine::Incident). An asynchronous one may be a `loop` without an end.
+//!   [`Incident`](rospin_engine::Incident). A callback that uses `?` ends with `rospin::Ok(())`, which tells the compiler the type of its
+//!   errors. An asynchronous one may be a `loop` without an end.
 //!
 //! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually exclusive group that
 //! was created is held until the callback ends, unless its options [say otherwise](rospin_engine::GroupOptions::releases_at_await).

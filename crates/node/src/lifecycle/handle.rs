@@ -4,20 +4,26 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
-use rospin_engine::RosTime;
+use rospin_engine::{CallbackGroup as EngineGroup, RosTime, Time, Timer, TimerError};
 
 use super::error::TransitionError;
 use super::machine::{Ask, Edge, State, Transition};
 use super::publisher::LifecyclePublisher;
 use super::requests::{NotQueued, Request, Requests};
 use super::stage::Stage;
-use crate::error::TopicError;
+use crate::callback::{Callback, Nothing, ServiceCallback, SubscriptionCallback};
+use crate::error::{ServiceError, TopicError};
 use crate::groups::CallbackGroup;
 use crate::interfaces::lifecycle_msgs::TransitionEvent;
-use crate::message::Message;
+use crate::message::{Message, ServiceInterface};
 use crate::node::Node;
-use crate::options::PublisherOptions;
+use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
+use crate::parameters::{DeclareError, Parameter, ParameterOptions, ParameterVariant};
 use crate::publisher::Publisher;
+use crate::rosout::Logger;
+use crate::service::Service;
+use crate::subscription::Subscription;
+use crate::timer::{Tick, TimerOptions};
 
 /// Handle of a managed node, for its callbacks and for callers that request transitions. Cheap to clone.
 pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
@@ -43,7 +49,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         &self.0.requests
     }
 
-    /// Returns the node, which creates subscriptions, services and clients.
+    /// Returns the node, which creates clients, and has everything else of a node: its logger, its parameters, its clock.
     #[must_use]
     pub fn node(&self) -> &Node {
         self.0.group.node()
@@ -71,6 +77,72 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         options: impl Into<PublisherOptions>,
     ) -> Result<LifecyclePublisher<M>, TopicError> {
         Ok(LifecyclePublisher::new(self.node().create_publisher(options)?, &self.0.stage))
+    }
+
+    /// Creates a subscription on the node's [group](Self::group), see [`On::create_subscription`](crate::On::create_subscription). Its
+    /// callback gets the payload, and runs in every state of the node.
+    ///
+    /// # Errors
+    /// Those of [`On::create_subscription`](crate::On::create_subscription).
+    pub fn create_subscription<M: Message, Form>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        callback: impl SubscriptionCallback<EngineGroup<P>, M, Form>,
+    ) -> Result<Subscription, TopicError> {
+        self.group().create_subscription(options, callback)
+    }
+
+    /// Creates a service on the node's [group](Self::group), see [`On::create_service`](crate::On::create_service). Its callback gets the
+    /// payload, and runs in every state of the node.
+    ///
+    /// # Errors
+    /// Those of [`On::create_service`](crate::On::create_service).
+    pub fn create_service<S: ServiceInterface, Form>(
+        &self,
+        options: impl Into<ServiceOptions>,
+        callback: impl ServiceCallback<EngineGroup<P>, S, Form>,
+    ) -> Result<Service, ServiceError> {
+        self.group().create_service(options, callback)
+    }
+
+    /// Creates a timer on the node's clock and its [group](Self::group), see [`On::create_timer`](crate::On::create_timer). Its callback
+    /// gets the payload, and runs in every state of the node.
+    ///
+    /// # Errors
+    /// Those of [`On::create_timer`](crate::On::create_timer).
+    pub fn create_timer<F, Form>(
+        &self,
+        options: impl Into<TimerOptions<Time>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
+    where
+        F: Callback<EngineGroup<P>, Tick, Nothing, Form>,
+    {
+        self.group().create_timer(options, callback)
+    }
+
+    /// Declares a parameter of the node, see [`Node::declare_parameter`].
+    ///
+    /// # Errors
+    /// Those of [`Node::declare_parameter`].
+    pub fn declare_parameter<T: ParameterVariant>(
+        &self,
+        name: &str,
+        options: impl Into<ParameterOptions<T>>,
+    ) -> Result<Parameter<T>, DeclareError> {
+        self.node().declare_parameter(name, options)
+    }
+
+    /// Returns the node's logger, see [`Node::logger`].
+    #[must_use]
+    pub fn logger(&self) -> Logger {
+        self.node().logger()
+    }
+
+    /// Returns ROS time, see [`Node::now`].
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.node().now()
     }
 
     /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for

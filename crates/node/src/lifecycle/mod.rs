@@ -5,7 +5,7 @@
 //! [transitions](Transition). The node's payload implements [`Lifecycle`], whose callbacks the transitions run.
 //!
 //! ```
-//! use rospin::{Context, ContextOptions, Message, Ros, SpinOptions};
+//! use rospin::{Context, ContextOptions, Message, Ros};
 //! use rospin::lifecycle::{Fault, Lifecycle, LifecycleHandle, LifecyclePublisher, State, Transition};
 //! use serde::{Deserialize, Serialize};
 //!
@@ -40,7 +40,7 @@
 //!
 //! let configured = node.request(Transition::Configure);
 //! assert_eq!(node.state(), State::Unconfigured, "nothing runs before its executor spins");
-//! assert_eq!(ros.executor().spin_until(configured, SpinOptions::new())??, State::Inactive);
+//! assert_eq!(ros.spin_until(configured)??, State::Inactive);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -52,8 +52,11 @@ impl Node {
         self.store().undeclare(name, None)
     }
 
-    /// Returns the value of a parameter, or `None` if it is not declared. Locks for a moment, and may allocate.
+    /// Returns the value of a parameter, or `None` if it is not declared. Locks for a moment, and may allocate. The handle that
+    /// [`declare_parameter`](Self::declare_parameter) returns reads it in its type.
     #[must_use]
+    #[doc(alias = "get_parameter")]
+    #[doc(alias = "has_parameter")]
     pub fn parameter(&self, name: &str) -> Option<ParameterValue> {
         self.store().value(name)
     }
@@ -75,6 +78,7 @@ impl Node {
     ///
     /// # Errors
     /// If one of them cannot be set, see [`set_parameter`](Self::set_parameter).
+    #[doc(alias = "set_parameters")]
     pub fn set_parameters_atomically(
         &self,
         settings: impl IntoIterator<Item: Into<ParameterSetting>>,

@@ -135,6 +135,27 @@ impl From<&str> for ParameterOptions<String> {
     }
 }
 
+impl From<Vec<&str>> for ParameterOptions<Vec<String>> {
+    fn from(default: Vec<&str>) -> Self {
+        Self::from(default.into_iter().map(str::to_owned).collect::<Vec<_>>())
+    }
+}
+
+impl<const N: usize> From<[&str; N]> for ParameterOptions<Vec<String>> {
+    fn from(default: [&str; N]) -> Self {
+        Self::from(default.to_vec())
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for ParameterOptions<Vec<T>>
+where
+    Vec<T>: ParameterVariant,
+{
+    fn from(default: [T; N]) -> Self {
+        Self::from(Vec::from(default))
+    }
+}
+
 /// Range of a parameter, ends included. Converted from a range of Rust.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterRange<T: Ranged> {

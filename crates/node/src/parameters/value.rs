@@ -93,6 +93,8 @@ impl fmt::Display for ParameterKind {
 /// assert_eq!(value.kind(), Some(ParameterKind::Double));
 /// assert_eq!(ParameterValue::from("map"), ParameterValue::String("map".to_owned()));
 /// assert_eq!(ParameterValue::NotSet.kind(), None);
+/// assert_eq!((value.as_f64(), value.as_i64()), (Some(2.5), None));
+/// assert_eq!(ParameterValue::from([1_i64, 2]), ParameterValue::IntegerArray(vec![1, 2]));
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum ParameterValue {
@@ -135,6 +137,33 @@ impl ParameterValue {
             Self::DoubleArray(_) => ParameterKind::DoubleArray,
             Self::StringArray(_) => ParameterKind::StringArray,
         })
+    }
+
+    /// Returns the value if it is a Boolean. Values of all types are converted by [`TryFrom`], too: `i64::try_from(value)`.
+    #[must_use]
+    pub const fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// Returns the value if it is an integer.
+    #[must_use]
+    #[doc(alias = "as_int")]
+    pub const fn as_i64(&self) -> Option<i64> {
+        if let Self::Integer(value) = self { Some(*value) } else { None }
+    }
+
+    /// Returns the value if it is a floating-point number. An integer is none.
+    #[must_use]
+    #[doc(alias = "as_double")]
+    pub const fn as_f64(&self) -> Option<f64> {
+        if let Self::Double(value) = self { Some(*value) } else { None }
+    }
+
+    /// Returns the value if it is a string.
+    #[must_use]
+    #[doc(alias = "as_string")]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(value) = self { Some(value) } else { None }
     }
 
     /// Returns the number of the type in messages, see [`ParameterType`].

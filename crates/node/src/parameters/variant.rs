@@ -12,6 +12,7 @@ use super::value::{ParameterKind, ParameterValue};
     message = "a parameter cannot be a `{Self}`",
     label = "not a type of a parameter",
     note = "parameters are `bool`, `i64`, `f64`, `String`, `Vec` of these or of `u8`, `Option` of any, or `ParameterValue`",
+    note = "convert other numbers and texts: `i64::from(number)`, `f64::from(number)`, `text.to_owned()`",
     note = "a field that is a struct with `#[derive(Parameters)]` of its own needs `#[parameter(nested)]`"
 )]
 pub trait ParameterVariant: sealed::Variant + Clone + Send + Sync + 'static {}
@@ -124,6 +125,21 @@ variants! {
 impl From<&str> for ParameterValue {
     fn from(value: &str) -> Self {
         Self::String(value.to_owned())
+    }
+}
+
+impl From<Vec<&str>> for ParameterValue {
+    fn from(values: Vec<&str>) -> Self {
+        Self::StringArray(values.into_iter().map(str::to_owned).collect())
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for ParameterValue
+where
+    Vec<T>: Into<Self>,
+{
+    fn from(values: [T; N]) -> Self {
+        Vec::from(values).into()
     }
 }
 

@@ -67,6 +67,11 @@ fn the_plain_value_says_the_type() {
     assert_eq!(node.declare_parameter("double", 3.0).unwrap().get(), 3.0_f64);
     assert_eq!(node.declare_parameter("text", "three").unwrap().get(), "three");
     assert!(node.declare_parameter("flag", true).unwrap().clone().get());
+    assert_eq!(node.declare_parameter("names", ["a", "b"]).unwrap().get(), ["a", "b"]);
+    assert_eq!(node.declare_parameter("others", vec!["a"]).unwrap().get(), ["a"]);
+    assert_eq!(node.declare_parameter("gains", [1.0, 2.0]).unwrap().get(), [1.0, 2.0]);
+    assert_eq!(node.declare_parameter("flags", [true]).unwrap().get(), [true]);
+    assert_eq!(node.declare_parameter("ids", [1_i64]).unwrap().get(), [1]);
 }
 
 #[test]
@@ -144,6 +149,18 @@ fn ranges_hold_for_the_default_and_for_what_is_set() {
     assert_eq!((descriptor.description.as_str(), descriptor.floating_point_range[0].step), ("of the motor", 0.5));
     let error = node.declare_parameter("level", ParameterOptions::from(11).range(..=10)).unwrap_err();
     assert!(error.to_string().contains("cannot start with its default"), "{error}");
+}
+
+#[test]
+fn a_value_is_read_in_its_own_type_only() {
+    let text = ParameterValue::from("a");
+    assert_eq!((text.as_str(), text.as_bool(), text.as_i64(), text.as_f64()), (Some("a"), None, None, None));
+    let values = [ParameterValue::from(true), 1.into(), 1.5.into(), ParameterValue::NotSet];
+    assert_eq!(values.each_ref().map(ParameterValue::as_bool), [Some(true), None, None, None]);
+    assert_eq!(values.each_ref().map(ParameterValue::as_i64), [None, Some(1), None, None]);
+    assert_eq!(values.each_ref().map(ParameterValue::as_f64), [None, None, Some(1.5), None]);
+    assert_eq!(values.each_ref().map(ParameterValue::as_str), [None; 4]);
+    assert_eq!(ParameterValue::from(["a", "b"]), ParameterValue::from(vec!["a".to_owned(), "b".to_owned()]));
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_listener_hears_both_topics_and_late_ones_get_all_static_transforms() {
     let (moving, fixed) =
         (TransformBroadcaster::new(&world.node).unwrap(), StaticTransformBroadcaster::new(&world.node).unwrap());
     fixed.send([transform("base", "camera", 1), transform("base", "lidar", 2)]).unwrap();
-    fixed.send([transform("base", "camera", 3)]).unwrap();
+    fixed.send_transform(transform("base", "camera", 3)).unwrap();
     let listener = TransformListener::new(&world.node).unwrap();
     moving.send([transform("map", "base", 98), transform("map", "base", 100), transform("map", "base", 1)]).unwrap();
     world.spin();
@@ -107,7 +107,7 @@ fn a_listener_can_be_on_any_group_and_share_a_buffer() {
         TransformListener::on(&world.node, &exclusive, buffer.clone()).unwrap(),
         TransformListener::on(&world.node, &reentrant, Buffer::new()).unwrap(),
     ];
-    TransformBroadcaster::new(&world.node).unwrap().send([transform("map", "base", 5)]).unwrap();
+    TransformBroadcaster::new(&world.node).unwrap().send_transform(transform("map", "base", 5)).unwrap();
     world.spin();
     assert!(buffer.has_frame("base") && listeners[1].buffer().has_frame("map"));
     drop(listeners);
