@@ -4,7 +4,6 @@
 #![expect(clippy::print_stdout, reason = "the sum is its purpose")]
 
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
-use rospin::prelude::*;
 
 fn main() -> rospin::Result<()> {
     let mut arguments = std::env::args().skip(1);
