@@ -11,7 +11,7 @@ use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
-use crate::reason;
+use crate::reason::{self, Trials};
 use crate::report::{AcceleratorLoad, AcceleratorUse, CallbackBound, CoreLoad, Report};
 use crate::solve::solve;
 use crate::system::{Policy, System};
@@ -153,7 +153,8 @@ impl<'a> Analysis<'a> {
             let (_, of) = system.callbacks[number].tolerates?;
             weakly::misses(&known, number, of, paces[number].map(|pace| pace.gap))
         };
-        let callback = |number: usize| self.callback(system, solution, number, misses(number));
+        let trials = Trials::default();
+        let callback = |number: usize| self.callback(system, solution, &trials, number, misses(number));
         let callbacks = (0..system.callbacks.len()).map(callback).collect();
         let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, chain);
         let chains: Vec<_> = self.scenario.chains.iter().map(chain).collect();
@@ -177,7 +178,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn callback(&self, system: &System, solution: &Solution, number: usize, misses: Option<u64>) -> CallbackBound {
+    fn callback(
+        &self,
+        system: &System,
+        solution: &Solution,
+        trials: &Trials,
+        number: usize,
+        misses: Option<u64>,
+    ) -> CallbackBound {
         let plan = &system.callbacks[number];
         let deadline = self.scenario.callbacks[number].relative_deadline();
         let bound = solution.found[number].bound.map(Duration::from_nanos);
@@ -187,7 +195,7 @@ impl<'a> Analysis<'a> {
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| reason::of(system, solution, number)),
+            not_proven: bound.is_none().then(|| reason::of(system, solution, trials, number)),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,

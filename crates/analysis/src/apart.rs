@@ -5,6 +5,10 @@
 //! free and has a ready callback. Each mutually exclusive group is then served as if one thread served it alone, and the
 //! analyses of one processor hold for it. The response time of a reentrant callback is its execution time.
 //!
+//! A wait set with one thread more than that serves each group by priority: the kind, then the registration. For while a callback of the
+//! group runs, a thread is idle, and finds nothing in the ready set that may run: the last thing that it did was a poll, which left the group
+//! out. So when the callback ends, nothing of the group is in the ready set, and the thread polls all that is ready.
+//!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
 use crate::global::at_once;
@@ -13,14 +17,15 @@ use crate::system::Policy;
 use crate::uniprocessor::group_window;
 
 /// Returns the bound of a callback of an executor with so many threads that no group ever waits for one. `None` if the executor
-/// has too few threads, if it emulates the wait set, if receiving takes time or the callback's group awaits something, or if no
+/// has too few threads, if receiving takes time or the callback's group awaits something, or if no
 /// bound is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    let ordered = !matches!(executor.policy, Policy::WaitSet { .. });
-    if system.receive > 0 || plan.is_async() || !ordered || busy_at_most(known, plan.executor) > executor.threads {
+    let is_polled = matches!(executor.policy, Policy::WaitSet { .. });
+    let needed = busy_at_most(known, plan.executor).saturating_add(u64::from(is_polled));
+    if system.receive > 0 || plan.is_async() || needed > executor.threads {
         return None;
     }
     if plan.mates.iter().any(|mate| system.callbacks[*mate].is_async()) {

@@ -17,21 +17,30 @@
 //!
 //! Theorems and proofs: `book/src/analysis/one-thread.md` and `book/src/analysis/several-threads.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rospin_core::EntityKind;
 
+use crate::ages::Ages;
 use crate::apart;
 use crate::arrivals::Arrivals;
 use crate::known::{GATHERING, Known};
 use crate::locks;
 use crate::system::{Policy, System};
+use crate::units::{self, Division};
 use crate::window::at_least;
 
 /// Name of the analysis for the window of a thread.
 pub(crate) const THREAD: &str = "busy window of the executor, whatever the order inside it";
 /// Name of the analysis for the window of a group on a thread of its own.
 pub(crate) const GROUP: &str = "busy window of the group, for which there is always a thread";
+
+/// Name of the analysis for the window of a group that shares the threads.
+const AMONG: &str = "busy window of the group among all threads, whatever the order inside it";
+/// Name of the analysis for the window of several groups, or of all of them.
+const TOGETHER: &str = "busy window of groups that send to each other, among all threads, whatever the order inside it";
+/// Name of the analysis for the age of what waits.
+const AGE: &str = "age of what waits in groups that share the threads";
 
 /// A set of callbacks with a busy window. Two callbacks belong to the same set if these are equal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -40,25 +49,57 @@ pub(crate) enum Set {
     Core(usize),
     /// The mutually exclusive group whose first callback this is.
     Group(usize),
+    /// A unit of an executor with several threads, see [`units`].
+    Unit {
+        executor: usize,
+        division: Division,
+        /// The least priority of its callbacks.
+        level: u32,
+        /// Its first callback.
+        first: usize,
+    },
 }
 
 impl Set {
-    /// Returns the set of a callback whose busy window bounds it; `None` if there is no such set.
-    pub(crate) fn of(known: &Known<'_>, callback: usize) -> Option<Self> {
+    /// Returns the sets of a callback whose busy windows bound it.
+    fn of(known: &Known<'_>, callback: usize) -> Vec<Self> {
         let system = known.system;
         let plan = &system.callbacks[callback];
         let executor = &system.executors[plan.executor];
         if system.moves(plan.executor) {
-            return None;
+            return Vec::new();
         }
         if executor.threads == 1 {
             // The receive thread is no part of a reservation.
             let apart = executor.reservation.is_some() && system.receive > 0;
-            return (!apart).then_some(Self::Core(plan.executor));
+            return if apart { Vec::new() } else { vec![Self::Core(plan.executor)] };
         }
-        let is_free = system.receive == 0 && apart::busy_at_most(known, plan.executor) <= executor.threads;
-        let first = plan.mates.first().map_or(callback, |mate| callback.min(*mate));
-        (is_free && plan.in_flight == 1).then_some(Self::Group(first))
+        if system.receive > 0 {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        if plan.in_flight == 1 && apart::busy_at_most(known, plan.executor) <= executor.threads {
+            found.push(Self::Group(Division::Groups.unit_of(system, callback)));
+        }
+        let unit = |division: Division, level| {
+            let first = division.unit_of(system, callback);
+            Self::Unit { executor: plan.executor, division, level, first }
+        };
+        found.push(unit(Division::Groups, 0));
+        let component = system.components[callback];
+        let is_linked = |other: &usize| {
+            system.components[*other] == component
+                && Division::Groups.unit_of(system, *other) != Division::Groups.unit_of(system, callback)
+        };
+        if executor.callbacks.iter().any(is_linked) {
+            found.push(unit(Division::Linked, 0));
+        }
+        found.push(unit(Division::Whole, 0));
+        let level = units::level(system, callback);
+        if level > 0 {
+            found.push(unit(Division::Groups, level));
+        }
+        found
     }
 
     /// Returns the name of the analysis.
@@ -66,6 +107,8 @@ impl Set {
         match self {
             Self::Core(_) => THREAD,
             Self::Group(_) => GROUP,
+            Self::Unit { division: Division::Groups, .. } => AMONG,
+            Self::Unit { .. } => TOGETHER,
         }
     }
 
@@ -79,6 +122,9 @@ impl Set {
                 plan.executor == executor || shares
             }
             Self::Group(first) => callback == first || plan.mates.first() == Some(&first),
+            Self::Unit { executor, division, level, first } => {
+                plan.executor == executor && plan.priority >= level && division.unit_of(system, callback) == first
+            }
         }
     }
 
@@ -112,7 +158,7 @@ impl Set {
         }
         let executor = match self {
             Self::Group(first) => system.callbacks[first].executor,
-            Self::Core(executor) => executor,
+            Self::Core(executor) | Self::Unit { executor, .. } => executor,
         };
         let mut once = 0;
         if let Self::Core(_) = self {
@@ -188,24 +234,51 @@ pub(crate) fn counts(system: &System, callback: usize) -> bool {
     is_whole && system.receive == 0 && !(0..system.callbacks.len()).any(|other| waits(&other))
 }
 
-/// Lengths of windows that are known already, by set.
-pub(crate) type Windows = BTreeMap<Set, Option<u64>>;
-
-/// Returns the length of the set's longest busy window, and the name of the analysis; `None` if it has no bound.
-fn length(known: &Known<'_>, windows: &mut Windows, set: Set) -> Option<(u64, &'static str)> {
-    let length = *windows.entry(set).or_insert_with(|| set.window(known));
-    Some((length?, set.method()))
+/// Results that several callbacks share, as long as nothing changes that they follow from.
+#[derive(Default)]
+pub(crate) struct Windows {
+    /// Lengths of windows, by set.
+    lengths: BTreeMap<Set, Option<u64>>,
+    /// Divisions of executors whose windows are known, with their levels.
+    divided: BTreeSet<(usize, Division, u32)>,
+    /// What is known of the ages in an executor.
+    ages: BTreeMap<usize, Option<Ages>>,
 }
 
-/// Returns the length of the busy window that bounds a callback, and the name of the analysis; `None` if no busy window bounds it.
+impl Windows {
+    /// Returns the length of the set's longest busy window, and the name of the analysis; `None` if it has no bound.
+    fn length(&mut self, known: &Known<'_>, set: Set) -> Option<(u64, &'static str)> {
+        if let Set::Unit { executor, division, level, .. } = set {
+            if self.divided.insert((executor, division, level)) {
+                for (first, length) in units::windows(known, executor, division, level).unwrap_or_default() {
+                    self.lengths.insert(Set::Unit { executor, division, level, first }, length);
+                }
+            }
+            return Some((self.lengths.get(&set).copied().flatten()?, set.method()));
+        }
+        let length = *self.lengths.entry(set).or_insert_with(|| set.window(known));
+        Some((length?, set.method()))
+    }
+}
+
+/// Returns the length of the shortest busy window that bounds a callback, or the bound that follows from the age of what waits, and the
+/// name of the analysis; `None` if there is none.
 pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
-    length(known, windows, Set::of(known, callback)?)
+    let executor = known.system.callbacks[callback].executor;
+    let sets = Set::of(known, callback);
+    let mut least = sets.into_iter().filter_map(|set| windows.length(known, set)).min();
+    if known.system.executors[executor].threads > 1 {
+        let ages = windows.ages.entry(executor).or_insert_with(|| Ages::of(known, executor));
+        let by_age = ages.as_ref().and_then(|ages| ages.bound(known, callback)).map(|bound| (bound, AGE));
+        least = least.into_iter().chain(by_age).min();
+    }
+    least
 }
 
 /// Returns the length of the shortest busy window in which a chain begins and ends, with the name of the analysis; `None` if
 /// it may leave each of them.
 pub(crate) fn chain(known: &Known<'_>, windows: &mut Windows, members: &[usize]) -> Option<(u64, &'static str)> {
-    let sets = members.iter().filter_map(|member| Set::of(known, *member));
+    let sets = members.iter().flat_map(|member| Set::of(known, *member));
     let whole: Vec<Set> = sets.filter(|set| set.has_chain(known.system, members)).collect();
-    whole.into_iter().filter_map(|set| length(known, windows, set)).min()
+    whole.into_iter().filter_map(|set| windows.length(known, set)).min()
 }

@@ -133,7 +133,7 @@ fn latency(
     members: &[usize],
 ) -> Option<(u64, &'static str)> {
     let system = known.system;
-    let mut windows = Windows::new();
+    let mut windows = Windows::default();
     // By the number of callbacks from the chain's first one on, the latency until the last of them has ended.
     let mut until: Vec<Option<(u64, &'static str)>> = vec![Some((0, ""))];
     for end in 1..=members.len() {

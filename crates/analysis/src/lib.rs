@@ -65,6 +65,7 @@
 #![forbid(unsafe_code)]
 
 mod accelerators;
+mod ages;
 #[cfg(test)]
 mod agreement;
 mod analysis;
@@ -102,6 +103,7 @@ mod suspension;
 mod system;
 mod trial;
 mod uniprocessor;
+mod units;
 mod weakly;
 mod window;
 

@@ -3,6 +3,8 @@
 //! Bounds depend on each other, so a missing one often makes others missing. The reason is looked for where that begins: at a
 //! publisher without a bound, then at what asks for more time than there is.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::budget::{Budget, Stop};
@@ -15,12 +17,31 @@ const TRIED_MAX: usize = 100;
 /// Units of work for each number of threads that is tried.
 const WORK: u64 = 4_000_000;
 
+/// For executors and numbers of threads that were tried, which callbacks have a bound then.
+#[derive(Default)]
+pub(crate) struct Trials(RefCell<BTreeMap<(usize, u64), Vec<bool>>>);
+
+impl Trials {
+    /// Returns true if a callback has a bound when its executor has so many threads.
+    fn is_bounded(&self, system: &System, callback: usize, threads: u64) -> bool {
+        let executor = system.callbacks[callback].executor;
+        let mut tried = self.0.borrow_mut();
+        let known = tried.entry((executor, threads)).or_insert_with(|| {
+            let mut changed = system.clone();
+            changed.executors[executor].threads = threads;
+            let solution = solve(&changed, &Budget::of(WORK, None));
+            solution.found.iter().map(|found| found.bound.is_some()).collect()
+        });
+        known[callback]
+    }
+}
+
 /// Returns the reason for which a callback has no bound, in words.
-pub(crate) fn of(system: &System, solution: &Solution, callback: usize) -> String {
+pub(crate) fn of(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
     let root = root(system, solution, callback);
     let reason = match solution.found[root].stop {
         Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
-        Stop::Limit(_) | Stop::Other => overload(system, solution, root),
+        Stop::Limit(_) | Stop::Other => overload(system, solution, trials, root),
     };
     if root == callback {
         reason
@@ -42,7 +63,7 @@ fn root(system: &System, solution: &Solution, callback: usize) -> usize {
 }
 
 /// Returns what asks for too much time where the callback runs, in words.
-fn overload(system: &System, solution: &Solution, callback: usize) -> String {
+fn overload(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     if let Some(place) = (0..system.callbacks.len())
@@ -58,7 +79,11 @@ fn overload(system: &System, solution: &Solution, callback: usize) -> String {
             names.join(", ")
         );
     }
-    if executor.threads > 1 { on_threads(system, solution, callback) } else { on_thread(system, solution, callback) }
+    if executor.threads > 1 {
+        on_threads(system, solution, trials, callback)
+    } else {
+        on_thread(system, solution, callback)
+    }
 }
 
 /// Returns the share of time that work, and the share that waits ask for, of some callbacks.
@@ -128,7 +153,7 @@ fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize)
 }
 
 /// Returns the reason on several threads: the group, and what may keep all threads busy meanwhile.
-fn on_threads(system: &System, solution: &Solution, callback: usize) -> String {
+fn on_threads(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let (own, waits) = shares(system, solution, |other| other == callback || plan.mates.contains(&other));
@@ -145,7 +170,7 @@ fn on_threads(system: &System, solution: &Solution, callback: usize) -> String {
         ),
         _ => String::new(),
     };
-    let change = match threads(system, callback) {
+    let change = match threads(system, trials, callback) {
         Some(count) => format!("; with {count} threads it has a bound"),
         None => String::new(),
     };
@@ -161,7 +186,7 @@ fn on_threads(system: &System, solution: &Solution, callback: usize) -> String {
 }
 
 /// Returns the least number of threads of its executor with which the callback has a bound; `None` if none was found.
-fn threads(system: &System, callback: usize) -> Option<u64> {
+fn threads(system: &System, trials: &Trials, callback: usize) -> Option<u64> {
     let executor = system.callbacks[callback].executor;
     if system.callbacks.len() > TRIED_MAX {
         return None;
@@ -169,9 +194,5 @@ fn threads(system: &System, callback: usize) -> Option<u64> {
     // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
     let now = system.executors[executor].threads;
     let most = system.executors[executor].callbacks.len() as u64;
-    (now + 1..=most.min(2 * now + 4)).find(|count| {
-        let mut changed = system.clone();
-        changed.executors[executor].threads = *count;
-        solve(&changed, &Budget::of(WORK, None)).found[callback].bound.is_some()
-    })
+    (now + 1..=most.min(2 * now + 4)).find(|count| trials.is_bounded(system, callback, *count))
 }

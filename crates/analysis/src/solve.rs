@@ -105,7 +105,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         let mut changed = Vec::new();
         // For each executor, a bound that is the same for all of its callbacks.
         let mut common: Vec<Option<Found>> = vec![None; system.executors.len()];
-        let mut windows = Windows::new();
+        let mut windows = Windows::default();
         for callback in system.order.iter().copied().filter(is_open) {
             let (due, executor) = (system.callbacks[callback].due, system.callbacks[callback].executor);
             budget.begin(portion);
@@ -173,7 +173,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 /// solution is a solution again.
 fn shorten(known: &mut Known<'_>, found: &mut [Found]) {
     for _ in 0..SHORTENINGS {
-        let mut windows = Windows::new();
+        let mut windows = Windows::default();
         let mut is_shorter = false;
         for (callback, found) in found.iter_mut().enumerate() {
             let floor = busy::floor(known, &mut windows, callback).filter(|(length, _)| *length <= known.system.limit);

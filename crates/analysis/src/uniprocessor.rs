@@ -172,7 +172,7 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
 }
 
 /// Returns the busy window of a callback in which only its group is served, on a thread that is always there; `None` if some of
-/// the group's work has no bound.
+/// the group's work has no bound. A wait set is polled before each activation of the group.
 pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -189,7 +189,12 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
     };
     for &mate in &plan.mates {
         let cost = system.callbacks[mate].cost();
-        match order_of(known, callback, mate)? {
+        let order = match system.executors[plan.executor].policy {
+            Policy::WaitSet { .. } if goes_first(system, mate, callback) => Order::Before(Ahead::UntilStart),
+            Policy::WaitSet { .. } => Order::After,
+            _ => order_of(known, callback, mate)?,
+        };
+        match order {
             Order::Before(ahead) => window.add(known.seen(mate)?, cost, ahead),
             Order::Key { lead } => {
                 window.add(known.seen(mate)?, cost, Ahead::ByKey { lead, overtakes: false });
@@ -248,6 +253,15 @@ impl ReadyWindow<'_> {
     }
 }
 
+/// Returns true if `one` comes before `other` in a ready set that has both.
+fn goes_first(system: &System, one: usize, other: usize) -> bool {
+    let order = |callback: usize| {
+        let kind = system.callbacks[callback].kind;
+        (kind != EntityKind::Timer, kind, callback)
+    };
+    order(one) < order(other)
+}
+
 /// The order of another callback with respect to the one under analysis, in their executor. `Before` has the activations of it
 /// that come before; with `After`, all of them come after.
 pub(crate) enum Order {
@@ -266,7 +280,6 @@ pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Opti
     let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
     // Keys are times of sending. A message that is sent later may be received while an earlier one is still on its way.
     let delay = known.delay(callback)? as i64;
-    let timers_first = |plan: &Callback| (plan.kind != EntityKind::Timer, plan.kind);
     Some(match system.executors[plan.executor].policy {
         Policy::Fifo => Order::Key { lead: delay },
         Policy::FixedPriority => match mate.priority.cmp(&plan.priority) {
@@ -281,7 +294,7 @@ pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Opti
             (None, None) => Order::Key { lead: delay },
         },
         Policy::WaitSet { timers_inside } => {
-            let goes_first = (timers_first(mate), other) < (timers_first(plan), callback);
+            let goes_first = goes_first(system, other, callback);
             let is_timer = |plan: &Callback| !timers_inside && plan.kind == EntityKind::Timer;
             match (is_timer(plan), is_timer(mate)) {
                 (true, true) if goes_first => Order::Before(Ahead::UntilStart),

@@ -19,6 +19,7 @@ mod random;
 mod refusals;
 #[path = "../../../sim/tests/simulator/common/mod.rs"]
 mod scenarios;
+mod several;
 #[path = "../../benches/systems/mod.rs"]
 mod systems;
 mod threads;
