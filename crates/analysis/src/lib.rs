@@ -49,9 +49,9 @@
 //! - Locks that executors on one core share, with priority inheritance; deadlines of which some may be missed among so many in a
 //!   row.
 //! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread for
-//!   each group, each of those as on a thread of its own. A callback under the emulated wait set with several threads and
-//!   mutually exclusive groups has a bound as long as its threads and groups leave time. A callback without a bound may starve,
-//!   and the report says so.
+//!   each group, each of those as on a thread of its own; with more groups than threads, by a busy window for each group in which the
+//!   others may keep all threads busy, and, first-in first-out and under EDF, by the age of what waits. A callback without a bound may
+//!   starve, and the report says so.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
 //! - Requests to a device that is shared by priority, such as a GPU: [`device_bounds`], apart from the rest.
 //! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed

@@ -139,14 +139,14 @@ validates! {
     holding: Kind::Holding("fixed-priority", 1), 0.4, 0.99;
     holding_edf: Kind::Holding("edf", 1), 0.3, 0.99;
     holding_fifo: Kind::Holding("fifo", 1), 0.3, 0.99;
-    holding_threads: Kind::Holding("fixed-priority", 2), 0.3, 0.2;
-    holding_threads_edf: Kind::Holding("edf", 2), 0.3, 0.1;
-    holding_threads_fifo: Kind::Holding("fifo", 2), 0.3, 0.1;
+    holding_threads: Kind::Holding("fixed-priority", 2), 0.3, 0.9;
+    holding_threads_edf: Kind::Holding("edf", 2), 0.3, 0.9;
+    holding_threads_fifo: Kind::Holding("fifo", 2), 0.3, 0.9;
     chains: Kind::Chains, 0.5, 0.9;
     linked: Kind::Linked, 0.5, 0.9;
-    threads: Kind::Threads, 0.2, 0.4;
+    threads: Kind::Threads, 0.2, 0.99;
     /// Groups that a wait set passes over, as long as there is a bound.
-    polling: Kind::Polling, 0.2, 0.2;
+    polling: Kind::Polling, 0.2, 0.99;
 }
 
 /// Queues of one to three messages: a run has the release, and the deadline, of the first message that was displaced since the one before.
