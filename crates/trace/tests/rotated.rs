@@ -291,10 +291,17 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
     assert_eq!(by_thread(&whole[0]), by_thread(&one));
     let sum = |recordings: &[Recording]| Model::new(recordings).activations.len();
     assert_eq!(sum(&whole), sum(&[one]));
-    for recording in whole.into_iter().chain(folder.parts()) {
-        for replayed in check(&recording, &AsRecorded) {
-            assert_eq!(replayed.verdict, Verdict::Same, "part {:?}: {replayed}", recording.part);
-            assert!(replayed.decisions > 5, "part {:?}: {replayed}", recording.part);
+    let decisions = |recordings: &[Recording]| {
+        let mut sum = 0;
+        for recording in recordings {
+            for replayed in check(recording, &AsRecorded) {
+                assert_eq!(replayed.verdict, Verdict::Same, "part {:?}: {replayed}", recording.part);
+                sum += replayed.decisions;
+            }
         }
-    }
+        sum
+    };
+    // On a busy machine, a file may have next to none by itself.
+    let (of_whole, of_parts) = (decisions(&whole), decisions(&folder.parts()));
+    assert!(of_whole > 500 && of_parts > of_whole / 2, "{of_parts} of {of_whole}");
 }
