@@ -142,8 +142,14 @@ fn names_that_the_program_does_not_have_are_errors_that_name_those_it_has() {
         ("executor = [{ name = \"mian\" }]", "executor `mian`", "main"),
         (
             "executor = [{ name = \"main\" }]\ngroup = [{ name = \"contrl\", executor = \"main\" }]",
-            "group `*/contrl`",
+            "group `contrl` of any node",
             "robot/control, robot/map",
+        ),
+        // Node and name as one.
+        (
+            "executor = [{ name = \"main\" }]\ngroup = [{ name = \"robot/control\", executor = \"main\" }]",
+            "group `robot/control` of any node",
+            "did you mean `node = \"robot\", name = \"control\"`?",
         ),
         (
             "callback = [{ name = \"robot/control/tick\" }]",

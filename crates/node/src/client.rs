@@ -67,6 +67,8 @@ impl<S: ServiceInterface> Client<S> {
     ///
     /// # Errors
     /// If no server is matched, the request cannot be sent, or there will be no response. The future returns the error.
+    #[doc(alias = "call_async")]
+    #[doc(alias = "async_send_request")]
     pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
         self.0.link.call(request)
     }

@@ -296,18 +296,21 @@ impl Node {
 
     /// Returns the name with its namespace, such as `/robot/talker`.
     #[must_use]
+    #[doc(alias = "get_fully_qualified_name")]
     pub fn fully_qualified_name(&self) -> String {
         self.core.name.to_string()
     }
 
     /// Returns the name without the namespace, such as `talker`.
     #[must_use]
+    #[doc(alias = "get_name")]
     pub fn name(&self) -> &str {
         self.core.name.base_name()
     }
 
     /// Returns the namespace, such as `/robot`; `/` is the outermost one.
     #[must_use]
+    #[doc(alias = "get_namespace")]
     pub fn namespace(&self) -> &str {
         self.core.name.namespace()
     }
@@ -332,6 +335,7 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
+    #[doc(alias = "get_clock")]
     pub fn now(&self) -> Time {
         self.core.network.context.clock().ros()
     }

@@ -108,6 +108,7 @@ impl<M: Encode> Publisher<M> {
 
     /// Returns the number of subscriptions that the publisher is matched with, as far as discovery knows at this moment.
     #[must_use]
+    #[doc(alias = "get_subscription_count")]
     pub fn subscription_count(&self) -> usize {
         self.0.link.count()
     }

@@ -173,7 +173,9 @@ impl Harness {
             plan.stack_prefault_kib = 0;
             plan.busy_poll = None;
         }
-        let executors = deployment.executors.clone();
+        // An executor that neither the file uses nor the nodes create is misspelt, and must not be there, so that the first run says so.
+        let mut executors = deployment.executors.clone();
+        executors.retain(|plan| deployment.groups.iter().any(|group| group.executor == plan.name));
         Self::create(ContextOptions::new().deployment(deployment), arguments, &executors)
     }
 

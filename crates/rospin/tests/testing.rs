@@ -169,6 +169,11 @@ fn a_deployment_for_other_nodes_is_refused() {
     assert!(matches!(error, HarnessError::Spin { .. }), "{error}");
     deployment.on_unknown = Reaction::Warn;
     Harness::with_deployment(deployment, RosArguments::default()).run().unwrap();
+    // An executor that no group of the file is on must be one of the program's.
+    let deployment = Deployment::parse("executor = [{ name = \"mian\" }]").unwrap();
+    let error = Harness::with_deployment(deployment, RosArguments::default()).run().unwrap_err();
+    let HarnessError::Spin { source, .. } = error else { panic!("{error}") };
+    assert!(source.to_string().contains("executor `mian`, which the program does not have"), "{source}");
 }
 
 /// Two robots in one process, each in a namespace of its own. On each, the planner takes a scan, and a monitor hears the planner's

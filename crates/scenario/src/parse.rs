@@ -52,10 +52,13 @@ pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let message = error.message().trim().replace("expected a duration", "expected a duration as in \"500 ms\"");
     // Readers of a scenario do not know Rust's types.
     let message = message.replace("expected u16", "expected a number from 0 to 65535");
+    let message = message.replace("expected u32", "expected a number from 0 to 4294967295");
     let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
     let fix = missing.map(|key| what_to_add(text, offset, key)).unwrap_or_default();
     let message = format!("{message}{fix}");
-    ScenarioError::at(text, offset, None, message)
+    // The message about an unknown key has its name. Another key may stand before it on its line.
+    let key = if message.starts_with("unknown field") { Some("") } else { None };
+    ScenarioError::at(text, offset, key, message)
 }
 
 /// Returns the fix for a table at that offset that lacks `key`: what to add to it.

@@ -27,6 +27,7 @@ impl TransformBroadcaster {
     ///
     /// # Errors
     /// If the message was not published.
+    #[doc(alias = "sendTransform")]
     pub fn send_transform(&self, transform: TransformStamped) -> Result<(), PublishError> {
         self.send([transform])
     }

@@ -247,6 +247,8 @@ impl<A: Action> ActionClient<A> {
     ///
     /// # Errors
     /// If the server rejects the goal, or the call fails. Use a [timeout](Node::timeout): not every middleware reports that a server is gone.
+    #[doc(alias = "send_goal_async")]
+    #[doc(alias = "async_send_goal")]
     pub fn send_goal(
         &self,
         goal: A::Goal,

@@ -17,7 +17,8 @@ use crate::group::Exclusive;
     label = "a service's callback cannot have this form on this group",
     note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
             asynchronous), then the request by value",
-    note = "it returns the response of the same service; an asynchronous one returns a future of that",
+    note = "it returns the response of the same service, not a `Result`, since ROS 2 has no way to send an error: put it into the \
+            response; an asynchronous one returns a future of that",
     note = "a reentrant group and a node's own group have no payload",
     note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`"
 )]

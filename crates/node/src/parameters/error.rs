@@ -21,7 +21,7 @@ pub enum SetParameterError {
         name: String,
     },
     /// The parameter has another type, and its type cannot change.
-    #[error("parameter `{name}` is of type {expected}, the value is {found}; set it to a value of its type")]
+    #[error("parameter `{name}` is of type {expected}, the value is {found}; {}", value_of_its_type(*expected, found))]
     WrongType {
         /// Name of the parameter.
         name: String,
@@ -67,6 +67,16 @@ pub enum SetParameterError {
     /// The value came from another node, and ROS 2 does not define its type number.
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
+}
+
+/// Returns what to do about a value of another type. Most often, the decimal point is missing.
+fn value_of_its_type(expected: ParameterKind, found: &str) -> &'static str {
+    match (expected, found) {
+        (ParameterKind::Double, "integer") | (ParameterKind::DoubleArray, "integer_array") => {
+            "write numbers with a decimal point, such as 1.0"
+        }
+        _ => "set it to a value of its type",
+    }
 }
 
 /// Error of a [`ParameterValue`](crate::ParameterValue) that is converted to a Rust type that it does not have.

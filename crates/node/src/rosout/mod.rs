@@ -78,6 +78,7 @@ impl Node {
     ///
     /// [`publish_rosout`](Self::publish_rosout) has an example.
     #[must_use]
+    #[doc(alias = "get_logger")]
     pub fn logger(&self) -> Logger {
         Logger::new(Arc::clone(self.records()))
     }

@@ -81,7 +81,7 @@ fn a_value_of_another_type_is_refused_unless_the_type_is_dynamic() {
     let error = node.set_parameter("rate", 10).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "parameter `rate` is of type double, the value is integer; set it to a value of its type"
+        "parameter `rate` is of type double, the value is integer; write numbers with a decimal point, such as 1.0"
     );
     let error = node.set_parameter("rate", ParameterValue::NotSet).unwrap_err();
     assert!(matches!(error, SetParameterError::WrongType { .. }), "{error}");

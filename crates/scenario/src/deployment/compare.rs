@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rospin_core::EntityKind;
 
 use super::lookup::Ambiguous;
-use super::model::{Deployment, Reaction};
+use super::model::{Deployment, GroupPlan, Reaction};
 use super::names::{forms, is_name, is_pattern, namespace_of};
 use crate::model::{Chain, Scenario};
 use crate::nearest::{nearest, nearest_of};
@@ -234,13 +234,31 @@ impl Search<'_> {
             if self.names.groups.iter().any(|(node, group)| plan.is_for(node, group)) {
                 continue;
             }
-            let known = self.names.groups.iter().map(|(node, group)| {
-                let node = form_like(&plan.node, node, namespace_of(node));
-                format!("{node}/{group}")
-            });
-            found.extend(self.unknown("group", &plan.pattern(), "", known.collect()));
+            found.extend(self.unknown_group(plan));
         }
         found
+    }
+
+    /// Returns the mismatch of a group that is not there, unless another program has it. The hint has both keys of the group that was meant,
+    /// since they are easily taken for one.
+    fn unknown_group(&self, plan: &GroupPlan) -> Option<Mismatch> {
+        let is_of_any_node = plan.node == "*";
+        let written = if is_of_any_node { plan.name.clone() } else { plan.pattern() };
+        let mut keys = Vec::new();
+        for (node, group) in &self.names.groups {
+            let node = form_like(&written, node, namespace_of(node));
+            keys.push((format!("{node}/{group}"), format!("node = \"{node}\", name = \"{group}\"")));
+        }
+        let known = keys.iter().map(|(name, _)| name.clone()).collect();
+        let of = if is_of_any_node { " of any node" } else { "" };
+        let is_elsewhere = self.deployment.is_elsewhere(&plan.pattern(), &self.nodes);
+        let mut mismatch = self.unknown("group", &written, of, known).filter(|_| !is_elsewhere)?;
+        if let Mismatch::Unknown { near: Some(near), .. } = &mut mismatch
+            && let Some((_, keys)) = keys.iter().find(|(name, _)| name == near)
+        {
+            near.clone_from(keys);
+        }
+        Some(mismatch)
     }
 
     fn executors(&self) -> Vec<Mismatch> {

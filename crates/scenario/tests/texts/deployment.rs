@@ -137,6 +137,11 @@ fn cores_that_are_no_list_are_shown_how_to_write_one() {
         error("[1, -1]"),
         "line 3, column 13, `cores`: invalid value: integer `-1`, expected a number from 0 to 65535"
     );
+    let priority = Deployment::parse("[[callback]]\nname = \"a/b\"\npriority = -1").unwrap_err().to_string();
+    assert!(
+        priority.ends_with("`priority`: invalid value: integer `-1`, expected a number from 0 to 4294967295"),
+        "{priority}"
+    );
     let thread = Deployment::parse("[[thread]]\nname = \"dds\"\ncores = 1").unwrap_err().to_string();
     assert!(thread.ends_with(fix), "{thread}");
 }

@@ -172,6 +172,8 @@ fn keys_that_are_unknown_or_missing() {
     let unknown = error("policy = \"fifo\"", "polciy = \"fifo\"");
     assert!(unknown.starts_with("line 7, column 1"), "{unknown}");
     assert!(unknown.contains("unknown field `polciy`, expected one of `name`, `policy`, `threads`"), "{unknown}");
+    let inline = Scenario::parse("executor = [{ name = \"main\", polciy = \"fifo\" }]").unwrap_err().to_string();
+    assert!(inline.starts_with("line 1, column 30: unknown field `polciy`"), "{inline}");
     let missing = error("kind = \"subscription\"\n", "");
     let fix = "add to this `callback`: `kind = \"timer\"`, `\"subscription\"` or another one";
     assert_eq!(missing, format!("line 21, column 1: missing field `kind`; {fix}"));
