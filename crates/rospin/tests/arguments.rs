@@ -81,3 +81,19 @@ fn errors_name_the_argument_and_what_it_should_look_like() {
         assert!(error.contains(expected), "{line}: {error}");
     }
 }
+
+#[test]
+fn arguments_are_a_list_or_a_slice_of_any_texts() {
+    let list = ["talker", "--loud", "--ros-args", "-p", "rate:=5"];
+    let slice: &[&str] = &list;
+    let owned: Vec<String> = list.map(str::to_owned).to_vec();
+    let parsed = [
+        RosArguments::parse(list),
+        RosArguments::parse(slice),
+        RosArguments::parse(&owned),
+        RosArguments::parse(owned),
+    ];
+    for arguments in parsed {
+        assert_eq!(arguments.unwrap().others(), ["talker", "--loud"]);
+    }
+}

@@ -70,7 +70,7 @@ fn subscriptions_on_a_group_with_a_payload() {
     let _kept = [
         on.create_subscription("numbers", |sum: &mut i32, number: Int32| *sum += number.data),
         on.create_subscription("numbers", |sum: &mut i32, number: Arc<Int32>| *sum += number.data),
-        on.create_subscription("numbers", |sum: &mut i32, number: &Int32| *sum += number.data),
+        on.create_subscription::<Int32, _>("numbers", |sum: &mut i32, number: &Int32| *sum += number.data),
         on.create_subscription("numbers", |sum: Payload<i32>, number: Int32| async move {
             sum.with(|sum| *sum += number.data);
         }),

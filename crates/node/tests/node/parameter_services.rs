@@ -95,6 +95,12 @@ fn other_nodes_set_parameters_one_by_one_or_atomically() {
     let results = at.wait(at.client.set(wishes())).unwrap();
     assert!(results[0].is_ok() && results[1].is_err(), "{results:?}");
     assert_eq!((low.get(), high.get()), (5, 2));
+    at.wait(at.client.set_one("low", 6)).unwrap();
+    at.wait(at.client.set_atomically([("high", 7)])).unwrap();
+    let error = at.wait(at.client.set_one("high", "text")).unwrap_err();
+    assert!(matches!(error, ParameterClientError::Refused { .. }), "{error}");
+    assert!(at.wait(at.client.set_one("nothing", 1)).is_err());
+    assert_eq!((low.get(), high.get()), (6, 7));
 }
 
 #[test]
