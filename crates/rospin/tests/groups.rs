@@ -70,13 +70,15 @@ impl Lifecycle for Counter {
         let answer = |this: &mut Self, _: AddTwoIntsRequest| AddTwoIntsResponse { sum: this.count };
         let kept = (node.create_subscription("hits", hear)?, node.create_service("count", answer)?);
         self.kept = Some((kept.0, kept.1, node.create_timer(10 * MS, tick)?));
-        rospin::log::info!(logger: node.logger(), "configured at {:?}", node.now());
+        rospin::log::info!(logger: node.logger(), "{} is configured at {:?}", node.name(), node.now());
+        // Everything else is the node's.
+        let _client = node.create_client::<AddTwoInts>("other")?;
         Ok(())
     }
 }
 
 #[test]
-fn the_handle_of_a_managed_node_creates_what_its_group_does() {
+fn the_handle_of_a_managed_node_creates_what_its_group_does_and_is_the_node() {
     let mut test = Harness::new();
     let options = NodeOptions::new("counter").parameter_override("step", 10);
     let node = test.ros().create_lifecycle_node(options, Counter::default()).unwrap();

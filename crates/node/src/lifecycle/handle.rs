@@ -1,10 +1,11 @@
 //! Handles of managed nodes.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_channel::oneshot;
-use rospin_engine::{CallbackGroup as EngineGroup, RosTime, Time, Timer, TimerError};
+use rospin_engine::{CallbackGroup as EngineGroup, Instant, RosTime, Time, Timer, TimerError};
 
 use super::error::TransitionError;
 use super::machine::{Ask, Edge, State, Transition};
@@ -18,14 +19,15 @@ use crate::interfaces::lifecycle_msgs::TransitionEvent;
 use crate::message::{Message, ServiceInterface};
 use crate::node::Node;
 use crate::options::{PublisherOptions, ServiceOptions, SubscriptionOptions};
-use crate::parameters::{DeclareError, Parameter, ParameterOptions, ParameterVariant};
 use crate::publisher::Publisher;
-use crate::rosout::Logger;
 use crate::service::Service;
 use crate::subscription::Subscription;
 use crate::timer::{Tick, TimerOptions};
 
 /// Handle of a managed node, for its callbacks and for callers that request transitions. Cheap to clone.
+///
+/// It dereferences to the [`Node`], for its clients, its parameters, its logger and its clock. What it creates itself is different: its
+/// publishers are silent while the node is not active, and the callbacks of its subscriptions, services and timers get the payload.
 pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
 
 struct Inner<P: Send + 'static> {
@@ -49,7 +51,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         &self.0.requests
     }
 
-    /// Returns the node, which creates clients, and has everything else of a node: its logger, its parameters, its clock.
+    /// Returns the node. Its publishers always send.
     #[must_use]
     pub fn node(&self) -> &Node {
         self.0.group.node()
@@ -121,28 +123,20 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         self.group().create_timer(options, callback)
     }
 
-    /// Declares a parameter of the node, see [`Node::declare_parameter`].
+    /// Creates a timer on the steady clock and the node's [group](Self::group), see
+    /// [`On::create_wall_timer`](crate::On::create_wall_timer). Its callback gets the payload, and runs in every state of the node.
     ///
     /// # Errors
-    /// Those of [`Node::declare_parameter`].
-    pub fn declare_parameter<T: ParameterVariant>(
+    /// Those of [`On::create_wall_timer`](crate::On::create_wall_timer).
+    pub fn create_wall_timer<F, Form>(
         &self,
-        name: &str,
-        options: impl Into<ParameterOptions<T>>,
-    ) -> Result<Parameter<T>, DeclareError> {
-        self.node().declare_parameter(name, options)
-    }
-
-    /// Returns the node's logger, see [`Node::logger`].
-    #[must_use]
-    pub fn logger(&self) -> Logger {
-        self.node().logger()
-    }
-
-    /// Returns ROS time, see [`Node::now`].
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.node().now()
+        options: impl Into<TimerOptions<Instant>>,
+        callback: F,
+    ) -> Result<Timer, TimerError>
+    where
+        F: Callback<EngineGroup<P>, Tick<Instant>, Nothing, Form>,
+    {
+        self.group().create_wall_timer(options, callback)
     }
 
     /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for
@@ -157,7 +151,7 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     ) -> impl Future<Output = Result<State, TransitionError>> + Send + use<P> {
         let (answer, answered) = oneshot::channel();
         let queued = self.0.requests.push(Request { ask: Ask::from(transition), answer });
-        let node = self.name();
+        let node = self.fully_qualified_name();
         async move {
             match queued {
                 Ok(()) => answered.await.unwrap_or(Err(TransitionError::Gone { node })),
@@ -167,17 +161,21 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         }
     }
 
-    pub(super) fn name(&self) -> String {
-        self.node().fully_qualified_name()
-    }
-
     /// Enters the edge's goal state and publishes the change. Only callbacks of the node's group call it.
     pub(super) fn enter(&self, edge: &Edge) {
         self.0.stage.set(edge.goal);
         let event = edge.event(self.0.time.now());
         if let Err(error) = self.0.events.publish(event) {
-            log::warn!(target: "rospin", "node `{}` is {}, and could not say so: {error}", self.name(), edge.goal);
+            log::warn!(target: "rospin", "node `{}` is {}, and could not say so: {error}", self.fully_qualified_name(), edge.goal);
         }
+    }
+}
+
+impl<P: Send + 'static> Deref for LifecycleHandle<P> {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        self.node()
     }
 }
 
@@ -189,7 +187,7 @@ impl<P: Send + 'static> Clone for LifecycleHandle<P> {
 
 impl<P: Send + 'static> fmt::Debug for LifecycleHandle<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name();
+        let name = self.fully_qualified_name();
         f.debug_struct("LifecycleNode").field("name", &name).field("state", &self.state()).finish_non_exhaustive()
     }
 }

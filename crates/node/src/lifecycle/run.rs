@@ -17,7 +17,7 @@ pub(super) fn transition<P: Lifecycle>(
 ) -> Result<State, TransitionError> {
     let previous = node.state();
     let Some(edge) = machine::begin(previous, ask) else {
-        return Err(refused(node.name(), ask, previous));
+        return Err(refused(node.fully_qualified_name(), ask, previous));
     };
     node.enter(edge);
     let outcome = call(payload, node, previous);
@@ -27,14 +27,14 @@ pub(super) fn transition<P: Lifecycle>(
         let (end, no_help) = describe(call(payload, node, previous));
         state = leave(node, end);
         let reason = if end == End::Success { reason } else { format!("{reason}, and then: {no_help}") };
-        let broke = TransitionError::Broke { node: node.name(), transition: edge.label, reason, state };
+        let broke = TransitionError::Broke { node: node.fully_qualified_name(), transition: edge.label, reason, state };
         // A client on the network learns only that the transition failed, so the reason is logged here.
         log::error!(target: "rospin", "{broke}");
         return Err(broke);
     }
     match end {
         End::Success => Ok(state),
-        _ => Err(TransitionError::Failed { node: node.name(), transition: edge.label, reason, state }),
+        _ => Err(TransitionError::Failed { node: node.fully_qualified_name(), transition: edge.label, reason, state }),
     }
 }
 
