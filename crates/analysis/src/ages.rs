@@ -37,9 +37,6 @@ use crate::search::Search;
 use crate::system::Policy;
 use crate::units::Division;
 
-/// Inverse of the share of the budget's rest that an executor may take.
-const PORTION: u64 = 32;
-
 /// Group, or reentrant callback.
 struct Group {
     first: usize,
@@ -90,7 +87,6 @@ impl Ages {
         if !by_key || host.threads < 2 || system.receive > 0 || plans().any(may_wait) {
             return None;
         }
-        known.budget.begin(known.budget.left() / PORTION);
         known.budget.spend(GATHERING * host.callbacks.len() as u64);
         let deadline = |callback: usize| match host.policy {
             Policy::Edf => system.callbacks[callback].deadline,

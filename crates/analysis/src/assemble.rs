@@ -36,6 +36,7 @@ impl System {
             devices: lower::devices(scenario),
             shares_locks: Vec::new(),
             receive: nanos(overheads.receive),
+            has_overheads: *overheads != Overheads::default(),
             limit: TIME_MAX,
         };
         system.check_times()?;

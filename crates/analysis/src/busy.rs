@@ -234,6 +234,9 @@ pub(crate) fn counts(system: &System, callback: usize) -> bool {
     is_whole && system.receive == 0 && !(0..system.callbacks.len()).any(|other| waits(&other))
 }
 
+/// Largest share of the budget that all those searches may take in the rounds of a solver.
+const SHARE: f64 = 0.75;
+
 /// Results that several callbacks share, as long as nothing changes that they follow from.
 #[derive(Default)]
 pub(crate) struct Windows {
@@ -243,14 +246,42 @@ pub(crate) struct Windows {
     divided: BTreeSet<(usize, Division, u32)>,
     /// What is known of the ages in an executor.
     ages: BTreeMap<usize, Option<Ages>>,
+    /// Work that was spent on these results and on those that were forgotten.
+    spent: u64,
+    /// Inverse of the share of the budget that a search may take.
+    portion: u64,
 }
 
 impl Windows {
+    /// Sets the inverse of the share of the budget that a search may take.
+    pub(crate) fn set_portion(&mut self, portion: u64) {
+        self.portion = portion;
+    }
+
+    /// Forgets all results, because something has changed that they may follow from.
+    pub(crate) fn forget(&mut self) {
+        *self = Self { spent: self.spent, portion: self.portion, ..Self::default() };
+    }
+
+    /// Returns what `search` finds; `None` without a search if searches have taken their share of the budget.
+    fn search<T>(&mut self, known: &Known<'_>, search: impl FnOnce() -> Option<T>) -> Option<T> {
+        let budget = known.budget;
+        if self.spent as f64 > SHARE * budget.whole() as f64 {
+            return None;
+        }
+        let before = budget.left();
+        budget.begin((budget.whole() / self.portion.max(1)).min(before));
+        let found = search();
+        self.spent += before - budget.left();
+        found
+    }
+
     /// Returns the length of the set's longest busy window, and the name of the analysis; `None` if it has no bound.
     fn length(&mut self, known: &Known<'_>, set: Set) -> Option<(u64, &'static str)> {
         if let Set::Unit { executor, division, level, .. } = set {
             if self.divided.insert((executor, division, level)) {
-                for (first, length) in units::windows(known, executor, division, level).unwrap_or_default() {
+                let found = self.search(known, || units::windows(known, executor, division, level));
+                for (first, length) in found.unwrap_or_default() {
                     self.lengths.insert(Set::Unit { executor, division, level, first }, length);
                 }
             }
@@ -268,8 +299,12 @@ pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -
     let sets = Set::of(known, callback);
     let mut least = sets.into_iter().filter_map(|set| windows.length(known, set)).min();
     if known.system.executors[executor].threads > 1 {
-        let ages = windows.ages.entry(executor).or_insert_with(|| Ages::of(known, executor));
-        let by_age = ages.as_ref().and_then(|ages| ages.bound(known, callback)).map(|bound| (bound, AGE));
+        if !windows.ages.contains_key(&executor) {
+            let ages = windows.search(known, || Ages::of(known, executor));
+            windows.ages.insert(executor, ages);
+        }
+        let by_age =
+            windows.ages[&executor].as_ref().and_then(|ages| ages.bound(known, callback)).map(|bound| (bound, AGE));
         least = least.into_iter().chain(by_age).min();
     }
     least

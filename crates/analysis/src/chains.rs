@@ -30,12 +30,18 @@ const SUM: &str = "sum of the bounds along the chain (Henia et al. 2005)";
 const INSIDE: &str = "busy window of the chain's least urgent callback (after Choi et al. 2021)";
 
 /// Returns how many messages may wait for a callback at once; `None` for timers, and if nothing is known.
+///
+/// A message waits until the callback starts. A callback that starts may take its longest time and ends within its bound, so it starts
+/// by the bound less that time. All messages that wait at one time have come in an interval of that length, with both of its ends.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
-    if system.callbacks[callback].kind == EntityKind::Timer {
+    let plan = &system.callbacks[callback];
+    if plan.kind == EntityKind::Timer {
         return None;
     }
     let bound = solution.found[callback].bound?;
-    let by_rate = solution.arrivals[callback].as_ref()?.number(bound);
+    // With overheads, a part of the execution time is over before the message is taken. A join's messages wait for those of others.
+    let taken = if system.has_overheads || plan.is_join() { 0 } else { plan.cost().saturating_sub(1) };
+    let by_rate = solution.arrivals[callback].as_ref()?.number(bound.saturating_sub(taken).max(1));
     Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
 }
 

@@ -88,6 +88,10 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     let mut strides = 0;
     // Busy windows of the last round, by callback.
     let mut floors: Vec<Option<u64>> = vec![None; count];
+    let mut windows = Windows::default();
+    // Without messages and accelerators, windows are the same in all rounds, and are worth more work.
+    let is_steady_state = system.devices.is_empty() && system.callbacks.iter().all(|plan| plan.publishers.is_empty());
+    windows.set_portion(if is_steady_state { 4 } else { 32 });
     for round in 0.. {
         links.open(known.propagate(), &mut open);
         if !system.devices.is_empty() {
@@ -105,7 +109,9 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         let mut changed = Vec::new();
         // For each executor, a bound that is the same for all of its callbacks.
         let mut common: Vec<Option<Found>> = vec![None; system.executors.len()];
-        let mut windows = Windows::default();
+        if !is_steady_state {
+            windows.forget();
+        }
         for callback in system.order.iter().copied().filter(is_open) {
             let (due, executor) = (system.callbacks[callback].due, system.callbacks[callback].executor);
             budget.begin(portion);
@@ -158,7 +164,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         }
     }
     if interdependent && (strides > 0 || known.responses.contains(&None)) {
-        shorten(&mut known, &mut found);
+        shorten(&mut known, &mut found, &mut windows, is_steady_state);
     }
     for (found, response) in found.iter_mut().zip(&known.responses) {
         found.bound = *response;
@@ -168,15 +174,19 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 
 /// Makes bounds of a solution no longer than the busy windows that follow from it, also those that were given up.
 ///
+/// `windows` has results that hold still if the system `is_steady_state`.
+///
 /// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing bound is one
 /// without end. Functions never get smaller with what they are given. So the lesser of a bound and what the functions give for a
 /// solution is a solution again.
-fn shorten(known: &mut Known<'_>, found: &mut [Found]) {
+fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, is_steady_state: bool) {
     for _ in 0..SHORTENINGS {
-        let mut windows = Windows::default();
+        if !is_steady_state {
+            windows.forget();
+        }
         let mut is_shorter = false;
         for (callback, found) in found.iter_mut().enumerate() {
-            let floor = busy::floor(known, &mut windows, callback).filter(|(length, _)| *length <= known.system.limit);
+            let floor = busy::floor(known, windows, callback).filter(|(length, _)| *length <= known.system.limit);
             let now = Found { bound: known.responses[callback], ..*found }.at_most(floor);
             if now.bound != known.responses[callback] {
                 *found = now;

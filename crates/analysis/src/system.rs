@@ -172,6 +172,8 @@ pub(crate) struct System {
     pub(crate) shares_locks: Vec<bool>,
     /// Processor time of the middleware's receive thread for a message.
     pub(crate) receive: u64,
+    /// True if the executor or the middleware takes time, which may be part of execution times.
+    pub(crate) has_overheads: bool,
     /// Largest response time that is searched for.
     pub(crate) limit: u64,
 }

@@ -50,10 +50,10 @@ use crate::system::{Policy, System};
 
 /// Number of rounds after which a division without a solution is given up.
 const ROUNDS: usize = 60;
+/// Largest number of callbacks of an executor in which levels are looked at.
+const LEVELS_MAX: usize = 64;
 /// Number of rounds that make a solution shorter that need not be the least one.
 const SHORTENINGS: usize = 4;
-/// Inverse of the share of the budget's rest that one division may take.
-const PORTION: u64 = 32;
 
 /// The way in which callbacks of an executor are divided into units.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -107,7 +107,9 @@ pub(crate) fn level(system: &System, callback: usize) -> u32 {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let others = || executor.callbacks.iter().map(|other| &system.callbacks[*other]);
-    let is_plain = executor.policy == Policy::FixedPriority && !others().any(crate::system::Callback::is_async);
+    let is_plain = executor.policy == Policy::FixedPriority
+        && executor.callbacks.len() <= LEVELS_MAX
+        && !others().any(crate::system::Callback::is_async);
     if is_plain && others().any(|other| other.priority < plan.priority) { plan.priority } else { 0 }
 }
 
@@ -254,7 +256,6 @@ pub(crate) fn windows(
     division: Division,
     level: u32,
 ) -> Option<Vec<(usize, Option<u64>)>> {
-    known.budget.begin(known.budget.left() / PORTION);
     let mut units = Units::new(known, executor, division, level)?;
     let mut found: Vec<(usize, Option<u64>)> = Vec::new();
     while units.threads > 0 && !units.units.is_empty() {
@@ -340,7 +341,7 @@ impl<'a> Units<'a> {
             if !members().any(|member| all[member]) {
                 continue;
             }
-            known.budget.spend(GATHERING * members().count() as u64);
+            known.budget.spend(GATHERING * system.callbacks.len() as u64);
             let mut inside = vec![false; system.callbacks.len()];
             members().filter(|member| all[*member]).for_each(|member| inside[member] = true);
             let mut arrivals = busy::arrivals(known, &inside)?;
@@ -371,8 +372,10 @@ impl<'a> Units<'a> {
         self.lower.iter().take(threads as usize).sum()
     }
 
+    /// Returns the cost of a look at all arrivals in units of the budget.
     fn weight(&self) -> u64 {
-        self.units.iter().map(Unit::weight).sum()
+        let once: u64 = self.units.iter().map(Unit::weight).sum();
+        if self.is_linked { 2 * once } else { once }
     }
 
     /// Returns the least length, from `start` on, that is no shorter than `needs` of it.
@@ -427,17 +430,18 @@ impl<'a> Units<'a> {
     /// Returns the longest time for which a unit is passed over in a window of this length, with what was left before.
     fn passed_over(&self, unit: usize, length: u64, state: &State<'_>) -> u64 {
         let again = self.lower_again(unit, length);
-        let others = || self.units.iter().zip(state.backlogs).enumerate().filter(|(other, _)| *other != unit);
-        let works = others().map(|(_, (other, _))| (other.width, other.work(length)));
-        let together = self.shared(again.saturating_add(state.left.own), works);
-        let of_each = others().map(|(_, (other, backlog))| {
-            let backlog = if other.width == Width::Free { state.left.own } else { *backlog };
-            (other.width, other.work(length).saturating_add(backlog))
+        let others = || self.units.iter().enumerate().filter(|(other, _)| *other != unit);
+        let works: Vec<_> = others().map(|(number, other)| (number, other.width, other.work(length))).collect();
+        let now = works.iter().map(|(_, width, work)| (*width, *work));
+        let together = self.shared(again.saturating_add(state.left.own), now);
+        let of_each = works.iter().map(|(number, width, work)| {
+            let left = if *width == Width::Free { state.left.own } else { state.backlogs[*number] };
+            (*width, work.saturating_add(left))
         });
         let one_by_one = self.shared(again.saturating_add(self.lower_on(self.threads)), of_each);
         let mut longest = together.min(one_by_one);
         if self.is_linked {
-            let fresh = others().map(|(_, (other, _))| (other.width, other.fresh(length)));
+            let fresh = others().map(|(_, other)| (other.width, other.fresh(length)));
             longest = longest.min(self.shared(again.saturating_add(state.left.tree), fresh));
         }
         longest.min(length)

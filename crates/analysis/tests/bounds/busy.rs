@@ -53,7 +53,7 @@ fn window(scenario: &Scenario) -> Option<Duration> {
 }
 
 /// Returns a system of one thread: 2 to 12 callbacks at 40 to 95 % of load, in chains, some of them with branches.
-fn random(policy: &str, seed: u64) -> Scenario {
+pub(crate) fn random(policy: &str, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, policy);
     let mut scenario = Scenario::default();
     scenario.name = format!("{policy} {seed}");

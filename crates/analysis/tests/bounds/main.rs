@@ -15,6 +15,7 @@ mod large;
 mod locks;
 mod migrating;
 mod paper;
+mod queues;
 mod random;
 mod refusals;
 #[path = "../../../sim/tests/simulator/common/mod.rs"]

@@ -26,7 +26,7 @@ fn systems() -> u64 {
 
 /// Kinds of groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Kind {
+pub(crate) enum Kind {
     /// As rclcpp has them by default: a mutually exclusive group for each node.
     Nodes,
     /// Some of them reentrant.
@@ -35,7 +35,7 @@ enum Kind {
 
 /// Returns a system of an executor with two to four threads, and whether some callbacks wait: 3 to 20 callbacks in more nodes than
 /// threads, at 30 to 85 % of the time of all threads, in most systems with chains from node to node.
-fn random(policy: &str, kind: Kind, seed: u64) -> Scenario {
+pub(crate) fn random(policy: &str, kind: Kind, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, &format!("{policy} {kind:?}"));
     let mut scenario = Scenario::default();
     scenario.name = format!("{policy} {kind:?} {seed}");
@@ -126,7 +126,7 @@ fn loads(scenario: &Scenario) -> (Vec<f64>, f64) {
 }
 
 /// Draws other phases and execution times.
-fn rephase(scenario: &mut Scenario, seed: u64) {
+pub(crate) fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, "phases");
     scenario.seed = seed;
     let together = rng.below(3) == 0;

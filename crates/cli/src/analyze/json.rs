@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use rospin_engine::EntityKind;
 use serde_json::{Value, json};
 
 use super::analyzed::Analyzed;
-use super::rows;
+use super::{rows, tables};
 
 /// Returns the whole JSON file as text, ending in a line break.
 pub(super) fn render(analyzed: &Analyzed) -> Result<String, serde_json::Error> {
@@ -106,11 +107,19 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "margins_known": margin.map(|margin| !margin.unknown),
             "not_proven": callback.not_proven,
             "backlog": callback.backlog,
+            "depth": queue(analyzed, &row.name).map(|plan| plan.depth),
+            "depth_min": queue(analyzed, &row.name).and_then(|plan| tables::smallest_depth(analyzed, plan)),
             "may_lose": callback.may_lose,
             "method": callback.method,
         })
     };
     rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(figures).collect()
+}
+
+/// Returns the callback of this name if it has a queue.
+fn queue<'a>(analyzed: &'a Analyzed, name: &str) -> Option<&'a rospin_scenario::Callback> {
+    let named = analyzed.scenario.callbacks.iter().find(|callback| callback.name == name);
+    named.filter(|callback| callback.kind != EntityKind::Timer)
 }
 
 fn chains(analyzed: &Analyzed) -> Vec<Value> {

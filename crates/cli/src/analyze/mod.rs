@@ -20,6 +20,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Reservation};
+use rospin_engine::DEPTH_MAX;
 use rospin_engine::os::OsScheduling;
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
@@ -195,7 +196,8 @@ fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError
     Ok(assignment?.apply(analysis.scenario()))
 }
 
-/// Writes the deployment file, with the priorities, cores and reservations that were analysed.
+/// Writes the deployment file, with the priorities, cores and reservations that were analysed, and depths at which no queue loses a
+/// message.
 fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
     let mut deployment = Deployment::describe(&analyzed.scenario);
@@ -204,6 +206,13 @@ fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
             let scheduling = OsScheduling::Deadline { runtime: *budget, deadline: *period, period: *period };
             executor.scheduling = Some(scheduling);
         }
+    }
+    for plan in &mut deployment.callbacks {
+        let callback = analyzed.scenario.callbacks.iter().find(|callback| callback.name == plan.name);
+        let smallest = callback.and_then(|callback| tables::smallest_depth(analyzed, callback));
+        let smallest =
+            smallest.and_then(|depth| u32::try_from(depth).ok()).filter(|depth| *depth as usize <= DEPTH_MAX);
+        plan.depth = smallest.or(plan.depth);
     }
     let change = analyzed.applied.as_ref().map(|change| format!(" Changed: {}.", change.describe()));
     let text = format!(
@@ -257,6 +266,10 @@ fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::R
     // The picture that the user asked for comes first, if there is one.
     if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {
         write!(out, "\n{}", picture.text())?;
+    }
+    if let Some(queues) = tables::queues(analyzed) {
+        write!(out, "\n{}", queues.text())?;
+        writeln!(out, "{}", tables::QUEUES_LEGEND)?;
     }
     if let Some(margins) = tables::margins(analyzed) {
         write!(out, "\n{}", margins.text())?;

@@ -41,6 +41,11 @@ pub(super) fn render(analyzed: &Analyzed) -> Result<String, ReportError> {
         table(&mut page, &accelerators)?;
     }
     writeln!(page, "<p class=\"soft\">{}</p>", escape(&tables::legend(analyzed)))?;
+    if let Some(queues) = tables::queues(analyzed) {
+        writeln!(page, "<h2>Queues</h2>")?;
+        table(&mut page, &queues)?;
+        writeln!(page, "<p class=\"soft\">{}</p>", escape(tables::QUEUES_LEGEND))?;
+    }
     if let Some(margins) = tables::margins(analyzed) {
         writeln!(page, "<h2>How far each callback can change</h2>")?;
         table(&mut page, &margins)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rospin_engine::EntityKind;
 use rospin_report::text_table::{self, Side};
 
 use super::analyzed::Analyzed;
@@ -77,6 +78,29 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     header.extend(has_by(analyzed).then_some(BY));
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
 }
+
+/// Returns a table with a row for each queue: its depth, and the smallest one at which it cannot lose a message. `None` if there are no
+/// queues.
+pub(super) fn queues(analyzed: &Analyzed) -> Option<Figures> {
+    let row = |callback: &rospin_scenario::Callback| {
+        let smallest = smallest_depth(analyzed, callback).map_or_else(|| "-".to_owned(), |depth| depth.to_string());
+        vec![callback.name.clone(), callback.depth.to_string(), smallest]
+    };
+    let queues = analyzed.scenario.callbacks.iter().filter(|callback| callback.kind != EntityKind::Timer);
+    let rows: Vec<_> = queues.map(row).collect();
+    let header = vec![("queue", Side::Left), ("depth", Side::Right), ("loses nothing from", Side::Right)];
+    (!rows.is_empty()).then_some(Figures { header, rows })
+}
+
+/// Returns the smallest depth at which a callback's queue cannot lose a message; `None` for timers and joins, and if it is not known.
+pub(super) fn smallest_depth(analyzed: &Analyzed, callback: &rospin_scenario::Callback) -> Option<u64> {
+    let bound = analyzed.report.callback(&callback.name)?;
+    bound.backlog.filter(|_| callback.joins.is_empty())
+}
+
+/// Meaning of the columns of [`queues`].
+pub(super) const QUEUES_LEGEND: &str = "\
+loses nothing from: the smallest depth at which no message is displaced before it is taken. --deploy writes it.";
 
 /// Returns a table with a row for the margin of each callback; `None` if margins are not known.
 pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {

@@ -187,6 +187,30 @@ fn assigned_priorities_are_analysed_and_deployed() {
     assert_eq!(of(&figures, "callbacks", "control")["priority"], 2);
 }
 
+/// Messages come every 10 ms, and a timer takes 35 ms: those that come 1, 11, 21 and 31 ms after it began wait at once.
+#[test]
+fn the_smallest_depth_that_loses_nothing_is_told_and_deployed() {
+    let scratch = Scratch::new("depth");
+    let system = "duration = \"1 s\"\n[[executor]]\nname = \"main\"\n[[group]]\nname = \"node\"\n\
+        [[callback]]\nname = \"plan\"\nkind = \"timer\"\nperiod = \"100 ms\"\nexecution = \"35 ms\"\npriority = 1\n\
+        [[callback]]\nname = \"scan\"\nkind = \"subscription\"\nexecution = \"1 ms\"\npriority = 2\ndepth = 10\n\
+        [[release]]\nto = [\"scan\"]\nperiod = \"10 ms\"\n";
+    let file = scratch.file("depth.toml", system);
+    let deployment = scratch.path("deployed.toml");
+    let output = rospin(&["analyze", &file, "--deploy", &deployment]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{printed}{}", text(&output.stderr));
+    let row = printed.lines().find(|line| line.starts_with("scan") && line.split_whitespace().count() == 3);
+    let cells: Vec<_> = row.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(cells, ["scan", "10", "4"], "{printed}");
+    let loaded = Deployment::load(&deployment).unwrap();
+    let depth = |name: &str| loaded.callbacks.iter().find(|plan| plan.name == name).unwrap().depth;
+    assert_eq!((depth("scan"), depth("plan")), (Some(4), None));
+    let (figures, _) = analyze(&scratch, &[&file]);
+    assert_eq!((&figures["callbacks"][1]["depth"], &figures["callbacks"][1]["depth_min"]), (&10.into(), &4.into()));
+    assert!(figures["callbacks"][0]["depth"].is_null(), "a timer has no queue");
+}
+
 #[test]
 fn overheads_come_from_the_doctor_or_the_command_line() {
     let scratch = Scratch::new("overheads");
