@@ -7,6 +7,7 @@ use rospin_scenario::{Pattern, Scenario};
 
 use crate::accelerators;
 use crate::budget::{Budget, Monitor};
+use crate::busy::Windows;
 use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
@@ -156,7 +157,8 @@ impl<'a> Analysis<'a> {
         let trials = Trials::default();
         let callback = |number: usize| self.callback(system, solution, &trials, number, misses(number));
         let callbacks = (0..system.callbacks.len()).map(callback).collect();
-        let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, chain);
+        let mut windows = Windows::default();
+        let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, &mut windows, chain);
         let chains: Vec<_> = self.scenario.chains.iter().map(chain).collect();
         let cores = system.cores.iter().zip(system.utilizations()).flat_map(|(core, utilization)| {
             let executors: Vec<_> =

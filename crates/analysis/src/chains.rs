@@ -136,10 +136,10 @@ fn latency(
     solution: &Solution,
     known: &Known<'_>,
     paces: &[Option<Pace>],
+    windows: &mut Windows,
     members: &[usize],
 ) -> Option<(u64, &'static str)> {
     let system = known.system;
-    let mut windows = Windows::default();
     // By the number of callbacks from the chain's first one on, the latency until the last of them has ended.
     let mut until: Vec<Option<(u64, &'static str)>> = vec![Some((0, ""))];
     for end in 1..=members.len() {
@@ -147,7 +147,7 @@ fn latency(
         for begin in 0..end {
             let part = &members[begin..end];
             let alone = || solution.found[part[0]].bound.map(|bound| (bound, solution.found[part[0]].method));
-            let within = if begin + 1 == end { alone() } else { busy::chain(known, &mut windows, part) };
+            let within = if begin + 1 == end { alone() } else { busy::chain(known, windows, part) };
             let way = if begin == 0 { Some(0) } else { passage(system, solution, paces, members[begin - 1], part[0]) };
             let whole = until[begin].zip(within).zip(way).and_then(|(((before, _), (within, method)), way)| {
                 let method = if begin == 0 { method } else { SUM };
@@ -163,18 +163,19 @@ fn latency(
     found.into_iter().chain(whole).min_by_key(|(length, _)| *length)
 }
 
-/// Returns the bounds of a chain.
+/// Returns the bounds of a chain. `windows` has results for chains of the same solution.
 pub(crate) fn bound(
     scenario: &Scenario,
     solution: &Solution,
     known: &Known<'_>,
     paces: &[Option<Pace>],
+    windows: &mut Windows,
     chain: &Chain,
 ) -> ChainBound {
     let system = known.system;
     let place = |name: &String| scenario.callbacks.iter().position(|callback| callback.name == *name);
     let members: Vec<usize> = chain.callbacks.iter().filter_map(place).collect();
-    let (latency, method) = latency(solution, known, paces, &members).unzip();
+    let (latency, method) = latency(solution, known, paces, windows, &members).unzip();
     let lossy: Vec<_> = members.iter().filter(|member| may_lose(system, solution, **member)).collect();
     let lossless = latency.filter(|_| lossy.is_empty());
     let first = &system.callbacks[members[0]];
@@ -191,5 +192,45 @@ pub(crate) fn bound(
         holds: latency.is_some_and(|latency| chain.deadline.is_none_or(|deadline| latency <= deadline)),
         method: method.unwrap_or(SUM),
         lossy: lossy.into_iter().map(|member| system.callbacks[*member].name.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Analysis;
+    use crate::budget::Budget;
+    use crate::solve::solve;
+
+    /// Two chains of one executor: the window in which both end is searched for once.
+    #[test]
+    fn a_window_is_searched_for_once_for_all_chains() {
+        let mut text = "duration = \"1 s\"\ntopics = [\"/a\", \"/b\"]\n[[executor]]\nname = \"x\"\npolicy = \"fifo\"\n\
+            threads = THREADS\n[[group]]\nname = \"g\"\n[[group]]\nname = \"h\"\n"
+            .to_owned();
+        for topic in ["a", "b"] {
+            text += &format!(
+                "[[callback]]\nname = \"send_{topic}\"\ngroup = \"g\"\nkind = \"timer\"\nperiod = \"10 ms\"\n\
+                execution = \"1 ms\"\npublishes = [\"/{topic}\"]\n[[callback]]\nname = \"take_{topic}\"\ngroup = \"h\"\n\
+                kind = \"subscription\"\nsubscribes = \"/{topic}\"\nexecution = \"1 ms\"\n\
+                [[chain]]\nname = \"{topic}\"\ncallbacks = [\"send_{topic}\", \"take_{topic}\"]\ncriticality = 1\n"
+            );
+        }
+        for threads in ["1", "2"] {
+            let scenario = Scenario::parse(&text.replace("THREADS", threads)).unwrap();
+            let system = Analysis::new(&scenario).system().unwrap();
+            let budget = Budget::for_bounds(4, None);
+            let solution = solve(&system, &budget);
+            let known = Known::of(&system, &solution, &budget);
+            let paces = paces(&system, &solution);
+            let mut windows = Windows::default();
+            let mut steps = |chain| {
+                let before = budget.left();
+                assert!(bound(&scenario, &solution, &known, &paces, &mut windows, chain).latency.is_some());
+                before - budget.left()
+            };
+            let (first, second) = (steps(&scenario.chains[0]), steps(&scenario.chains[1]));
+            assert!(first > 0 && second == 0, "{threads} threads: {first}, {second} steps");
+        }
     }
 }

@@ -12,6 +12,7 @@ use rospin_scenario::Scenario;
 
 use crate::analysis::Analysis;
 use crate::budget::Budget;
+use crate::busy::Windows;
 use crate::chains;
 use crate::change::{self, Change};
 use crate::known::{Known, Solution};
@@ -50,8 +51,11 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     let bounds = |system: &System, solution: &Solution| -> Vec<Option<u64>> {
         let known = Known::of(system, solution, budget);
         let paces = chains::paces_for_latency(system, solution);
-        let chains =
-            scenario.chains.iter().map(|chain| chains::bound(scenario, solution, &known, &paces, chain).latency);
+        let mut windows = Windows::default();
+        let chains = scenario
+            .chains
+            .iter()
+            .map(|chain| chains::bound(scenario, solution, &known, &paces, &mut windows, chain).latency);
         let chains = chains.map(|latency| latency.map(crate::system::nanos));
         solution.found.iter().map(|found| found.bound).chain(chains).collect()
     };

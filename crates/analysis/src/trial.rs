@@ -11,6 +11,7 @@ use rospin_scenario::Scenario;
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
+use crate::busy::Windows;
 use crate::chains;
 use crate::demand::Demand;
 use crate::known::{Known, Solution};
@@ -304,7 +305,9 @@ impl<'a> Trial<'a> {
         }
         let known = Known::of(system, solution, self.budget);
         let paces = chains::paces_for_latency(system, solution);
-        self.scenario.chains.iter().all(|chain| chains::bound(self.scenario, solution, &known, &paces, chain).holds)
+        let mut windows = Windows::default();
+        let mut holds = |chain| chains::bound(self.scenario, solution, &known, &paces, &mut windows, chain).holds;
+        self.scenario.chains.iter().all(|chain| holds(chain))
     }
 }
 

@@ -19,6 +19,7 @@ use rospin_scenario::draw::Stream;
 
 use crate::analysis::Analysis;
 use crate::budget::Budget;
+use crate::busy::Windows;
 use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::Known;
@@ -322,8 +323,9 @@ impl<'a> Search<'a> {
         let paces = chains::paces_for_latency(&system, &solution);
         let mut score = Score { excess: 0.0, ..nothing };
         let mut shares = 0.0;
+        let mut windows = Windows::default();
         for (place, chain) in scenario.chains.iter().enumerate() {
-            let found = chains::bound(&scenario, &solution, &known, &paces, chain);
+            let found = chains::bound(&scenario, &solution, &known, &paces, &mut windows, chain);
             if let Some(longest) = &self.longest {
                 let share = found.latency.map_or(100.0, |latency| nanos(latency) as f64 / longest[place].max(1) as f64);
                 shares += share;
