@@ -306,8 +306,8 @@ impl<'a> Trial<'a> {
         let known = Known::of(system, solution, self.budget);
         let paces = chains::paces_for_latency(system, solution);
         let mut windows = Windows::default();
-        let mut holds = |chain| chains::bound(self.scenario, solution, &known, &paces, &mut windows, chain).holds;
-        self.scenario.chains.iter().all(|chain| holds(chain))
+        let holds = |chain| chains::bound(self.scenario, solution, &known, &paces, &mut windows, chain).holds;
+        self.scenario.chains.iter().all(holds)
     }
 }
 

@@ -44,9 +44,6 @@ pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenari
         for part in 0..2 {
             let mut group = Group::new(format!("g{number}.{part}"), format!("x{number}"));
             group.kind = kinds[rng.below(2) as usize];
-            if threads > 1 && together && scenario.executors[0].policy.starts_with("wait-set") {
-                group.kind = GroupKind::Reentrant;
-            }
             scenario.groups.push(group);
         }
     }
