@@ -119,6 +119,11 @@ fn legend(comparison: &Comparison) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use rospin_measure::stats::Summary;
+    use serde_json::Value;
+
     use super::super::runner::Variant;
     use super::super::testing;
     use super::*;
@@ -153,6 +158,75 @@ mod tests {
         assert!(coloured.contains('\u{1b}') && !plain.contains('\u{1b}'));
         assert_eq!(coloured.lines().count(), plain.lines().count());
         assert_eq!(coloured.matches('*').count(), plain.matches('*').count());
+    }
+
+    /// Reads the JSON file of the run whose figures the documents show.
+    fn kept_run() -> (Vec<String>, Vec<Figures>) {
+        let kept: Value = serde_json::from_str(&document("book/src/guide/reference_system.json")).unwrap();
+        let executors = kept["executors"].as_array().unwrap();
+        let names = executors.iter().map(|executor| executor["executor"].as_str().unwrap().to_owned()).collect();
+        (names, executors.iter().map(figures_of).collect())
+    }
+
+    fn document(path: &str) -> String {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+    }
+
+    fn figures_of(executor: &Value) -> Figures {
+        let number = |path: &str| executor.pointer(path).and_then(Value::as_f64);
+        // What a figure does not have, the table does not show.
+        let summary = |name: &str| {
+            let of = |statistic: &str| number(&format!("/{name}/{statistic}")).unwrap_or(f64::NAN);
+            Some(Summary { count: 0, mean: of("mean"), sd: of("sd"), min: of("min"), max: of("max") })
+        };
+        Figures {
+            latency_ms: summary("hot_path_latency_ms"),
+            from_due_ms: summary("hot_path_from_due_ms"),
+            latency_p50_ms: number("/hot_path_latency_ms/p50"),
+            latency_p99_ms: number("/hot_path_latency_ms/p99"),
+            drops: summary("hot_path_drops"),
+            planner_period_ms: summary("planner_period_ms"),
+            missed_front_lidar: number("/missed_front_lidar"),
+            cpu_percent: number("/cpu_percent").unwrap(),
+            memory_mib: number("/memory_mib"),
+        }
+    }
+
+    /// `rospin lab reference-system --json book/src/guide/reference_system.json` writes the run anew; then the tables below, which
+    /// these tests print, go into the documents.
+    #[test]
+    fn the_table_of_the_book_is_that_of_the_run_that_is_kept() {
+        let (names, rows) = kept_run();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let table = build(&names, &rows, &COLUMNS.iter().collect::<Vec<_>>(), PLAIN);
+        let lines = table.lines().map(|line| line.replace(BLANK, " ").trim_end().to_owned());
+        // The line below the header is left out in the book.
+        let expected: Vec<String> = lines.filter(|line| !line.starts_with('─')).collect();
+        let expected = expected.join("\n");
+        assert!(document("book/src/guide/command.md").contains(&expected), "{expected}");
+    }
+
+    #[test]
+    fn the_table_of_the_readme_is_that_of_the_run_that_is_kept() {
+        let (_, rows) = kept_run();
+        let expected: Vec<String> = rows
+            .iter()
+            .map(|row| {
+                let (latency, from_due) = (row.latency_ms.unwrap(), row.from_due_ms.unwrap());
+                let (missed, planner) = (row.missed_front_lidar.unwrap(), row.planner_period_ms.unwrap());
+                format!(
+                    "| {:.1} | {:.1} | {:.1} | {missed} | {:.1} to {:.1} |",
+                    latency.mean, latency.max, from_due.mean, planner.min, planner.max
+                )
+            })
+            .collect();
+        let readme = document("README.md").replace('*', "");
+        let is_row = |line: &&str| line.starts_with("| r") && line.contains(" to ");
+        let rows: Vec<&str> = readme.lines().filter(is_row).collect();
+        assert_eq!(rows.len(), expected.len(), "{expected:#?}");
+        for (row, expected) in rows.iter().zip(&expected) {
+            assert!(row.ends_with(expected.as_str()), "{row}\n{expected:#?}");
+        }
     }
 
     #[test]
