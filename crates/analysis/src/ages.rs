@@ -1,7 +1,8 @@
 //! Several threads, first in, first out or EDF, and groups that exclude: bounds by the age of what waits.
 //!
-//! Where activations run in the order of a key, what has waited for long goes first. So no group starves, however much the others
-//! have to do, as long as no group asks for more than a thread and all of them together for no more than all threads.
+//! First in, first out and EDF run activations in the order of a key, which is a time: the release, or the deadline. Whatever is
+//! released long after an activation has a later key and runs after it. So no group starves, however much the others have to do, as long
+//! as no group asks for more than a thread and all of them together for no more than all threads.
 //!
 //! A key is the release and a callback's deadline D; first in, first out all D are 0. Let d be the least and V the most that is left
 //! of all groups together, just after a release. For a group, let d' and D' be the least and the largest D, and b the largest W(x + 1) - x
@@ -93,11 +94,8 @@ impl Ages {
             _ => Some(0),
         };
         let unit = |callback: usize| Division::Groups.unit_of(system, callback);
-        let mut firsts: Vec<usize> = host.callbacks.iter().map(|callback| unit(*callback)).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
         let (mut groups, mut last) = (Vec::new(), Vec::new());
-        for first in firsts {
+        for first in Division::Groups.units(system, executor) {
             let members: Vec<usize> = host.callbacks.iter().copied().filter(|member| unit(*member) == first).collect();
             let is_free = system.callbacks[first].in_flight > 1;
             let after = members.iter().filter(|member| deadline(**member).is_none());
@@ -127,7 +125,7 @@ impl Ages {
     }
 
     /// Returns the most that is left of all groups: the least solution V of V = `burst` and the largest that is left of m - 1 groups.
-    /// Of a group, its part and V / m is left; of a reentrant callback, an activation on each thread.
+    /// Each of those groups has its burst, the range of its deadlines, and V / m left; each reentrant callback has one activation a thread.
     fn most_left(&self, burst: u64) -> Option<u64> {
         let (mut groups, mut free) = (Vec::new(), Vec::new());
         for group in &self.groups {

@@ -244,7 +244,7 @@ pub(crate) struct Windows {
     lengths: BTreeMap<Set, Option<u64>>,
     /// Divisions of executors whose windows are known, with their levels.
     divided: BTreeSet<(usize, Division, u32)>,
-    /// What is known of the ages in an executor.
+    /// Bounds by the age of what waits, by executor; `None` for an executor that has none.
     ages: BTreeMap<usize, Option<Ages>>,
     /// Work that was spent on these results and on those that were forgotten.
     spent: u64,
@@ -292,8 +292,8 @@ impl Windows {
     }
 }
 
-/// Returns the length of the shortest busy window that bounds a callback, or the bound that follows from the age of what waits, and the
-/// name of the analysis; `None` if there is none.
+/// Returns the least of the lengths of the busy windows that bound a callback and of its bound by the age of what waits, with the name of
+/// the analysis that gave it; `None` if nothing bounds the callback.
 pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
     let executor = known.system.callbacks[callback].executor;
     let sets = Set::of(known, callback);

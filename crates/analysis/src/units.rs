@@ -76,6 +76,15 @@ impl Division {
             Self::Whole => system.executors[plan.executor].callbacks[0],
         }
     }
+
+    /// Returns the first callback of each unit of an executor, in order.
+    pub(crate) fn units(self, system: &System, executor: usize) -> Vec<usize> {
+        let callbacks = system.executors[executor].callbacks.iter();
+        let mut firsts: Vec<usize> = callbacks.map(|callback| self.unit_of(system, *callback)).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        firsts
+    }
 }
 
 /// Returns for each callback the first callback of its component: of callbacks that are in one group, or in one executor and
@@ -151,27 +160,29 @@ struct Unit {
 }
 
 impl Unit {
+    /// Returns the sum over all parts.
+    fn sum(&self, of_part: impl Fn(&Part) -> u64) -> u64 {
+        self.parts.iter().fold(0, |sum, part| sum.saturating_add(of_part(part)))
+    }
+
     /// Returns the execution time that belongs to releases in an interval of this length.
     fn work(&self, length: u64) -> u64 {
-        let each = self.parts.iter().map(|part| part.arrivals.number(length).saturating_mul(part.cost));
-        each.fold(0, u64::saturating_add)
+        self.sum(|part| part.arrivals.number(length).saturating_mul(part.cost))
     }
 
     /// Returns the execution time of all that follows in this unit from releases in an interval of this length.
     fn fresh(&self, length: u64) -> u64 {
-        let each = self.parts.iter().map(|part| part.fresh.number(length).saturating_mul(part.cost));
-        each.fold(0, u64::saturating_add)
+        self.sum(|part| part.fresh.number(length).saturating_mul(part.cost))
     }
 
     /// Returns the most that may be left of its activations and of all that follows from them, when no more than `backlog` is left
     /// of the unit itself.
     fn tree(&self, backlog: u64) -> u64 {
-        let each = self.parts.iter().map(|part| part.at_once.saturating_mul(part.tree));
-        let all = each.fold(0, u64::saturating_add);
+        let all = self.sum(|part| part.at_once.saturating_mul(part.tree));
         if self.width != Width::Narrow || self.awaits {
             return all;
         }
-        // Of the activation that has begun, any part may be left, and all that follows from it.
+        // One activation may have begun. Its rest is in the backlog, and whatever it sends at its end is still to come.
         let begun = self.parts.iter().map(|part| part.tree - part.cost).max().unwrap_or(0);
         let mut parts: Vec<&Part> = self.parts.iter().collect();
         parts.sort_by(|one, other| {
@@ -189,13 +200,12 @@ impl Unit {
 
     /// Returns the same, with the time that activations await something.
     fn serial(&self, length: u64) -> u64 {
-        let each = self.parts.iter().map(|part| part.arrivals.number(length).saturating_mul(part.serial));
-        each.fold(0, u64::saturating_add)
+        self.sum(|part| part.arrivals.number(length).saturating_mul(part.serial))
     }
 
     /// Returns the number of activations that belong to releases in an interval of this length.
     fn count(&self, length: u64) -> u64 {
-        self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.arrivals.number(length)))
+        self.sum(|part| part.arrivals.number(length))
     }
 
     fn weight(&self) -> u64 {
@@ -221,11 +231,11 @@ impl Windows {
     }
 }
 
-/// The most that may be left at any time.
+/// The most work that may be left at any time.
 struct State<'a> {
-    /// Of each unit.
+    /// Work that may be left of each unit.
     backlogs: &'a [u64],
-    /// Of all units together, and of less urgent segments that have begun.
+    /// Work that may be left of all units together, with the rest of less urgent segments that have begun.
     left: Both,
 }
 
@@ -272,13 +282,10 @@ pub(crate) fn windows(
         }
         let starving = (0..units.units.len()).filter(|unit| !ends(*unit)).count() as u64;
         units.threads = units.threads.saturating_sub(starving);
-        // What follows from what is left of them is unknown.
+        // Messages from the units that leave are not in the count of all that follows, so that count does not hold any more.
         units.is_linked = false;
-        let mut number = 0;
-        units.units.retain(|_| {
-            number += 1;
-            windows.lengths[number - 1].is_some()
-        });
+        let mut lengths = windows.lengths.iter();
+        units.units.retain(|_| lengths.next().is_some_and(Option::is_some));
     }
     Some(found)
 }
@@ -303,10 +310,6 @@ impl<'a> Units<'a> {
     fn new(known: &'a Known<'a>, executor: usize, division: Division, level: u32) -> Option<Self> {
         let system = known.system;
         let host = &system.executors[executor];
-        let mut firsts: Vec<usize> =
-            host.callbacks.iter().map(|callback| division.unit_of(system, *callback)).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
         let in_level = |callback: usize| system.callbacks[callback].priority >= level;
         let mut all = vec![false; system.callbacks.len()];
         host.callbacks.iter().filter(|callback| in_level(**callback)).for_each(|callback| all[*callback] = true);
@@ -320,7 +323,7 @@ impl<'a> Units<'a> {
         let is_linked = (0..all.len()).any(|receiver| all[receiver] && sends(receiver));
         let mut lower = Vec::new();
         let mut units = Vec::new();
-        for first in firsts {
+        for first in division.units(system, executor) {
             let members =
                 || host.callbacks.iter().copied().filter(move |callback| division.unit_of(system, *callback) == first);
             let blocking = members().filter(|member| !all[*member]).map(|member| system.blocking(member)).max();

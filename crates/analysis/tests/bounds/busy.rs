@@ -6,10 +6,11 @@ use std::time::Duration;
 use rospin_analysis::{Analysis, AnalysisError};
 use rospin_core::{EntityKind, GroupKind};
 use rospin_scenario::draw::Stream;
-use rospin_scenario::{Await, Callback, Chain, ExecutionTime, Executor, Group, Link, Pattern, Release, Scenario};
+use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Link, Pattern, Scenario};
 use rospin_sim::Simulation;
 
 use crate::common::{ms, seeds, us};
+use crate::drawn;
 use crate::systems::shares;
 
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
@@ -80,23 +81,7 @@ pub(crate) fn random(policy: &str, seed: u64) -> Scenario {
         callback.execution =
             if rng.below(2) == 0 { ExecutionTime::Fixed(longest) } else { ExecutionTime::Uniform(us(1), longest) };
         callback.deadline = (rng.below(2) == 0).then(|| period.mul_f64(0.5 + rng.below(20) as f64 / 10.0));
-        match (from, kind) {
-            (Some(from), _) => {
-                let (name, from_name) = (callback.name.clone(), scenario.callbacks[from].name.clone());
-                scenario.callbacks[from].publishes.push(name.clone());
-                match scenario.chains.iter_mut().find(|chain| chain.callbacks.last() == Some(&from_name)) {
-                    Some(chain) => chain.callbacks.push(name),
-                    None => scenario.chains.push(Chain::new(format!("to {name}"), 1, [from_name, name])),
-                }
-            }
-            (None, EntityKind::Timer) => callback.period = Some(period),
-            (None, _) => {
-                let jitter = if rng.below(3) == 0 { period / 2 } else { Duration::ZERO };
-                let pattern = Pattern::Periodic { period, offset: Duration::ZERO, jitter };
-                scenario.releases.push(Release::new([callback.name.clone()], pattern));
-            }
-        }
-        scenario.callbacks.push(callback);
+        drawn::add_callback(&mut scenario, rng, callback, from, period);
     }
     scenario
 }
@@ -105,18 +90,7 @@ pub(crate) fn random(policy: &str, seed: u64) -> Scenario {
 fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, "phases");
     scenario.seed = seed;
-    let together = rng.below(3) == 0;
-    let mut phase = |period: Duration| {
-        if together { Duration::from_nanos(rng.below(2)) } else { period.mul_f64(rng.below(1_000) as f64 / 1_000.0) }
-    };
-    for callback in &mut scenario.callbacks {
-        callback.offset = callback.period.map(&mut phase);
-    }
-    for release in &mut scenario.releases {
-        if let Pattern::Periodic { period, offset, .. } = &mut release.pattern {
-            *offset = phase(*period);
-        }
-    }
+    drawn::draw_phases(scenario, rng);
     if rng.below(2) == 0 {
         for callback in &mut scenario.callbacks {
             callback.execution = ExecutionTime::Fixed(callback.execution.longest());

@@ -9,6 +9,7 @@ mod book;
 mod busy;
 mod chains;
 mod common;
+mod drawn;
 mod inheritance;
 mod inside;
 mod large;

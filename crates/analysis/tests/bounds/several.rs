@@ -6,10 +6,11 @@ use std::time::Duration;
 use rospin_analysis::{Analysis, AnalysisError};
 use rospin_core::{EntityKind, GroupKind};
 use rospin_scenario::draw::Stream;
-use rospin_scenario::{Await, Callback, Chain, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
+use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Pattern, Scenario};
 use rospin_sim::Simulation;
 
 use crate::common::{ms, pick, seeds, us};
+use crate::drawn;
 use crate::systems::shares;
 
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
@@ -79,23 +80,7 @@ pub(crate) fn random(policy: &str, kind: Kind, seed: u64) -> Scenario {
             callback.awaits.push(Await::new(wait, ExecutionTime::Uniform(us(1), (longest / 2).max(us(1)))));
             callback.releases_group_at_await = rng.below(2) == 0;
         }
-        match (from, entity) {
-            (Some(from), _) => {
-                let (name, from_name) = (callback.name.clone(), scenario.callbacks[from].name.clone());
-                scenario.callbacks[from].publishes.push(name.clone());
-                match scenario.chains.iter_mut().find(|chain| chain.callbacks.last() == Some(&from_name)) {
-                    Some(chain) => chain.callbacks.push(name),
-                    None => scenario.chains.push(Chain::new(format!("to {name}"), 1, [from_name, name])),
-                }
-            }
-            (None, EntityKind::Timer) => callback.period = Some(period),
-            (None, _) => {
-                let jitter = if rng.below(3) == 0 { period / 2 } else { Duration::ZERO };
-                let pattern = Pattern::Periodic { period, offset: Duration::ZERO, jitter };
-                scenario.releases.push(Release::new([callback.name.clone()], pattern));
-            }
-        }
-        scenario.callbacks.push(callback);
+        drawn::add_callback(&mut scenario, rng, callback, from, period);
     }
     scenario
 }
@@ -129,18 +114,7 @@ fn loads(scenario: &Scenario) -> (Vec<f64>, f64) {
 pub(crate) fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, "phases");
     scenario.seed = seed;
-    let together = rng.below(3) == 0;
-    let mut phase = |period: Duration| {
-        if together { Duration::from_nanos(rng.below(2)) } else { period.mul_f64(rng.below(1_000) as f64 / 1_000.0) }
-    };
-    for callback in &mut scenario.callbacks {
-        callback.offset = callback.period.map(&mut phase);
-    }
-    for release in &mut scenario.releases {
-        if let Pattern::Periodic { period, offset, .. } = &mut release.pattern {
-            *offset = phase(*period);
-        }
-    }
+    drawn::draw_phases(scenario, rng);
     let style = rng.below(3);
     for callback in &mut scenario.callbacks {
         let parts = callback.awaits.iter_mut().flat_map(|part| [&mut part.wait, &mut part.run]);
@@ -162,7 +136,7 @@ struct Tally {
     systems: u64,
     callbacks: u64,
     unbounded: u64,
-    /// Of those, the callbacks of groups that may starve at this load, if the order inside the executor is the worst one.
+    /// Callbacks without a bound that no analysis can bound: at this load, some order of the others keeps their group from running.
     hopeless: u64,
     chains: u64,
     chains_unbounded: u64,
