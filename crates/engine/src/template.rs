@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rospin_scenario::deployment::names::{forms, namespace_of};
+use rospin_scenario::deployment::names::{forms, is_of_every_node, namespace_of};
 use rospin_scenario::deployment::{CallbackPlan, ThreadPlan};
 use rospin_scenario::{Chain, Deployment};
 
@@ -114,12 +114,6 @@ fn chain<'a>(plan: &'a Deployment, program: &Program) -> Vec<&'a str> {
     let first = names.clone().find(is_timer).or_else(|| names.clone().next());
     let last = names.clone().find(|name| !is_timer(name) && Some(*name) != first);
     first.into_iter().chain(last).map(|name| relative(name, program.namespace_of(name))).collect()
-}
-
-/// Returns true if the callback is one of those that every node has, for its parameters, its types and its log.
-fn is_of_every_node(name: &str) -> bool {
-    let mut parts = name.rsplit('/').skip(1);
-    parts.next().is_some_and(|group| ["parameters", "type_descriptions", "rosout"].contains(&group))
 }
 
 /// Returns the example of a chain in comments, or nothing if there are no callbacks.

@@ -47,6 +47,15 @@ pub(super) fn matches(written: &str, name: &str, namespace: &str) -> bool {
     }
 }
 
+/// Groups in which every node has callbacks: those of its parameters, its types and its log.
+const GROUPS_OF_NODES: [&str; 3] = ["parameters", "type_descriptions", "rosout"];
+
+/// Returns true if the callback called `name`, `node/group/callback`, is one of those that every node has.
+#[must_use]
+pub fn is_of_every_node(name: &str) -> bool {
+    name.rsplit('/').nth(1).is_some_and(|group| GROUPS_OF_NODES.contains(&group))
+}
+
 /// Returns how exactly a file's name names something: a name with more parts, which is relative to an outer namespace, is more exact.
 pub(super) fn exactness(written: &str) -> usize {
     written.trim_start_matches('/').split('/').count()

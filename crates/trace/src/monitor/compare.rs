@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rospin_core::EntityKind;
+use rospin_scenario::deployment::names::is_of_every_node;
 use rospin_scenario::nearest;
 
 use super::judge::Judge;
@@ -19,7 +20,7 @@ pub(super) fn differences(judge: &Judge) -> Vec<String> {
     let of_program: BTreeSet<&str> = judge.names.keys().map(String::as_str).collect();
     let is_own = |name: &&str| {
         let callback = judge.names.get(*name).and_then(|place| judge.callbacks.get(*place));
-        callback.is_none_or(|callback| !is_of_every_node(callback))
+        callback.is_none_or(|callback| !is_of_node(callback))
     };
     let own: Vec<&str> = of_program.iter().copied().filter(is_own).collect();
     let only_program: Vec<&str> = own.iter().copied().filter(|name| !limits.callbacks.contains_key(*name)).collect();
@@ -79,11 +80,9 @@ pub(super) fn differences(judge: &Judge) -> Vec<String> {
 }
 
 /// Returns true for the services of a node's parameters and types and for its log records, which every node has.
-fn is_of_every_node(callback: &Callback) -> bool {
+fn is_of_node(callback: &Callback) -> bool {
     let Callback { name, group, .. } = callback;
-    name.starts_with('/')
-        || matches!(group.as_str(), "parameters" | "type_descriptions" | "rosout")
-            && name.rsplit('/').nth(1) == Some(group.as_str())
+    name.starts_with('/') || is_of_every_node(name) && name.rsplit('/').nth(1) == Some(group.as_str())
 }
 
 /// Adds the settings of the callback that differ from those of the file.
