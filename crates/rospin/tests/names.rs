@@ -1,40 +1,19 @@
 //! Names of callbacks and groups in deployment files: the ones that there are, and those that several have.
 
+mod kept_log;
+
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use rospin::action::ActionClientOptions;
 use rospin::deployment::Deployment;
 use rospin::errors::TopicError;
 use rospin::groups::{Group, On};
-use rospin::log;
 use rospin::msgs::example_interfaces::action::Fibonacci;
 use rospin::msgs::std_msgs::msg::UInt32;
 use rospin::prelude::*;
 
-/// Texts of all log records of this process.
-static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-struct Kept;
-
-impl log::Log for Kept {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        LOGGED.lock().unwrap_or_else(PoisonError::into_inner).push(record.args().to_string());
-    }
-
-    fn flush(&self) {}
-}
-
-/// Returns the log records so far that have all of these texts.
-fn logged(texts: &[&str]) -> Vec<String> {
-    let records = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
-    records.iter().filter(|record| texts.iter().all(|text| record.contains(text))).cloned().collect()
-}
+use kept_log::{keep_log, logged};
 
 /// File that is removed when it is dropped.
 struct File(PathBuf);
@@ -110,8 +89,7 @@ fn a_template_of_two_robots_serves_both_and_names_everything_once() {
 /// A node has its own group, and one that has the node's name. Both have a timer, and hear the same topic.
 #[test]
 fn a_file_that_names_what_several_have_says_so() {
-    let _ = log::set_logger(&Kept);
-    log::set_max_level(log::LevelFilter::Warn);
+    keep_log();
     let text = "
         executor = [{ name = 'main' }]
         group = [{ node = 'pilot', name = 'pilot', executor = 'main' }, { name = 'pi*', executor = 'main' }]
@@ -132,7 +110,7 @@ fn a_file_that_names_what_several_have_says_so() {
     // What is gone before the program begins counts no more.
     drop(hear(&of_named, "odometry").unwrap());
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
-    let told = logged(&["the deployment names"]);
+    let told = logged("the deployment names");
     let expected = [
         "the deployment names group `pilot/pilot`, and 2 have the name `/pilot/pilot`: all go to its executor",
         "the deployment names callback `pilot/scan`, and 2 have the name `pilot/scan`: all have its settings",
