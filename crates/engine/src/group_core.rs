@@ -83,7 +83,7 @@ impl GroupCore {
 
     /// Returns the name that an entity has unless its options give it one.
     pub(crate) fn entity_name(&self, of: &str) -> String {
-        // What is below the node has the node's name already.
+        // `~/` stands for the node's name, with which the path begins already.
         format!("{}/{}", self.path, of.strip_prefix("~/").unwrap_or(of).trim_start_matches('/'))
     }
 

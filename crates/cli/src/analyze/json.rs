@@ -90,6 +90,7 @@ fn settings(analyzed: &Analyzed) -> Value {
 fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
     let figures = |(row, callback): (rows::Row, &rospin_analysis::CallbackBound)| {
         let margin = rows::margin(analyzed, &row.name);
+        let queue = queue(analyzed, &row.name);
         json!({
             "name": row.name,
             "executor": callback.executor,
@@ -107,8 +108,8 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "margins_known": margin.map(|margin| !margin.unknown),
             "not_proven": callback.not_proven,
             "backlog": callback.backlog,
-            "depth": queue(analyzed, &row.name).map(|plan| plan.depth),
-            "depth_min": queue(analyzed, &row.name).and_then(|plan| tables::smallest_depth(analyzed, plan)),
+            "depth": queue.map(|plan| plan.depth),
+            "depth_min": queue.and_then(|plan| tables::smallest_depth(analyzed, plan)),
             "may_lose": callback.may_lose,
             "method": callback.method,
         })

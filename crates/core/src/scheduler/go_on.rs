@@ -1,8 +1,8 @@
 //! Short way from an activation to the next one of its entity.
 //!
 //! Order and trace are those of the long way, which random scenarios check. It pays where the items of one entity pile up.
-//! Where entities take turns it is always in vain, so drivers try it only after a step that led to a further item of the same
-//! entity.
+//! Where entities take turns, the next activation is always another entity's, so drivers try this only after a step that led to
+//! a further item of the same entity.
 
 use super::Scheduler;
 use crate::activation::Activation;

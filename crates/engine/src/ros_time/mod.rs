@@ -11,7 +11,7 @@
 //!
 //! rcl calls jump callbacks on the thread that sets the time, before and after. Here they are entities of their groups, and
 //! precede everything that the policy decides about; time moves when the last of them has run. So they may use the payload, and
-//! the thread that sets the time never blocks. There are none for afterwards, because the new time is known before. The
+//! the thread that sets the time never blocks. No callback runs after a jump, because the one before it is told the new time. The
 //! callback's argument lets time move on when it is dropped: after the callback, a panic, or a removal. Jumps that pile up
 //! behind one become one, so memory stays bounded.
 //!
