@@ -113,8 +113,10 @@ impl Catalog {
     ) {
         if let Some(program) = &mut *self.lock() {
             let plan = plan();
-            program.callbacks.entry(plan.name.clone()).or_default().add(holder);
-            if program.deployment.callbacks.iter().any(|callback| callback.name == plan.name) {
+            let holders = program.callbacks.entry(plan.name.clone()).or_default();
+            let is_known = !holders.0.is_empty();
+            holders.add(holder);
+            if is_known {
                 return;
             }
             if !namespace.is_empty() {
