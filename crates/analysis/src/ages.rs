@@ -71,7 +71,7 @@ fn burst(known: &Known<'_>, executor: usize, threads: u64, work: &[&(Arrivals, u
     let length = known.fixed_point(executor, 1, 0, needs)?;
     let next =
         |offset: u64| work.iter().filter_map(|(arrivals, _)| arrivals.next_step(offset + 1)).min().map(|step| step - 1);
-    let search = Search { budget: known.budget, stretches: vec![(0, length - 1)], enough: 0 };
+    let search = Search::of_window(known.budget, length);
     search.longest(|offset| Some(needs(offset + 1)), next)?.checked_mul(threads)
 }
 

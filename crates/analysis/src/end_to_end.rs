@@ -53,7 +53,7 @@ pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
         }
     };
     // Each step of the arrivals adds releases of the first callback, and so may give later ends.
-    let search = Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
+    let search = Search::of_window(known.budget, length);
     search.longest(end, |at| Some(own.next_step(at + 1)? - 1))
 }
 

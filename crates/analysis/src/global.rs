@@ -145,7 +145,7 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
         interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     };
     let enough = known.enough(callback);
-    Search { budget: known.budget, stretches: vec![(0, length.max(1) - 1)], enough }.longest(end, next)
+    Search { enough, ..Search::of_window(known.budget, length) }.longest(end, next)
 }
 
 /// Returns a time that is no later than the first one by which `threads` threads can have done all the work: `fixed`, which is

@@ -188,7 +188,7 @@ impl<'a> Known<'a> {
         let start = at_least(0, std::iter::once((&all, cost)));
         let limit = self.system.limit;
         let length = self.budget.fixed_point(&Supply::Whole(Dedicated::new()), limit, start, all.weight(), demand)?;
-        let search = Search { budget: self.budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 };
+        let search = Search::of_window(self.budget, length);
         search.longest(|at| Some(demand(at + 1)), |at| Some(all.next_step(at + 1)? - 1))
     }
 }

@@ -32,7 +32,12 @@ pub(crate) struct Search<'a> {
     pub(crate) enough: u64,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// Returns the search for the longest response in a window of this length.
+    pub(crate) fn of_window(budget: &'a Budget, length: u64) -> Self {
+        Self { budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 }
+    }
+
     /// Returns the longest time from an offset to its `end`, or something longer if the budget runs out; `None` if there is an
     /// offset without an end. `next` returns the first offset after the given one from which on ends may be later.
     pub(crate) fn longest(

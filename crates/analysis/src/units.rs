@@ -394,7 +394,7 @@ impl<'a> Units<'a> {
             work.fold(0, u64::saturating_add).div_ceil(self.threads)
         };
         let length = self.least(1, needs)?;
-        let search = Search { budget: self.known.budget, stretches: vec![(0, length - 1)], enough: 0 };
+        let search = Search::of_window(self.known.budget, length);
         // The search returns the largest `needs(length) - (length - 1)`.
         let longest = search.longest(|offset| Some(needs(offset + 1)), |offset| self.next_offset(offset))?;
         Some(longest.saturating_sub(1).saturating_mul(self.threads))
@@ -491,7 +491,7 @@ impl<'a> Units<'a> {
             work.saturating_add(self.passed_over(unit, length, state))
         };
         let length = self.least(1, needs)?;
-        let search = Search { budget: self.known.budget, stretches: vec![(0, length - 1)], enough: 0 };
+        let search = Search::of_window(self.known.budget, length);
         let end = |offset| {
             self.known.budget.spend(self.weight());
             Some(needs(offset + 1))
