@@ -1,12 +1,12 @@
 //! Compiles Cyclone DDS with the patches in `c/cyclone/`, and what is in `c/`, and has both linked into the program.
 //!
-//! RustDDS had a third of the throughput of the C library, and seven times its latency. The crate `cyclonedds-src` has the
-//! source. Existing bindings do not suit: `cyclonedds-rust-sys` links a shared library that programs do not find, prints
-//! warnings in every build, and lacks parts that encodings need; `cyclors` needs libclang; `cyclonedds` wraps the former. So a
-//! few hundred lines of C in `c/` fill in the library's structures, from its own headers.
+//! RustDDS had a third of the throughput of the C library, and seven times its latency. The crate `cyclonedds-src` has
+//! the source. Existing bindings do not suit: `cyclonedds-rust-sys` links a shared library that programs do not find,
+//! prints warnings in every build, and lacks parts that encodings need; `cyclors` needs libclang; `cyclonedds` wraps
+//! the former. So a few hundred lines of C in `c/` fill in the library's structures, from its own headers.
 //!
-//! The patches go into a copy of the source, and the build stops if a line is not as expected. The library in this repository
-//! would be 26 MB, with licences of its own.
+//! The patches go into a copy of the source, and the build stops if a line is not as expected. The library in this
+//! repository would be 26 MB, with licences of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,8 @@ fn main() {
         .define("ENABLE_ICEORYX", "OFF")
         .define("ENABLE_LTO", "OFF")
         .define("ENABLE_QOS_PROVIDER", "OFF")
-        // ROS types are known by their names. Without their XTypes descriptions, those of Fast DDS, which the library finds
-        // invalid, are ignored.
+        // ROS types are known by their names. Without their XTypes descriptions, those of Fast DDS, which the library
+        // finds invalid, are ignored.
         .define("ENABLE_TYPELIB", "OFF")
         .define("ENABLE_TYPE_DISCOVERY", "OFF")
         .define("ENABLE_TOPIC_DISCOVERY", "OFF")
@@ -113,8 +113,8 @@ fn apply(patch: &Path, source: &Path, changed: &mut BTreeMap<PathBuf, Vec<u8>>) 
     Ok(())
 }
 
-/// Copies what CMake reads, with the files in `changed` in place of their originals. A file that has its content already is left alone:
-/// what is written anew is compiled anew.
+/// Copies what CMake reads, with the files in `changed` in place of their originals. A file that has its content
+/// already is left alone: what is written anew is compiled anew.
 fn copy_tree(from: &Path, to: &Path, changed: &BTreeMap<PathBuf, Vec<u8>>) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -186,8 +186,8 @@ fn link_openssl(built: &Path) {
     }
 }
 
-/// Compiles the C code of this crate. It sees the library's own headers, so if the library changes them, it does not compile
-/// any more.
+/// Compiles the C code of this crate. It sees the library's own headers, so if the library changes them, it does not
+/// compile any more.
 fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
     let core = source.join("src/core");
     let mut headers = vec![

@@ -14,8 +14,9 @@ fn main() -> io::Result<()> {
     list_types()
 }
 
-/// Writes `each_type!`, which calls another macro with the path and the name of every shipped type, and of every type of this crate, and
-/// `each_interface!`, which does so for messages, services and actions, and says first which of them it is.
+/// Writes `each_type!`, which calls another macro with the path and the name of every shipped type, and of every type
+/// of this crate, and `each_interface!`, which does so for messages, services and actions, and says first which of them
+/// it is.
 fn list_types() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
     let copy = out.join("shipped");

@@ -1,4 +1,5 @@
-//! Bytes from DDS: names of topics and types, requests with their headers or with identities beside them, and what others say of themselves and of their nodes.
+//! Bytes from DDS: names of topics and types, requests with their headers or with identities beside them, and what
+//! others say of themselves and of their nodes.
 
 #![no_main]
 
@@ -24,8 +25,8 @@ fn names(text: &str) {
     }
 }
 
-/// Messages with a byte before each that says how long it is: what participants say of their nodes, and what is found of their
-/// readers and writers.
+/// Messages with a byte before each that says how long it is: what participants say of their nodes, and what is found
+/// of their readers and writers.
 fn discovery(bytes: &[u8]) {
     let discovery = fuzzing::Discovery::default();
     let mut rest = bytes;

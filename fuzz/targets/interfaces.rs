@@ -33,7 +33,8 @@ impl Check for ThereAndBack {
 }
 
 impl ThereAndBack {
-    /// Bytes that a value shares with its payload are those that it would have copied, also after the payload is dropped.
+    /// Bytes that a value shares with its payload are those that it would have copied, also after the payload is
+    /// dropped.
     fn check_shared<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
         let payload = Bytes::from([&HEADER, bytes].concat());
         let copied = from_payload::<T>(&payload).map(|value| encode(&value));

@@ -1,4 +1,5 @@
-//! Any text is a trace of ros2_tracing, or is refused. What is read of a damaged one makes a model, and can be converted.
+//! Any text is a trace of ros2_tracing, or is refused. What is read of a damaged one makes a model, and can be
+//! converted.
 
 #![no_main]
 

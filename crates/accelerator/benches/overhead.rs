@@ -1,9 +1,9 @@
 //! The cost of a request beside a direct launch: `cargo bench -p rospin-accelerator --bench overhead`.
 //!
-//! Prints a table and never fails, since a busy machine must not fail a test. In virtual time the device takes no time, so that
-//! only the processor's time is measured. In real time the latency is that of a request of one kernel to an idle device, and
-//! the throughput that of a backlog: the device itself goes from one segment to the next at once, and the accelerator's thread
-//! has to wake up in between.
+//! Prints a table and never fails, since a busy machine must not fail a test. In virtual time the device takes no time,
+//! so that only the processor's time is measured. In real time the latency is that of a request of one kernel to an
+//! idle device, and the throughput that of a backlog: the device itself goes from one segment to the next at once, and
+//! the accelerator's thread has to wake up in between.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

@@ -1,8 +1,8 @@
 //! Accelerators: the state behind its lock, and the calls to the device and to wakers, which are made without the lock.
 //!
-//! A server thread would cost two changes of threads for each segment, as in the GPU servers of Kim et al. (2018) and of Choi
-//! et al. (2022). So the thread that brings news decides, under a lock with priority inheritance that is held for a bounded
-//! time.
+//! A server thread would cost two changes of threads for each segment, as in the GPU servers of Kim et al. (2018) and
+//! of Choi et al. (2022). So the thread that brings news decides, under a lock with priority inheritance that is held
+//! for a bounded time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -61,7 +61,8 @@ impl<B: Backend> Accelerator<B> {
         self.shared.state.lock().lost().map(str::to_owned)
     }
 
-    /// Returns the number of requests in memory: those that have not ended, and those with a result that nobody has read.
+    /// Returns the number of requests in memory: those that have not ended, and those with a result that nobody has
+    /// read.
     #[must_use]
     pub fn requests_in_memory(&self) -> usize {
         self.shared.state.lock().requests_in_memory()
@@ -81,8 +82,8 @@ pub(crate) struct Shared<B: Backend> {
 }
 
 impl<B: Backend> Shared<B> {
-    /// Makes the calls that a change of the state asks for: starts segments, sets the alarm, wakes tasks, and drops the work of
-    /// segments that will not run. The caller must not hold the lock.
+    /// Makes the calls that a change of the state asks for: starts segments, sets the alarm, wakes tasks, and drops the
+    /// work of segments that will not run. The caller must not hold the lock.
     pub(crate) fn perform(&self, mut actions: Actions<B::Work>) {
         // Each turn after the first one ends a request whose segment could not be started.
         loop {
@@ -104,7 +105,8 @@ impl<B: Backend> Shared<B> {
             }
             actions.wakers.drain(..).for_each(ForeignWaker::wake);
             for segment in actions.dropped.drain(..).flatten() {
-                // A segment's work is the program's own code. One that panics must not keep the rest from being dropped.
+                // A segment's work is the program's own code. One that panics must not keep the rest from being
+                // dropped.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(segment)));
             }
             if actions.launches.is_empty() {

@@ -7,8 +7,8 @@ use rospin_core::{Instant, Priority};
 
 /// A device. It runs segments on lanes, and reports their ends.
 ///
-/// A lane runs one segment at a time, such as a CUDA stream. The accelerator gives a lane its next segment only after the
-/// [`Listener`] was told of the end of the one before.
+/// A lane runs one segment at a time, such as a CUDA stream. The accelerator gives a lane its next segment only after
+/// the [`Listener`] was told of the end of the one before.
 pub trait Backend: Send + Sync + 'static {
     /// The work of a segment: the kernels, and the copies before and after them.
     type Work: Send + 'static;
@@ -19,19 +19,21 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the present time on the device's clock, which the times of its reports are on, too.
     fn now(&self) -> Instant;
 
-    /// Stores the listener that is told of ends, alarms, and the loss of the device. Called once, before segments and alarms.
+    /// Stores the listener that is told of ends, alarms, and the loss of the device. Called once, before segments and
+    /// alarms.
     fn connect(&self, listener: Weak<dyn Listener>);
 
     /// Starts a segment on a lane that is idle. Returns without waiting for it.
     ///
-    /// It must not call the listener on the calling thread. Other threads may report the end before this method has returned.
+    /// It must not call the listener on the calling thread. Other threads may report the end before this method has
+    /// returned.
     ///
     /// # Errors
     /// If the segment could not be started. Then the listener is not told of its end.
     fn submit(&self, launch: Launch<Self::Work>) -> Result<(), SegmentFailure>;
 
-    /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. A new alarm replaces the one before. May call the
-    /// listener without need, but not on the calling thread.
+    /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. A new alarm replaces the one before.
+    /// May call the listener without need, but not on the calling thread.
     fn set_alarm(&self, at: Instant);
 }
 
@@ -57,8 +59,8 @@ pub struct Ended {
     pub ticket: u64,
     /// The time of the end.
     pub at: Instant,
-    /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. It counts against
-    /// the client's bound and budget.
+    /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. It
+    /// counts against the client's bound and budget.
     pub busy: Duration,
     /// The result: an error if the segment failed.
     pub result: Result<(), SegmentFailure>,
@@ -75,8 +77,8 @@ pub trait Listener: Send + Sync {
     /// Reports the end of a segment. The accelerator starts the next one within this call.
     fn ended(&self, ended: Ended);
 
-    /// Reports that the time of an alarm has come: `now` is the present time of the device. The accelerator then handles segments
-    /// that should have ended, and clients that have a budget again.
+    /// Reports that the time of an alarm has come: `now` is the present time of the device. The accelerator then
+    /// handles segments that should have ended, and clients that have a budget again.
     fn alarm(&self, now: Instant);
 
     /// Reports that the device is lost. Every request ends with an error, and no more are accepted.

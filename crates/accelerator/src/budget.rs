@@ -6,9 +6,9 @@ use rospin_core::Instant;
 
 /// A limit of a client's device time in each period.
 ///
-/// A client may start a segment while any of its budget is left. A segment that takes longer than what is left overdraws the
-/// budget, and the next periods pay for it. So the client's device time within any interval of length `t` is at most
-/// `capacity * (ceil(t / period) + 1)`, plus one segment.
+/// A client may start a segment while any of its budget is left. A segment that takes longer than what is left
+/// overdraws the budget, and the next periods pay for it. So the client's device time within any interval of length `t`
+/// is at most `capacity * (ceil(t / period) + 1)`, plus one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The device time that the client gets in a period.

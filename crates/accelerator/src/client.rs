@@ -14,7 +14,8 @@ use crate::request::{Request, SubmitError};
 use crate::state::Actions;
 use crate::statistics::Statistics;
 
-/// Handle of a client, which sends requests to an [`Accelerator`](crate::Accelerator). Its requests run one after the other.
+/// Handle of a client, which sends requests to an [`Accelerator`](crate::Accelerator). Its requests run one after the
+/// other.
 ///
 /// Dropping it ends the requests that wait. A segment that runs goes on to its end.
 pub struct Client<B: Backend> {
@@ -27,15 +28,15 @@ impl<B: Backend> Client<B> {
         Self { shared, id }
     }
 
-    /// Sends a request. Starts its first segment at once if a lane is idle. Returns the future of the result; its drop cancels
-    /// the request.
+    /// Sends a request. Starts its first segment at once if a lane is idle. Returns the future of the result; its drop
+    /// cancels the request.
     ///
-    /// Callbacks may call it: it takes a lock with priority inheritance for a bounded time, and does not wait for the device. It
-    /// allocates only while the number of requests grows beyond what it ever was.
+    /// Callbacks may call it: it takes a lock with priority inheritance for a bounded time, and does not wait for the
+    /// device. It allocates only while the number of requests grows beyond what it ever was.
     ///
     /// # Errors
-    /// If the request is empty or its segments are too long, if the client has as many requests as its depth allows or was
-    /// expelled, or if the device is lost.
+    /// If the request is empty or its segments are too long, if the client has as many requests as its depth allows or
+    /// was expelled, or if the device is lost.
     pub fn request(&self, request: Request<B::Work>) -> Result<Completion<B>, SubmitError> {
         let mut actions = Actions::new();
         let submitted = {
@@ -67,8 +68,8 @@ impl<B: Backend> Drop for Client<B> {
 pub(crate) struct ClientState {
     pub(crate) id: EntityId,
     pub(crate) options: ClientOptions,
-    /// The slots of requests that wait or run, in order. The first one may have a segment on a lane. It then stays here until that
-    /// segment ends, even if it was cancelled or has ended as an overrun.
+    /// The slots of requests that wait or run, in order. The first one may have a segment on a lane. It then stays here
+    /// until that segment ends, even if it was cancelled or has ended as an overrun.
     pub(crate) queue: VecDeque<u32>,
     /// True if a segment of the first request is on a lane.
     pub(crate) is_running: bool,

@@ -13,8 +13,8 @@ use crate::state::Actions;
 
 /// Future of a request's result. Dropping it cancels the request: segments that have not started do not run.
 ///
-/// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, or by the thread that drops the
-/// client.
+/// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, or by the thread
+/// that drops the client.
 #[must_use = "dropping it cancels the request"]
 pub struct Completion<B: Backend> {
     shared: Arc<Shared<B>>,

@@ -1,19 +1,19 @@
 //! Priority-driven access to a GPU or another accelerator.
 //!
-//! Nodes that launch their kernels themselves wait for each other in the order of the driver. An unimportant chain that has
-//! filled the device then delays a critical one (Choi et al. 2022, section IV). An [`Accelerator`] owns the device instead, and
-//! gives it one segment at a time, in the order of a policy:
+//! Nodes that launch their kernels themselves wait for each other in the order of the driver. An unimportant chain that
+//! has filled the device then delays a critical one (Choi et al. 2022, section IV). An [`Accelerator`] owns the device
+//! instead, and gives it one segment at a time, in the order of a policy:
 //!
 //! - A [`Client`] is what a callback of a chain has of an accelerator. It has the chain's priority and deadline.
-//! - A [`Request`] is a job of one or more [`Segment`]s. Between two segments the accelerator picks anew. So a request waits for at
-//!   most one segment of a less urgent client: request-level preemption.
-//! - A [`Completion`] is the future of a request. Callbacks of any executor await it, without holding their thread. Dropping
-//!   it cancels the request.
+//! - A [`Request`] is a job of one or more [`Segment`]s. Between two segments the accelerator picks anew. So a request
+//!   waits for at most one segment of a less urgent client: request-level preemption.
+//! - A [`Completion`] is the future of a request. Callbacks of any executor await it, without holding their thread.
+//!   Dropping it cancels the request.
 //! - A [`Backend`] is the device. [`model`] has a device that is made of exact times, in virtual and in real time.
 //!
-//! An accelerator has no thread of its own. The thread that brings news decides: the one that sends a request, or the back end's
-//! thread that reports the end of a segment. The decision is made by the scheduling core of rospin's executors; a lane
-//! of the device is to it what a thread is for an executor.
+//! An accelerator has no thread of its own. The thread that brings news decides: the one that sends a request, or the
+//! back end's thread that reports the end of a segment. The decision is made by the scheduling core of rospin's
+//! executors; a lane of the device is to it what a thread is for an executor.
 //!
 //! ```
 //! use std::sync::Arc;

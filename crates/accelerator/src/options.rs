@@ -62,8 +62,8 @@ impl AcceleratorOptions {
         self
     }
 
-    /// Sets the time past a segment's bound after which the device counts as lost, because it does not end the segment. Unless set,
-    /// an accelerator waits without a limit.
+    /// Sets the time past a segment's bound after which the device counts as lost, because it does not end the segment.
+    /// Unless set, an accelerator waits without a limit.
     #[must_use]
     pub const fn give_up(mut self, after: Duration) -> Self {
         self.give_up = Some(after);
@@ -77,8 +77,8 @@ impl Default for AcceleratorOptions {
     }
 }
 
-/// Reaction to a segment that took longer than its bound. Whatever the reaction, the request ends with an error once the
-/// segment has exceeded its bound by the [patience](AcceleratorOptions::patience).
+/// Reaction to a segment that took longer than its bound. Whatever the reaction, the request ends with an error once
+/// the segment has exceeded its bound by the [patience](AcceleratorOptions::patience).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum OnOverrun {
@@ -87,7 +87,8 @@ pub enum OnOverrun {
     Count,
     /// The overrun is counted, and the request ends with an error. Its other segments do not run.
     Fail,
-    /// The overrun is counted, and the client is expelled: all of its requests end with an error, and no more are accepted.
+    /// The overrun is counted, and the client is expelled: all of its requests end with an error, and no more are
+    /// accepted.
     Expel,
 }
 
@@ -104,8 +105,8 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Creates options of a client of this name, which errors contain: priority 0, no deadline, no budget, no longest segment, at
-    /// most 8 requests at a time, and overruns that are only counted.
+    /// Creates options of a client of this name, which errors contain: priority 0, no deadline, no budget, no longest
+    /// segment, at most 8 requests at a time, and overruns that are only counted.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -126,16 +127,16 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the relative deadline of the client's requests, for [`Discipline::Edf`]: the time from a request to its end that the
-    /// chain allows.
+    /// Sets the relative deadline of the client's requests, for [`Discipline::Edf`]: the time from a request to its end
+    /// that the chain allows.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Sets the number of requests that the client may have at a time, at least 1: waiting, running, or ended with a result
-    /// that nobody has read.
+    /// Sets the number of requests that the client may have at a time, at least 1: waiting, running, or ended with a
+    /// result that nobody has read.
     #[must_use]
     pub const fn depth(mut self, requests: usize) -> Self {
         self.depth = requests;
@@ -149,7 +150,8 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the longest bound that a segment of the client may have. Requests with a longer one, or without one, are refused.
+    /// Sets the longest bound that a segment of the client may have. Requests with a longer one, or without one, are
+    /// refused.
     #[must_use]
     pub const fn longest_segment(mut self, length: Duration) -> Self {
         self.longest_segment = Some(length);

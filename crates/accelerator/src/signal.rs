@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A signal for the thread of a [`Backend`](crate::Backend), which reports ends and alarms: it sleeps until there is news. News that
-/// comes while it works is not lost.
+/// A signal for the thread of a [`Backend`](crate::Backend), which reports ends and alarms: it sleeps until there is
+/// news. News that comes while it works is not lost.
 #[derive(Debug, Default)]
 pub struct Signal {
     is_news: Mutex<bool>,

@@ -1,4 +1,5 @@
-//! The state of an accelerator behind its lock: clients, requests, lanes. Pure: it calls neither the device nor user code.
+//! The state of an accelerator behind its lock: clients, requests, lanes. Pure: it calls neither the device nor user
+//! code.
 
 mod ends;
 mod requests;
@@ -17,7 +18,8 @@ use crate::statistics::Statistics;
 
 pub(crate) use requests::Slot;
 
-/// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them without the lock.
+/// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them
+/// without the lock.
 pub(crate) struct Actions<W> {
     pub(crate) launches: SmallVec<[Launch<W>; 2]>,
     pub(crate) wakers: SmallVec<[ForeignWaker; 2]>,
@@ -39,14 +41,16 @@ struct Running {
     ticket: u64,
     started: Instant,
     bound: Option<Duration>,
-    /// True if an alarm found the segment past its bound and patience: the overrun is counted, and the request has ended.
+    /// True if an alarm found the segment past its bound and patience: the overrun is counted, and the request has
+    /// ended.
     is_reported: bool,
 }
 
 /// Clients, requests and lanes.
 ///
-/// To the scheduling core, a client is an entity, and each of its segments an activation that is released at the time of the
-/// request. So a request keeps its place in the order from segment to segment, and a client's requests run one after the other.
+/// To the scheduling core, a client is an entity, and each of its segments an activation that is released at the time
+/// of the request. So a request keeps its place in the order from segment to segment, and a client's requests run one
+/// after the other.
 pub(crate) struct State<W> {
     scheduler: Scheduler,
     group: GroupId,
@@ -143,8 +147,8 @@ impl<W> State<W> {
         self.requests.len() - self.free.len()
     }
 
-    /// Gives idle lanes the segments that come first in the order of the policy, and asks for the next alarm. Does nothing if the
-    /// device is lost.
+    /// Gives idle lanes the segments that come first in the order of the policy, and asks for the next alarm. Does
+    /// nothing if the device is lost.
     fn start(&mut self, now: Instant, actions: &mut Actions<W>) {
         if self.lost.is_none() {
             for lane in 0..self.lanes.len() {
@@ -156,7 +160,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Gives an idle lane the segment that comes first in the order of the policy. Returns false if no segment may start now.
+    /// Gives an idle lane the segment that comes first in the order of the policy. Returns false if no segment may
+    /// start now.
     fn start_on(&mut self, lane: usize, now: Instant, actions: &mut Actions<W>) -> bool {
         // Each turn takes an activation that leads to no segment out of the ready set, and none comes back twice.
         while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {
@@ -172,7 +177,8 @@ impl<W> State<W> {
             };
             let slot = &mut self.requests[request as usize];
             if slot.requested != activation.release {
-                // The request that the activation was released for was cancelled. The next one has another place in the order.
+                // The request that the activation was released for was cancelled. The next one has another place in the
+                // order.
                 self.scheduler.complete(now, &activation);
                 self.scheduler.release(slot.requested, id);
                 continue;
@@ -214,8 +220,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Returns the time at which the segment will have exceeded its bound by the patience or, after that, by the time to give up.
-    /// `None` if it has no bound, or no such time is ahead.
+    /// Returns the time at which the segment will have exceeded its bound by the patience or, after that, by the time
+    /// to give up. `None` if it has no bound, or no such time is ahead.
     fn overrun_at(&self, running: &Running) -> Option<Instant> {
         let bound = running.started + running.bound?;
         let patience = (!running.is_reported).then_some(self.options.patience);

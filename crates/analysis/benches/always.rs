@@ -1,6 +1,6 @@
-//! Measures how long the analysis of 10,000 random systems and of some large ones takes: bounds, then sensitivity. Fails if a
-//! system takes longer than its limit, or gets no answer. Times are processor time, so other programs on the machine do not
-//! count.
+//! Measures how long the analysis of 10,000 random systems and of some large ones takes: bounds, then sensitivity.
+//! Fails if a system takes longer than its limit, or gets no answer. Times are processor time, so other programs on the
+//! machine do not count.
 //!
 //! `cargo bench -p rospin-analysis --bench always`, or with a first seed and how many: `... --bench always -- 0 1000`.
 
@@ -61,7 +61,8 @@ fn timed(scenario: &Scenario) -> (Duration, String) {
     (processor_time() - began, text)
 }
 
-/// Returns the processor time of this process, which has one thread; where the system does not tell, the time that passes.
+/// Returns the processor time of this process, which has one thread; where the system does not tell, the time that
+/// passes.
 fn processor_time() -> Duration {
     static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();

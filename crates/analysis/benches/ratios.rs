@@ -1,9 +1,10 @@
-//! Compares the bounds of 10,000 random systems with the longest times that are seen in simulations of them. Fails if a simulation
-//! exceeds a bound. Prints how many bounds there are of each kind, and the median, the mean and the largest ratio of bound to longest
-//! time.
+//! Compares the bounds of 10,000 random systems with the longest times that are seen in simulations of them. Fails if a
+//! simulation exceeds a bound. Prints how many bounds there are of each kind, and the median, the mean and the largest
+//! ratio of bound to longest time.
 //!
-//! The systems are those of the benchmark `always`. Each is simulated as it was drawn, and from critical instants on. A simulation is
-//! short, so most callbacks do not meet their worst case: the ratios are upper limits of how far bounds are from it.
+//! The systems are those of the benchmark `always`. Each is simulated as it was drawn, and from critical instants on. A
+//! simulation is short, so most callbacks do not meet their worst case: the ratios are upper limits of how far bounds
+//! are from it.
 //!
 //! `cargo bench -p rospin-analysis --bench ratios`, or with a first seed and how many: `... --bench ratios -- 0 1000`.
 
@@ -21,8 +22,8 @@ mod systems;
 const SYSTEMS: u64 = 10_000;
 /// The number of releases in a simulation, about.
 const RELEASES: f64 = 3_000.0;
-/// The number of critical instants that are simulated of a system: one with nothing before, and those that begin with the longest
-/// callbacks.
+/// The number of critical instants that are simulated of a system: one with nothing before, and those that begin with
+/// the longest callbacks.
 const INSTANTS: usize = 9;
 
 /// Ratios of bounds of one kind to the longest times seen.
@@ -134,7 +135,8 @@ fn kind(scenario: &Scenario, group: &str, waits: bool) -> String {
     format!("{}, {place}{waits}", executor.policy)
 }
 
-/// Returns the execution time of the callback that a critical instant begins with; the longest one if it begins with none.
+/// Returns the execution time of the callback that a critical instant begins with; the longest one if it begins with
+/// none.
 fn first_cost(instant: &Scenario) -> Duration {
     let begins = |pattern: &Pattern| match pattern {
         Pattern::Periodic { offset, .. } => offset.is_zero(),

@@ -1,16 +1,18 @@
 //! Waits for accelerators: how long a callback awaits its requests to devices that other callbacks use, too.
 //!
-//! A device runs as many segments at a time as it has lanes. It does not preempt them, and picks anew between two of them. These
-//! are server-based bounds as those of Kim, Patel, Wang and Rajkumar, "A server-based approach for predictable GPU access with
-//! improved analysis", Journal of Systems Architecture 2018, with request-level preemption as in PAAM (Enright et al. 2024),
-//! arrival curves and the jitter of suspension:
+//! A device runs as many segments at a time as it has lanes. It does not preempt them, and picks anew between two of
+//! them. These are server-based bounds as those of Kim, Patel, Wang and Rajkumar, "A server-based approach for
+//! predictable GPU access with improved analysis", Journal of Systems Architecture 2018, with request-level preemption
+//! as in PAAM (Enright et al. 2024), arrival curves and the jitter of suspension:
 //!
-//! - **Request-driven**: each request waits for at most one less urgent segment, and for the more urgent requests that may come
-//!   until its last segment starts. The waits of a callback's requests are added.
-//! - **Job-driven**: all requests of an activation together wait for no more urgent work than there is in its response time.
+//! - **Request-driven**: each request waits for at most one less urgent segment, and for the more urgent requests that
+//!   may come until its last segment starts. The waits of a callback's requests are added.
+//! - **Job-driven**: all requests of an activation together wait for no more urgent work than there is in its response
+//!   time.
 //!
-//! The smaller one holds. While a request waits, no lane is idle; so on several lanes, the work of others is divided by their
-//! number. One more less urgent segment a lane, except for its own, can then be there each time that a segment begins to wait.
+//! The smaller one holds. While a request waits, no lane is idle; so on several lanes, the work of others is divided by
+//! their number. One more less urgent segment a lane, except for its own, can then be there each time that a segment
+//! begins to wait.
 //!
 //! Theorems and proofs: `book/src/analysis/accelerators.md`.
 
@@ -63,8 +65,8 @@ impl Request {
     }
 }
 
-/// Returns how long each callback awaits something in total; `None` for those whose waits have no bound yet. Each search may
-/// spend `portion` units of work.
+/// Returns how long each callback awaits something in total; `None` for those whose waits have no bound yet. Each
+/// search may spend `portion` units of work.
 pub(crate) fn waits(known: &Known<'_>, portion: u64) -> Vec<Option<u64>> {
     let system = known.system;
     let of = |number: usize| {
@@ -83,8 +85,8 @@ pub(crate) fn waits(known: &Known<'_>, portion: u64) -> Vec<Option<u64>> {
     (0..system.callbacks.len()).map(of).collect()
 }
 
-/// Returns how long an activation's requests to a device take in total, with all waiting; zero if it sends none, and `None` if
-/// that has no bound.
+/// Returns how long an activation's requests to a device take in total, with all waiting; zero if it sends none, and
+/// `None` if that has no bound.
 pub(crate) fn time_on(known: &Known<'_>, callback: usize, device: usize) -> Option<u64> {
     let plan = &known.system.callbacks[callback];
     let requests: Vec<&Request> = plan.requests.iter().filter(|request| request.device == device).collect();
@@ -113,7 +115,8 @@ struct Before {
     arrivals: Arrivals,
     /// Longest time from the release to which work in an interval belongs to the begin of that interval.
     carried: u64,
-    /// Longest time after the request at which a release can still come before it; negative: before the request. `None`: any.
+    /// Longest time after the request at which a release can still come before it; negative: before the request.
+    /// `None`: any.
     until: Option<i64>,
     /// Device time of an activation that comes before; of the whole activation.
     cost: u64,
@@ -183,7 +186,8 @@ impl<'a> Queue<'a> {
             }
             let (arrivals, response) = (known.arrivals[other].clone()?, known.responses[other]?);
             let single = matches!(&arrivals, Arrivals::Repeated { gap, burst: 1, .. } if whole <= *gap);
-            // What is carried into an interval as a whole was released by its cost earlier than the longest response before it.
+            // What is carried into an interval as a whole was released by its cost earlier than the longest response
+            // before it.
             let early = if single && until.is_none() { cost.min(response) } else { 0 };
             let largest = requests().map(Request::total).max().unwrap_or(0);
             let pending = (policy == Policy::Fifo).then(|| largest.saturating_mul(u64::from(mate.in_flight)));
@@ -205,14 +209,14 @@ impl<'a> Queue<'a> {
         Some(Self { known, policy, lanes, before, earlier, first, again })
     }
 
-    /// Returns the longest time for which less urgent segments are on the lanes while a request of so many segments waits, summed
-    /// up over the lanes.
+    /// Returns the longest time for which less urgent segments are on the lanes while a request of so many segments
+    /// waits, summed up over the lanes.
     fn blocking(&self, segments: u64) -> u64 {
         self.first + segments.saturating_sub(1).saturating_mul(self.again)
     }
 
-    /// Returns all device time of other callbacks in an interval of this length, or that of requests that come before where
-    /// the device has priorities.
+    /// Returns all device time of other callbacks in an interval of this length, or that of requests that come before
+    /// where the device has priorities.
     fn foreign(&self, length: u64) -> u64 {
         let is_fixed = self.policy == Policy::FixedPriority;
         let of = |work: &Before| if is_fixed { work.until(length) } else { work.all(length) };
@@ -252,8 +256,8 @@ pub(crate) fn users(system: &System, device: usize) -> impl Iterator<Item = (usi
     system.callbacks.iter().enumerate().filter(move |(_, plan)| uses(plan))
 }
 
-/// Returns the longest time after a request of `plan` at which a request of `mate` comes before it; `None` if there is no such
-/// limit, or if priorities decide.
+/// Returns the longest time after a request of `plan` at which a request of `mate` comes before it; `None` if there is
+/// no such limit, or if priorities decide.
 fn order(policy: Policy, plan: &Callback, mate: &Callback) -> Option<i64> {
     match policy {
         Policy::Fifo => Some(0),

@@ -1,32 +1,36 @@
 //! Several threads, first in, first out or EDF, and groups that exclude: bounds by the age of what waits.
 //!
-//! First in, first out and EDF run activations in the order of a key, which is a time: the release, or the deadline. Whatever is
-//! released long after an activation has a later key and runs after it. So no group starves, however much the others have to do, as long
-//! as no group asks for more than a thread and all of them together for no more than all threads.
+//! First in, first out and EDF run activations in the order of a key, which is a time: the release, or the deadline.
+//! Whatever is released long after an activation has a later key and runs after it. So no group starves, however much
+//! the others have to do, as long as no group asks for more than a thread and all of them together for no more than all
+//! threads.
 //!
-//! A key is the release and a callback's deadline D; first in, first out all D are 0. Let d be the least and V the most that is left
-//! of all groups together, just after a release. For a group, let d' and D' be the least and the largest D, and b the largest W(x + 1) - x
-//! of its work.
+//! A key is the release and a callback's deadline D; first in, first out all D are 0. Let d be the least and V the most
+//! that is left of all groups together, just after a release. For a group, let d' and D' be the least and the largest
+//! D, and b the largest W(x + 1) - x of its work.
 //!
-//! **Who is passed over is young.** Suppose that a group is passed over although it is free and has something ready, and let k be the
-//! least key of that. All with a key up to k have been released by u = k - d. From u on, consider those that are not done. While one of
-//! them is passed over, all threads run activations that were released by u, and V / m ends that. Once none is passed over, none will be:
-//! each of their groups runs something, and when that ends, the group's next one goes on the thread that became idle, or on another one,
-//! because what else could go first has its group running. So the group is passed over until k - d + V / m at the latest.
+//! **Who is passed over is young.** Suppose that a group is passed over although it is free and has something ready,
+//! and let k be the least key of that. All with a key up to k have been released by u = k - d. From u on, consider
+//! those that are not done. While one of them is passed over, all threads run activations that were released by u, and
+//! V / m ends that. Once none is passed over, none will be: each of their groups runs something, and when that ends,
+//! the group's next one goes on the thread that became idle, or on another one, because what else could go first has
+//! its group running. So the group is passed over until k - d + V / m at the latest.
 //!
-//! **What is left of a group.** Go back to the last time at which it was passed over. What was there then had keys from k on, so it
-//! was released from k - D' on. Since then the group ran without a pause. So there is no more left than b + V / m + D' - d.
+//! **What is left of a group.** Go back to the last time at which it was passed over. What was there then had keys from
+//! k on, so it was released from k - D' on. Since then the group ran without a pause. So there is no more left than b +
+//! V / m + D' - d.
 //!
-//! **What is left of all groups.** At the last time at which a thread was idle, no more than m - 1 groups had something left.
-//! Since then all threads were busy. So V is no more than the m - 1 largest of what is left of one group, and the largest W(x + 1) - m x of all
-//! work. That has a solution, because m - 1 times V / m is less than V.
+//! **What is left of all groups.** At the last time at which a thread was idle, no more than m - 1 groups had something
+//! left. Since then all threads were busy. So V is no more than the m - 1 largest of what is left of one group, and the
+//! largest W(x + 1) - m x of all work. That has a solution, because m - 1 times V / m is less than V.
 //!
-//! **Response.** From the last time at which its group was passed over, or had nothing to do, until an activation of a callback
-//! with the deadline D ends, its group runs only what was released from k - D' on, and by the activation's key minus d'. So it ends no later
-//! than V / m + b + D - d + D' - d' after its release. An activation of a reentrant callback is a group of its own.
+//! **Response.** From the last time at which its group was passed over, or had nothing to do, until an activation of a
+//! callback with the deadline D ends, its group runs only what was released from k - D' on, and by the activation's key
+//! minus d'. So it ends no later than V / m + b + D - d + D' - d' after its release. An activation of a reentrant
+//! callback is a group of its own.
 //!
-//! Under EDF this holds for callbacks with a deadline. Of those without, one segment on each thread may have begun before, and one in each
-//! group.
+//! Under EDF this holds for callbacks with a deadline. Of those without, one segment on each thread may have begun
+//! before, and one in each group.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -59,8 +63,8 @@ pub(crate) struct Ages {
     left: u64,
 }
 
-/// Returns the least length that is no shorter than the work in it and `once`, divided by the threads; and the largest difference of that
-/// work and the time for it. `None` if there is too much work.
+/// Returns the least length that is no shorter than the work in it and `once`, divided by the threads; and the largest
+/// difference of that work and the time for it. `None` if there is too much work.
 fn burst(known: &Known<'_>, executor: usize, threads: u64, work: &[&(Arrivals, u64)]) -> Option<u64> {
     let weight = work.iter().map(|(arrivals, _)| arrivals.weight()).sum::<u64>().max(1);
     let needs = |length: u64| {
@@ -76,7 +80,8 @@ fn burst(known: &Known<'_>, executor: usize, threads: u64, work: &[&(Arrivals, u
 }
 
 impl Ages {
-    /// Returns the bounds of an executor's groups; `None` if the theorem does not hold for it, or if some arrivals have no bound.
+    /// Returns the bounds of an executor's groups; `None` if the theorem does not hold for it, or if some arrivals have
+    /// no bound.
     pub(crate) fn of(known: &Known<'_>, executor: usize) -> Option<Self> {
         let system = known.system;
         let host = &system.executors[executor];
@@ -124,8 +129,9 @@ impl Ages {
         self.groups.iter().map(|group| group.deadlines.0).min().unwrap_or(0)
     }
 
-    /// Returns the most that is left of all groups: the least solution V of V = `burst` and the largest that is left of m - 1 groups.
-    /// Each of those groups has its burst, the range of its deadlines, and V / m left; each reentrant callback has one activation a thread.
+    /// Returns the most that is left of all groups: the least solution V of V = `burst` and the largest that is left of
+    /// m - 1 groups. Each of those groups has its burst, the range of its deadlines, and V / m left; each reentrant
+    /// callback has one activation a thread.
     fn most_left(&self, burst: u64) -> Option<u64> {
         let (mut groups, mut free) = (Vec::new(), Vec::new());
         for group in &self.groups {
@@ -139,7 +145,8 @@ impl Ages {
         free.sort_unstable_by_key(|part| Reverse(*part));
         let most = self.threads as usize - 1;
         let mut left = 0;
-        // With a number of groups among the m - 1, V is a line in V / m, and has one solution. The largest one solves them all.
+        // With a number of groups among the m - 1, V is a line in V / m, and has one solution. The largest one solves
+        // them all.
         for number in 0..=most.min(groups.len()) {
             let parts = groups.iter().take(number).chain(free.iter().take(most - number));
             let fixed = parts.fold(burst, |sum: u64, part| sum.saturating_add(*part));

@@ -1,4 +1,5 @@
-//! Tests: our busy window gives the bounds that the crate `response-time-analysis` gives, wherever that has the analysis.
+//! Tests: our busy window gives the bounds that the crate `response-time-analysis` gives, wherever that has the
+//! analysis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,8 +24,8 @@ use crate::uniprocessor::{has_common_bound, window};
 
 const SYSTEMS: u64 = 2_000;
 
-/// Returns a random scenario. Its times are small, so that ties are frequent, and its load is 95 % at most, or a little more by
-/// rounding. With `apart`, each callback has an executor of its own; without, one executor has all of them.
+/// Returns a random scenario. Its times are small, so that ties are frequent, and its load is 95 % at most, or a little
+/// more by rounding. With `apart`, each callback has an executor of its own; without, one executor has all of them.
 fn scenario(seed: u64, policy: &str, apart: bool) -> Scenario {
     let rng = &mut Stream::new(seed, policy);
     let mut scenario = Scenario::default();
@@ -80,9 +81,9 @@ fn known<'a>(system: &'a System, budget: &'a Budget) -> Known<'a> {
     }
 }
 
-/// Returns the bound that the library finds for a callback; `Some(None)` if it finds none, and `None` if it has no analysis of
-/// the case. With `alone`, the callback is one of several of its executor, which is alone on its core. Without, each executor on
-/// the core has one callback, and executors preempt each other.
+/// Returns the bound that the library finds for a callback; `Some(None)` if it finds none, and `None` if it has no
+/// analysis of the case. With `alone`, the callback is one of several of its executor, which is alone on its core.
+/// Without, each executor on the core has one callback, and executors preempt each other.
 fn known_instance(known: &Known<'_>, callback: usize, alone: bool) -> Option<Option<u64>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -181,7 +182,8 @@ fn fifo_has_one_bound_for_all() {
     assert!(compared > 500, "{compared}");
 }
 
-/// Timers outside the ready set are what the analysis of Blass et al. is about; inside, they are polled like all others.
+/// Timers outside the ready set are what the analysis of Blass et al. is about; inside, they are polled like all
+/// others.
 #[test]
 fn wait_set() {
     for policy in ["wait-set-e1", "wait-set-e2"] {

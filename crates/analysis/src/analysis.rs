@@ -43,7 +43,8 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Returns the analysis of `scenario`. Without [overheads](Self::overheads), callbacks are all that takes processor time.
+    /// Returns the analysis of `scenario`. Without [overheads](Self::overheads), callbacks are all that takes processor
+    /// time.
     #[must_use]
     pub const fn new(scenario: &'a Scenario) -> Self {
         let overheads = Overheads { dispatch: Duration::ZERO, wake_up: Duration::ZERO, receive: Duration::ZERO };
@@ -57,7 +58,8 @@ impl<'a> Analysis<'a> {
         self
     }
 
-    /// Guarantees processor time to an executor, by its name. Other executors on its core then have no influence on its bounds.
+    /// Guarantees processor time to an executor, by its name. Other executors on its core then have no influence on its
+    /// bounds.
     #[must_use]
     pub fn reservation(mut self, executor: impl Into<String>, reservation: Reservation) -> Self {
         self.reservations.insert(executor.into(), reservation);
@@ -71,21 +73,21 @@ impl<'a> Analysis<'a> {
         self
     }
 
-    /// Sets the number of steps that the search for bounds may take, and the search for margins. A step is a look at an arrival
-    /// curve and takes some nanoseconds. Without it, the numbers grow with that of the callbacks.
+    /// Sets the number of steps that the search for bounds may take, and the search for margins. A step is a look at an
+    /// arrival curve and takes some nanoseconds. Without it, the numbers grow with that of the callbacks.
     #[must_use]
     pub const fn work(mut self, steps: u64) -> Self {
         self.work = Some(steps);
         self
     }
 
-    /// Returns bounds for all callbacks and chains. It ends after a bounded number of steps for every system. A callback that
-    /// has no proven bound by then has its reason in [`not_proven`](crate::CallbackBound::not_proven).
+    /// Returns bounds for all callbacks and chains. It ends after a bounded number of steps for every system. A
+    /// callback that has no proven bound by then has its reason in [`not_proven`](crate::CallbackBound::not_proven).
     ///
     /// # Errors
-    /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a cycle, if
-    /// the load of a core, reservation, group or accelerator exceeds 1, if a reservation is invalid or names no executor, or if the
-    /// analysis knows no sound bound for this kind of system.
+    /// If the scenario is invalid, if a callback has no execution time or is never released, if messages flow in a
+    /// cycle, if the load of a core, reservation, group or accelerator exceeds 1, if a reservation is invalid or names
+    /// no executor, or if the analysis knows no sound bound for this kind of system.
     pub fn run(&self) -> Result<Report, AnalysisError> {
         let system = self.system()?;
         let budget = match self.work {
@@ -96,8 +98,8 @@ impl<'a> Analysis<'a> {
         Ok(self.report(&system, &solution, &budget))
     }
 
-    /// Returns the largest load of any core, reservation, mutually exclusive group or accelerator, as a share of its time. One with a
-    /// load above 1 is overloaded.
+    /// Returns the largest load of any core, reservation, mutually exclusive group or accelerator, as a share of its
+    /// time. One with a load above 1 is overloaded.
     ///
     /// # Errors
     /// The same errors as those of [`run`](Self::run), except for an overload.
@@ -146,7 +148,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Returns the solution in the words of the report, with what follows from it: misses, chains, loads and assumptions.
+    /// Returns the solution in the words of the report, with what follows from it: misses, chains, loads and
+    /// assumptions.
     fn report(&self, system: &System, solution: &Solution, budget: &Budget) -> Report {
         let known = Known::of(system, solution, budget);
         let paces = chains::paces(system, solution);

@@ -7,22 +7,23 @@ use response_time_analysis::time::Duration;
 
 use crate::curves::Curve;
 
-/// Largest number of listed arrivals whose shortest interval is searched for. Intervals of more arrivals are put together.
+/// Largest number of listed arrivals whose shortest interval is searched for. Intervals of more arrivals are put
+/// together.
 const SPANS_EXACT: usize = 1_000;
 /// Largest number of curves in a sum; if there are more, similar curves are merged.
 const PARTS_MAX: usize = 64;
 
-/// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length. All times and
-/// lengths are in nanoseconds.
+/// Arrival curve: an upper bound of the number of activations that arrive in any interval of a given length. All times
+/// and lengths are in nanoseconds.
 ///
-/// It is one type of our own over those of `response-time-analysis`, because arrivals are compared, cloned and given jitter in
-/// every round of the analysis, and because listed arrivals end, which the curves of that crate do not.
+/// It is one type of our own over those of `response-time-analysis`, because arrivals are compared, cloned and given
+/// jitter in every round of the analysis, and because listed arrivals end, which the curves of that crate do not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Arrivals {
     /// `burst` activations at a time, every `gap`, each up to `jitter` late.
     Repeated { gap: u64, jitter: u64, burst: u64 },
-    /// Listed times: the lengths of the shortest intervals from the first to the last of 1, 2, 3... arrivals, each up to `jitter`
-    /// late.
+    /// Listed times: the lengths of the shortest intervals from the first to the last of 1, 2, 3... arrivals, each up
+    /// to `jitter` late.
     Listed { spans: Vec<u64>, jitter: u64 },
     /// All activations at one instant, and no more afterwards.
     Once { count: u64 },
@@ -46,7 +47,8 @@ impl Arrivals {
         sorted.sort_unstable();
         let shortest = |count: usize| sorted.windows(count).map(|part| part[count - 1] - part[0]).min();
         let mut spans: Vec<u64> = (1..=sorted.len().min(SPANS_EXACT)).filter_map(shortest).collect();
-        // A longer series consists of two shorter ones that share an arrival. It takes at least as long as both together.
+        // A longer series consists of two shorter ones that share an arrival. It takes at least as long as both
+        // together.
         for count in SPANS_EXACT + 1..=sorted.len() {
             spans.push(spans[SPANS_EXACT - 1] + spans[count - SPANS_EXACT]);
         }
@@ -108,8 +110,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns a line that [`number`](Self::number) is never below, for lengths above zero: its slope in arrivals per nanosecond,
-    /// and its value at length zero.
+    /// Returns a line that [`number`](Self::number) is never below, for lengths above zero: its slope in arrivals per
+    /// nanosecond, and its value at length zero.
     pub(crate) fn at_least(&self) -> (f64, f64) {
         match self {
             Self::Repeated { gap, jitter, burst } => {
@@ -128,8 +130,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the cost of one call of [`number`](Self::number) in units of the budget: about one for each curve that this one
-    /// consists of.
+    /// Returns the cost of one call of [`number`](Self::number) in units of the budget: about one for each curve that
+    /// this one consists of.
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Self::Repeated { .. } | Self::Listed { .. } | Self::Once { .. } => 1,
@@ -138,8 +140,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the first interval length above this one that has more arrivals, or a length between the two; `None` if no length
-    /// has more.
+    /// Returns the first interval length above this one that has more arrivals, or a length between the two; `None` if
+    /// no length has more.
     pub(crate) fn next_step(&self, length: u64) -> Option<u64> {
         match self {
             Self::Repeated { .. } if length == 0 => Some(1),
@@ -164,8 +166,8 @@ impl Arrivals {
         }
     }
 
-    /// Adds curves up. Curves that differ only in their bursts or lists become one. If more than [`PARTS_MAX`] are left, curves
-    /// of the same rate become one, with the largest of their jitters.
+    /// Adds curves up. Curves that differ only in their bursts or lists become one. If more than [`PARTS_MAX`] are
+    /// left, curves of the same rate become one, with the largest of their jitters.
     pub(crate) fn sum(parts: Vec<Self>) -> Self {
         let mut flat: Vec<Self> = Vec::new();
         for part in parts {
@@ -224,10 +226,10 @@ impl Arrivals {
 
 /// Returns the most releases of a join in an interval of this length.
 ///
-/// A release takes one message of each input. Between two releases, at least one input has no message waiting: otherwise there
-/// would be another release. Consider an interval that begins with such an input empty. It has no more releases than that input
-/// has arrivals, and so no more than the input with the most arrivals. It also has no more releases than any one input has
-/// arrivals and messages that waited before. An input keeps `depth` messages at most.
+/// A release takes one message of each input. Between two releases, at least one input has no message waiting:
+/// otherwise there would be another release. Consider an interval that begins with such an input empty. It has no more
+/// releases than that input has arrivals, and so no more than the input with the most arrivals. It also has no more
+/// releases than any one input has arrivals and messages that waited before. An input keeps `depth` messages at most.
 #[inline(never)]
 fn joined(inputs: &[Arrivals], depth: u64, length: u64) -> u64 {
     if length == 0 {

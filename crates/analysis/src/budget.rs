@@ -1,8 +1,8 @@
 //! A budget of work, so that every analysis ends and ends in the same place on every machine.
 //!
-//! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. A search that runs out of work stops
-//! early, with a result that is a bound, too: a search over offsets returns the longest response that it has not ruled out; a
-//! fixed point goes on in strides that double, and ends at a solution that need not be the least one.
+//! Work is counted, not timed: one unit is one look at one arrival curve, some nanoseconds. A search that runs out of
+//! work stops early, with a result that is a bound, too: a search over offsets returns the longest response that it has
+//! not ruled out; a fixed point goes on in strides that double, and ends at a solution that need not be the least one.
 //!
 //! Theorems and proofs: `book/src/analysis/budgets.md`.
 
@@ -44,7 +44,8 @@ struct Shared {
 }
 
 impl Monitor {
-    /// Makes the analysis end soon, with the bounds that it has proven by then. May be called from any thread; does not block.
+    /// Makes the analysis end soon, with the bounds that it has proven by then. May be called from any thread; does not
+    /// block.
     pub fn stop(&self) {
         self.inner.stopped.store(true, Ordering::Relaxed);
     }
@@ -147,9 +148,9 @@ impl Budget {
         self.stop.get().unwrap_or(Stop::Other)
     }
 
-    /// Returns the least length, from `start` on, that gives time for the demand in it; or a longer one that does, if the least
-    /// one takes too many steps to find. `None` if no length up to `limit` is found. `start` is no longer than the least one; a
-    /// look at the demand costs `weight`.
+    /// Returns the least length, from `start` on, that gives time for the demand in it; or a longer one that does, if
+    /// the least one takes too many steps to find. `None` if no length up to `limit` is found. `start` is no longer
+    /// than the least one; a look at the demand costs `weight`.
     pub(crate) fn fixed_point(
         &self,
         supply: &impl SupplyBound,
@@ -187,8 +188,8 @@ impl Budget {
     }
 }
 
-/// Returns a short solution between `bad`, which may be none, and `good`, which is one. A length is a solution if it is at least
-/// `needs` of it: the time that the demand in an interval of that length takes.
+/// Returns a short solution between `bad`, which may be none, and `good`, which is one. A length is a solution if it is
+/// at least `needs` of it: the time that the demand in an interval of that length takes.
 fn shortened(mut bad: u64, mut good: u64, needs: impl Fn(u64) -> u64) -> u64 {
     for _ in 0..HALVINGS {
         let middle = bad + (good - bad) / 2;

@@ -1,18 +1,19 @@
 //! Busy windows of a whole set of callbacks: the simplest argument, which holds whatever the policy.
 //!
-//! Take a set of callbacks: all of an executor with one thread and of the executors on its core that are no less urgent, or a
-//! mutually exclusive group for which there is always a thread. Its busy window begins when something of the set is released while
-//! nothing of it was left, and ends once all that was released in it is done, with all that follows from that inside the set.
-//! While the window is open, something of the set runs, or awaits something. So the window is no longer than the least L that
-//! is no shorter than the work and the waits that belong to releases in L. Whatever is released in the window ends in it, and
-//! so does whatever follows from that inside the set. Hence L is a bound of every callback of the set and of every chain in it.
+//! Take a set of callbacks: all of an executor with one thread and of the executors on its core that are no less
+//! urgent, or a mutually exclusive group for which there is always a thread. Its busy window begins when something of
+//! the set is released while nothing of it was left, and ends once all that was released in it is done, with all that
+//! follows from that inside the set. While the window is open, something of the set runs, or awaits something. So the
+//! window is no longer than the least L that is no shorter than the work and the waits that belong to releases in L.
+//! Whatever is released in the window ends in it, and so does whatever follows from that inside the set. Hence L is a
+//! bound of every callback of the set and of every chain in it.
 //!
-//! Messages from one callback of the set to another have no jitter here: nothing of the set was left when the window began, so
-//! a callback is released as often as its publishers are in the window. That is why this bound exists where jitter that adds up
-//! from hop to hop leaves none.
+//! Messages from one callback of the set to another have no jitter here: nothing of the set was left when the window
+//! began, so a callback is released as often as its publishers are in the window. That is why this bound exists where
+//! jitter that adds up from hop to hop leaves none.
 //!
-//! The assumptions: no message between two callbacks of the set is under way for longer than no time, except that it may
-//! come from outside then; receiving belongs to the window of a core, and costs nothing for a group; no lock is
+//! The assumptions: no message between two callbacks of the set is under way for longer than no time, except that it
+//! may come from outside then; receiving belongs to the window of a core, and costs nothing for a group; no lock is
 //! shared where something is awaited.
 //!
 //! Theorems and proofs: `book/src/analysis/one-thread.md` and `book/src/analysis/several-threads.md`.
@@ -133,7 +134,8 @@ impl Set {
         (0..system.callbacks.len()).map(|callback| self.has(system, callback)).collect()
     }
 
-    /// Returns true if a chain of these callbacks stays in the set: no message is under way for a time, or waits in a join.
+    /// Returns true if a chain of these callbacks stays in the set: no message is under way for a time, or waits in a
+    /// join.
     pub(crate) fn has_chain(self, system: &System, members: &[usize]) -> bool {
         let passes_at_once = |pair: &[usize]| {
             let receiver = &system.callbacks[pair[1]];
@@ -143,8 +145,8 @@ impl Set {
         members.iter().all(|member| self.has(system, *member)) && members.windows(2).all(passes_at_once)
     }
 
-    /// Returns the length of the set's longest busy window; `None` if some of its releases have no bound, or if it does not
-    /// close.
+    /// Returns the length of the set's longest busy window; `None` if some of its releases have no bound, or if it does
+    /// not close.
     pub(crate) fn window(self, known: &Known<'_>) -> Option<u64> {
         let system = known.system;
         let inside = self.members(system);
@@ -163,7 +165,8 @@ impl Set {
         let mut once = 0;
         if let Self::Core(_) = self {
             let host = &system.executors[executor];
-            // Messages for less urgent executors are received before anything runs. A join receives more than it is released.
+            // Messages for less urgent executors are received before anything runs. A join receives more than it is
+            // released.
             let is_received = |other: &usize| {
                 let plan = &system.callbacks[*other];
                 system.receive > 0
@@ -189,8 +192,8 @@ impl Set {
     }
 }
 
-/// Returns the arrivals from the beginning of a busy window on, by callback; none for callbacks that are not `inside`. `None` if
-/// arrivals from outside have no bound.
+/// Returns the arrivals from the beginning of a busy window on, by callback; none for callbacks that are not `inside`.
+/// `None` if arrivals from outside have no bound.
 pub(crate) fn arrivals(known: &Known<'_>, inside: &[bool]) -> Option<Vec<Arrivals>> {
     let system = known.system;
     let mut found = vec![Arrivals::Sum(Vec::new()); system.callbacks.len()];
@@ -219,8 +222,9 @@ pub(crate) fn arrivals(known: &Known<'_>, inside: &[bool]) -> Option<Vec<Arrival
     Some(found)
 }
 
-/// Returns true if the busy window in which a callback is analysed is that of its executor's whole set, so that [`arrivals`] are
-/// those from its beginning on: under first in, first out, and in a wait set, where everything may come before the callback.
+/// Returns true if the busy window in which a callback is analysed is that of its executor's whole set, so that
+/// [`arrivals`] are those from its beginning on: under first in, first out, and in a wait set, where everything may
+/// come before the callback.
 pub(crate) fn counts(system: &System, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
@@ -292,8 +296,8 @@ impl Windows {
     }
 }
 
-/// Returns the least of the lengths of the busy windows that bound a callback and of its bound by the age of what waits, with the name of
-/// the analysis that gave it; `None` if nothing bounds the callback.
+/// Returns the least of the lengths of the busy windows that bound a callback and of its bound by the age of what
+/// waits, with the name of the analysis that gave it; `None` if nothing bounds the callback.
 pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -> Option<(u64, &'static str)> {
     let executor = known.system.callbacks[callback].executor;
     let sets = Set::of(known, callback);
@@ -310,8 +314,8 @@ pub(crate) fn floor(known: &Known<'_>, windows: &mut Windows, callback: usize) -
     least
 }
 
-/// Returns the length of the shortest busy window in which a chain begins and ends, with the name of the analysis; `None` if
-/// it may leave each of them.
+/// Returns the length of the shortest busy window in which a chain begins and ends, with the name of the analysis;
+/// `None` if it may leave each of them.
 pub(crate) fn chain(known: &Known<'_>, windows: &mut Windows, members: &[usize]) -> Option<(u64, &'static str)> {
     let sets = members.iter().flat_map(|member| Set::of(known, *member));
     let whole: Vec<Set> = sets.filter(|set| set.has_chain(known.system, members)).collect();

@@ -1,15 +1,15 @@
-//! End-to-end bounds, by compositional analysis: each callback's bound holds from the arrival of its message, with the jitter
-//! that its predecessors give it, so along a chain the bounds add up. Chains inside one executor have smaller bounds: see
-//! [`end_to_end`].
+//! End-to-end bounds, by compositional analysis: each callback's bound holds from the arrival of its message, with the
+//! jitter that its predecessors give it, so along a chain the bounds add up. Chains inside one executor have smaller
+//! bounds: see [`end_to_end`].
 //!
 //! A join adds the time that a message waits for those of the other topics.
 //!
 //! Reaction time and data age after Dürr et al. (CODES+ISSS 2019) and Günzel et al. (RTAS 2023): in a chain whose links
 //! are events, only its start is sampled, so both are the latency and one longest gap between two starts.
 //!
-//! The same holds for data behind a join. Consider the message of a start, and that of the next start. The latter is taken by the
-//! join within the time that a message waits at most, or newer ones have displaced it by then, and one of those is taken. So the
-//! output is made from newer data by the latency of the next start.
+//! The same holds for data behind a join. Consider the message of a start, and that of the next start. The latter is
+//! taken by the join within the time that a message waits at most, or newer ones have displaced it by then, and one of
+//! those is taken. So the output is made from newer data by the latency of the next start.
 //!
 //! Theorems and proofs: `book/src/analysis/chains.md`.
 
@@ -31,15 +31,17 @@ const INSIDE: &str = "busy window of the chain's least urgent callback (after Ch
 
 /// Returns how many messages may wait for a callback at once; `None` for timers, and if nothing is known.
 ///
-/// A message waits until the callback starts. A callback that starts may take its longest time and ends within its bound, so it starts
-/// by the bound less that time. All messages that wait at one time have come in an interval of that length, with both of its ends.
+/// A message waits until the callback starts. A callback that starts may take its longest time and ends within its
+/// bound, so it starts by the bound less that time. All messages that wait at one time have come in an interval of that
+/// length, with both of its ends.
 pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];
     if plan.kind == EntityKind::Timer {
         return None;
     }
     let bound = solution.found[callback].bound?;
-    // With overheads, a part of the execution time is over before the message is taken. A join's messages wait for those of others.
+    // With overheads, a part of the execution time is over before the message is taken. A join's messages wait for
+    // those of others.
     let taken = if system.has_overheads || plan.is_join() { 0 } else { plan.cost().saturating_sub(1) };
     let by_rate = solution.arrivals[callback].as_ref()?.number(bound.saturating_sub(taken).max(1));
     Some(end_to_end::backlog(system, callback).map_or(by_rate, |inside| inside.min(by_rate)))
@@ -51,8 +53,8 @@ pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) ->
     plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
 }
 
-/// Returns the pace of each callback's releases, as long as everything comes that the scenario promises; `None` for a callback
-/// that nothing is promised for, or whose messages may be lost.
+/// Returns the pace of each callback's releases, as long as everything comes that the scenario promises; `None` for a
+/// callback that nothing is promised for, or whose messages may be lost.
 pub(crate) fn paces(system: &System, solution: &Solution) -> Vec<Option<Pace>> {
     let mut paces: Vec<Option<Pace>> = vec![None; system.callbacks.len()];
     for &callback in &system.order {
@@ -109,9 +111,9 @@ fn input_pace(system: &System, solution: &Solution, paces: &[Option<Pace>], join
     Pace::least(sent.chain(plan.joined[input].pace))
 }
 
-/// Returns the longest time from the publication of a message by `from` until `to`, the next member of the chain, can take it: its
-/// way and, if `to` joins topics, its wait for the others. The queue may be full of older messages, and each of them takes one of
-/// each other topic. Returns `None` if messages of one of those topics are not sure to come.
+/// Returns the longest time from the publication of a message by `from` until `to`, the next member of the chain, can
+/// take it: its way and, if `to` joins topics, its wait for the others. The queue may be full of older messages, and
+/// each of them takes one of each other topic. Returns `None` if messages of one of those topics are not sure to come.
 fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: usize, to: usize) -> Option<u64> {
     let plan = &system.callbacks[to];
     let mut longest = 0;
@@ -129,9 +131,10 @@ fn passage(system: &System, solution: &Solution, paces: &[Option<Pace>], from: u
     Some(longest)
 }
 
-/// Returns the shortest latency of a chain that is known, with the name of the analysis: the chain is cut into parts, each of which
-/// ends within the bound of its only callback, or within the busy window of a set that it does not leave; with the ways between
-/// the parts. Or the chain is inside one executor, with a bound as a whole. `None` if there is no bound.
+/// Returns the shortest latency of a chain that is known, with the name of the analysis: the chain is cut into parts,
+/// each of which ends within the bound of its only callback, or within the busy window of a set that it does not leave;
+/// with the ways between the parts. Or the chain is inside one executor, with a bound as a whole. `None` if there is no
+/// bound.
 fn latency(
     solution: &Solution,
     known: &Known<'_>,

@@ -43,8 +43,8 @@ pub enum Change {
         /// Number of the new core.
         core: u16,
     },
-    /// Two callbacks in place of one. The first part sends the second part a message when it ends, and others can run between
-    /// them.
+    /// Two callbacks in place of one. The first part sends the second part a message when it ends, and others can run
+    /// between them.
     Split {
         /// Name of the callback. Its first part keeps the name.
         callback: String,
@@ -120,8 +120,8 @@ impl Change {
     }
 }
 
-/// Returns the split of a callback in the middle; `None` if the parts together would not behave as the whole, if the callback is
-/// too short to split, or if the name of the second part is taken.
+/// Returns the split of a callback in the middle; `None` if the parts together would not behave as the whole, if the
+/// callback is too short to split, or if the name of the second part is taken.
 pub(crate) fn split(scenario: &Scenario, callback: &str) -> Option<Change> {
     let plan = scenario.callbacks.iter().find(|plan| plan.name == callback)?;
     let rest = format!("{callback} rest");

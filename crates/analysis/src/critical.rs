@@ -1,11 +1,12 @@
 //! Scenarios that begin with a critical instant.
 //!
-//! At a critical instant all callbacks are released at once. From then on they are released as often as they may, and run as
-//! long as they may. If callbacks are not preempted, a less urgent one has begun just before (Lehoczky, RTSS 1990; George,
-//! Rivierre and Spuri, INRIA 2966, 1996). Which one is the worst depends on the policy, so there is a scenario for each.
+//! At a critical instant all callbacks are released at once. From then on they are released as often as they may, and
+//! run as long as they may. If callbacks are not preempted, a less urgent one has begun just before (Lehoczky, RTSS
+//! 1990; George, Rivierre and Spuri, INRIA 2966, 1996). Which one is the worst depends on the policy, so there is a
+//! scenario for each.
 //!
-//! A simulation of such a scenario shows one possible schedule. Its longest response time is the bound wherever the analysis is
-//! exact.
+//! A simulation of such a scenario shows one possible schedule. Its longest response time is the bound wherever the
+//! analysis is exact.
 
 use std::time::Duration;
 
@@ -23,9 +24,10 @@ const FIRST_MAX: usize = 32;
 const ARRIVALS_MAX: u32 = 4_096;
 
 impl Analysis<'_> {
-    /// Returns scenarios of length `duration` that begin with a critical instant: one in which all timers and releases from
-    /// outside begin at once, and one for each callback that may have begun just before. Those are the timers and the callbacks
-    /// that a release names, the first 32 of them. Execution times include the overheads of dispatching and waking up.
+    /// Returns scenarios of length `duration` that begin with a critical instant: one in which all timers and releases
+    /// from outside begin at once, and one for each callback that may have begun just before. Those are the timers and
+    /// the callbacks that a release names, the first 32 of them. Execution times include the overheads of dispatching
+    /// and waking up.
     #[must_use]
     pub fn critical_instants(&self, duration: Duration) -> Vec<Scenario> {
         let mut worst = self.scenario().clone();
@@ -42,8 +44,8 @@ impl Analysis<'_> {
     }
 }
 
-/// Gives each callback its longest execution time, with the overhead and the longest overrun. Then removes the faults, and lets
-/// timers catch up on missed due times.
+/// Gives each callback its longest execution time, with the overhead and the longest overrun. Then removes the faults,
+/// and lets timers catch up on missed due times.
 fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     let fixed = |time: &ExecutionTime, more: Duration| ExecutionTime::Fixed(Duration::from_nanos(longest(time)) + more);
     for callback in &mut scenario.callbacks {
@@ -67,8 +69,8 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     scenario.faults.clear();
 }
 
-/// Returns the scenario with the callback `first` released at time zero, and all others just after it. With `None`, all are
-/// released together.
+/// Returns the scenario with the callback `first` released at time zero, and all others just after it. With `None`, all
+/// are released together.
 fn with_first(worst: &Scenario, first: Option<&str>) -> Scenario {
     let mut scenario = worst.clone();
     let at = |name: &str| if first == Some(name) { Duration::ZERO } else { INSTANT };

@@ -3,8 +3,8 @@
 /// Largest number of spans that a curve keeps. Beyond them it goes on periodically, see [`Curve`].
 const SPANS_MAX: usize = 1_000;
 
-/// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them, `count`
-/// more come in each further `period`.
+/// A curve by its spans: the shortest interval lengths from the first to the last of 1, 2, 3... arrivals. Beyond them,
+/// `count` more come in each further `period`.
 ///
 /// So an interval that is k periods longer has at most k times `count` arrivals more.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,8 +15,9 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Returns the curve of bursts of `count` messages that are `spacing` apart, with at least `gap` from one burst's begin to
-    /// the next one's. `None` if a burst is empty, lasts longer than `gap`, or has more than [`SPANS_MAX`] messages.
+    /// Returns the curve of bursts of `count` messages that are `spacing` apart, with at least `gap` from one burst's
+    /// begin to the next one's. `None` if a burst is empty, lasts longer than `gap`, or has more than [`SPANS_MAX`]
+    /// messages.
     pub(crate) fn bursts(gap: u64, count: u64, spacing: u64) -> Option<Self> {
         let inside = count.checked_sub(1)?.checked_mul(spacing)?;
         if count as usize > SPANS_MAX || inside > gap {
@@ -29,9 +30,9 @@ impl Curve {
         Some(Self { spans, count, period: gap })
     }
 
-    /// Returns the curve of limits, each a number of arrivals and the length of the intervals that have no more of them; `None`
-    /// if there is no limit. Its arrivals are the densest that keep to the limits: each comes as soon as all limits allow, and
-    /// no others come sooner after their first one (by induction over the arrivals).
+    /// Returns the curve of limits, each a number of arrivals and the length of the intervals that have no more of
+    /// them; `None` if there is no limit. Its arrivals are the densest that keep to the limits: each comes as soon as
+    /// all limits allow, and no others come sooner after their first one (by induction over the arrivals).
     pub(crate) fn limited(limits: &[(u64, u64)]) -> Option<Self> {
         let rate = |limit: &&(u64, u64)| limit.0 as f64 / limit.1 as f64;
         let (count, period) = *limits.iter().min_by(|one, other| rate(one).total_cmp(&rate(other)))?;
@@ -44,9 +45,9 @@ impl Curve {
         Some(Self { spans, count, period })
     }
 
-    /// Returns the curve of arrivals that are no denser than these times, which are in order: a number of arrivals takes at
-    /// least as long as in the list, and more arrivals than are kept take as long as two such stretches that share an arrival.
-    /// `None` for fewer than two times, and if all are equal.
+    /// Returns the curve of arrivals that are no denser than these times, which are in order: a number of arrivals
+    /// takes at least as long as in the list, and more arrivals than are kept take as long as two such stretches that
+    /// share an arrival. `None` for fewer than two times, and if all are equal.
     pub(crate) fn measured(times: &[u64]) -> Option<Self> {
         let kept = times.len().min(SPANS_MAX);
         let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();

@@ -1,20 +1,23 @@
-//! Margins under EDF and first in, first out, by the demand of intervals: one condition for the deadlines of all callbacks together.
+//! Margins under EDF and first in, first out, by the demand of intervals: one condition for the deadlines of all
+//! callbacks together.
 //!
-//! Let every callback of an executor have a deadline, or come after all that have one. All deadlines hold if in each interval of
-//! a length t no more work is released and due than there is time for, after the longest activation that is due later and
-//! had begun before: B(t) + the sum of N(t - D + 1) C is at most t. For suppose that an activation ends later than its due time d.
-//! Take the last time before at which nothing was left that is due by d. From then until d the thread only runs what is released
-//! since and due by d, and what had begun before, which is due later than t after that time, so its deadline is longer than t. Since
-//! the activation has not ended at d, that is more than t. An interval from there on is shorter than the busy window, so longer ones need no look.
-//! (George, Rivierre and Spuri, INRIA 2966, 1996; with arrival curves in place of periods.)
+//! Let every callback of an executor have a deadline, or come after all that have one. All deadlines hold if in each
+//! interval of a length t no more work is released and due than there is time for, after the longest activation that is
+//! due later and had begun before: B(t) + the sum of N(t - D + 1) C is at most t. For suppose that an activation ends
+//! later than its due time d. Take the last time before at which nothing was left that is due by d. From then until d
+//! the thread only runs what is released since and due by d, and what had begun before, which is due later than t after
+//! that time, so its deadline is longer than t. Since the activation has not ended at d, that is more than t. An
+//! interval from there on is shorter than the busy window, so longer ones need no look. (George, Rivierre and Spuri,
+//! INRIA 2966, 1996; with arrival curves in place of periods.)
 //!
-//! First in, first out is EDF with one deadline for all, the shortest: an activation ends once all is done that was released no later.
-//! Nothing comes later and runs first, so nothing blocks.
+//! First in, first out is EDF with one deadline for all, the shortest: an activation ends once all is done that was
+//! released no later. Nothing comes later and runs first, so nothing blocks.
 //!
-//! Lengths are looked at from the longest one downwards (Zhang and Burns, "Schedulability analysis for real-time systems with EDF
-//! scheduling", IEEE Transactions on Computers 2009): where the work of t is x, all lengths from x to t have time for theirs, as long as
-//! the blocking is the same. A margin is found by cuts: at a length without time enough, the callback is made shorter, or rarer,
-//! until there is enough. Lengths above stay good, because less work is due in each of them. So one way down finds the margin.
+//! Lengths are looked at from the longest one downwards (Zhang and Burns, "Schedulability analysis for real-time
+//! systems with EDF scheduling", IEEE Transactions on Computers 2009): where the work of t is x, all lengths from x to
+//! t have time for theirs, as long as the blocking is the same. A margin is found by cuts: at a length without time
+//! enough, the callback is made shorter, or rarer, until there is enough. Lengths above stay good, because less work is
+//! due in each of them. So one way down finds the margin.
 //!
 //! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
@@ -51,7 +54,8 @@ impl Part {
         self.due.map_or(0, number).saturating_mul(self.cost)
     }
 
-    /// Returns the largest length up to this one at which more of its work is due, or a longer one up to this; `None` if none is.
+    /// Returns the largest length up to this one at which more of its work is due, or a longer one up to this; `None`
+    /// if none is.
     fn last_due(&self, length: u64) -> Option<u64> {
         let due = self.due.filter(|due| *due <= length)?;
         let Arrivals::Repeated { gap, jitter, .. } = self.arrivals else { return Some(length) };
@@ -81,8 +85,8 @@ pub(crate) struct Demand<'a> {
 }
 
 impl<'a> Demand<'a> {
-    /// Returns the demand of the executor's callbacks; `None` unless it is alone on its core, under EDF with one thread, with
-    /// callbacks that do not wait and are judged by the deadlines that order them.
+    /// Returns the demand of the executor's callbacks; `None` unless it is alone on its core, under EDF with one
+    /// thread, with callbacks that do not wait and are judged by the deadlines that order them.
     pub(crate) fn of(scenario: &Scenario, system: &System, executor: usize, budget: &'a Budget) -> Option<Self> {
         let own = &system.executors[executor];
         let by_release = own.policy == Policy::Fifo;
@@ -132,8 +136,8 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Returns the longest execution time of the callback at this place with which all deadlines hold, up to 64 times the present
-    /// one; `None` if none was found within the budget.
+    /// Returns the longest execution time of the callback at this place with which all deadlines hold, up to 64 times
+    /// the present one; `None` if none was found within the budget.
     pub(crate) fn longest(&mut self, place: usize) -> Option<u64> {
         let before = self.parts[place].clone();
         let most = (before.cost as f64 * self.room(place)?).min((before.cost * FACTOR_MAX) as f64) as u64;
@@ -154,9 +158,9 @@ impl<'a> Demand<'a> {
         found.map(|()| cost)
     }
 
-    /// Returns the shortest time between two releases of the callback at this place with which all deadlines hold, down to a 64th
-    /// of the present one; `None` if none was found within the budget. `moves` is true if the callback's deadline is its period, and
-    /// changes with it.
+    /// Returns the shortest time between two releases of the callback at this place with which all deadlines hold, down
+    /// to a 64th of the present one; `None` if none was found within the budget. `moves` is true if the callback's
+    /// deadline is its period, and changes with it.
     pub(crate) fn densest(&mut self, place: usize, moves: bool) -> Option<u64> {
         let before = self.parts[place].clone();
         let Arrivals::Repeated { gap, .. } = before.arrivals else { return None };
@@ -172,7 +176,8 @@ impl<'a> Demand<'a> {
                 !is_due || work + part.demand(at) + blocking.max(part.blocks(at)) <= at
             };
             let mut bad = demand.gap(place);
-            // A deadline that moves a little beyond this interval may fail in one that is a little longer. So steps are not tiny.
+            // A deadline that moves a little beyond this interval may fail in one that is a little longer. So steps are
+            // not tiny.
             let least = bad + bad / PRECISION + 1;
             let mut good = least;
             while !fits(demand, good) {
@@ -194,8 +199,8 @@ impl<'a> Demand<'a> {
         found
     }
 
-    /// Returns the factor by which the load of the callback at this place can change before the thread has hardly any time left;
-    /// `None` if the others leave none.
+    /// Returns the factor by which the load of the callback at this place can change before the thread has hardly any
+    /// time left; `None` if the others leave none.
     fn room(&self, place: usize) -> Option<f64> {
         let own = self.parts[place].load();
         let rest = self.parts.iter().map(Part::load).sum::<f64>() - own;
@@ -203,8 +208,8 @@ impl<'a> Demand<'a> {
         (left > 0.0).then(|| if own > 0.0 { left / own } else { f64::MAX })
     }
 
-    /// Goes from the longest interval of interest downwards. At each that is asked for more time than it has, `shorten` changes
-    /// the parts so that it is not. `None` if that is not possible, or the work ran out.
+    /// Goes from the longest interval of interest downwards. At each that is asked for more time than it has, `shorten`
+    /// changes the parts so that it is not. `None` if that is not possible, or the work ran out.
     fn cut(&mut self, mut shorten: impl FnMut(&mut Self, u64) -> Option<()>) -> Option<()> {
         let weight = self.parts.iter().map(|part| part.arrivals.weight()).sum::<u64>();
         let mut at = self.horizon().or_else(|| self.window(weight))?;
@@ -213,7 +218,8 @@ impl<'a> Demand<'a> {
             if self.budget.is_spent() {
                 return None;
             }
-            // From the last due time on, no more work is due, and nothing begins to block: the shortest length has the least time.
+            // From the last due time on, no more work is due, and nothing begins to block: the shortest length has the
+            // least time.
             let Some(due) = self.parts.iter().filter_map(|part| part.last_due(at)).max() else { return Some(()) };
             let top = std::mem::replace(&mut at, due);
             let work = self.parts.iter().map(|part| part.demand(at)).sum::<u64>();
@@ -232,7 +238,8 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Returns the length of the longest busy window; `None` if it has no bound. `weight` is the cost of a look at all arrivals.
+    /// Returns the length of the longest busy window; `None` if it has no bound. `weight` is the cost of a look at all
+    /// arrivals.
     fn window(&self, weight: u64) -> Option<u64> {
         let blocking = self.parts.iter().map(|part| part.blocking).max().unwrap_or(0);
         let all = || self.parts.iter().map(|part| (&part.arrivals, part.cost));
@@ -243,9 +250,9 @@ impl<'a> Demand<'a> {
         })
     }
 
-    /// Returns a length beyond which no interval is asked for more time than it has: there, the work that is due is below a line
-    /// that grows more slowly than the interval, and nothing blocks that has a deadline. `None` for arrivals without a simple
-    /// line.
+    /// Returns a length beyond which no interval is asked for more time than it has: there, the work that is due is
+    /// below a line that grows more slowly than the interval, and nothing blocks that has a deadline. `None` for
+    /// arrivals without a simple line.
     fn horizon(&self) -> Option<u64> {
         let load: f64 = self.parts.iter().map(Part::load).sum();
         let (mut longest, mut first, mut blocking) = (0, 0.0, 0);
@@ -262,8 +269,8 @@ impl<'a> Demand<'a> {
         Some(longest.max((line * (1.0 + 1e-6)) as u64 + 1))
     }
 
-    /// Returns the work of the others that is due in an interval of this length, and the longest time that one of them which had
-    /// begun before delays it.
+    /// Returns the work of the others that is due in an interval of this length, and the longest time that one of them
+    /// which had begun before delays it.
     fn of_others(&self, place: usize, length: u64) -> (u64, u64) {
         let others = || self.parts.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, part)| part);
         let blocking = others().map(|part| part.blocks(length)).max().unwrap_or(0);

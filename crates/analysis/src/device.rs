@@ -1,16 +1,18 @@
-//! Requests to a device that is shared by priority, such as a GPU behind an accelerator: bounds of their response times.
+//! Requests to a device that is shared by priority, such as a GPU behind an accelerator: bounds of their response
+//! times.
 //!
-//! A request is a job whose segments are not preempted: fixed priorities with deferred preemption. The analysis is that of Bril,
-//! Lukkien and Verhaegh, "Worst-case response time analysis of real-time tasks under fixed-priority scheduling with deferred
-//! preemption", Real-Time Systems 2009, with release jitter and, in place of tasks that are not trusted, a bound of what their
-//! budget lets them use. Arrivals and starts at the same instant may come in any order.
+//! A request is a job whose segments are not preempted: fixed priorities with deferred preemption. The analysis is that
+//! of Bril, Lukkien and Verhaegh, "Worst-case response time analysis of real-time tasks under fixed-priority scheduling
+//! with deferred preemption", Real-Time Systems 2009, with release jitter and, in place of tasks that are not trusted,
+//! a bound of what their budget lets them use. Arrivals and starts at the same instant may come in any order.
 //!
-//! **Theorem.** Let *t0* be the start of the longest interval before a request's arrival in which the device always has a request
-//! of the client or of a more urgent client without a budget. Only one segment of other clients is on the device at *t0*, and no less
-//! urgent segment starts before the request has ended. So the last segment of the request starts at the first *s* at
-//! which that segment, the earlier requests of the client, the request's own earlier segments, and all work of more urgent clients that
-//! arrives until *s* have run. It runs to its end without preemption. A client with a budget runs, in an interval of length
-//! *s*, for at most its capacity times (ceil(*s* / period) + 1), and one segment.
+//! **Theorem.** Let *t0* be the start of the longest interval before a request's arrival in which the device always has
+//! a request of the client or of a more urgent client without a budget. Only one segment of other clients is on the
+//! device at *t0*, and no less urgent segment starts before the request has ended. So the last segment of the request
+//! starts at the first *s* at which that segment, the earlier requests of the client, the request's own earlier
+//! segments, and all work of more urgent clients that arrives until *s* have run. It runs to its end without
+//! preemption. A client with a budget runs, in an interval of length *s*, for at most its capacity times (ceil(*s* /
+//! period) + 1), and one segment.
 
 use std::time::Duration;
 
@@ -21,23 +23,25 @@ use rospin_core::Priority;
 pub struct DeviceClient {
     /// The priority. The larger number is more urgent.
     pub priority: Priority,
-    /// The shortest time between two requests, apart from jitter. Zero: any number at any time, which only a budget bounds.
+    /// The shortest time between two requests, apart from jitter. Zero: any number at any time, which only a budget
+    /// bounds.
     pub period: Duration,
-    /// The longest time by which a request may come later than its period says: the response time of what comes before it.
+    /// The longest time by which a request may come later than its period says: the response time of what comes before
+    /// it.
     pub jitter: Duration,
     /// The longest times of the request's segments, with their copies.
     pub segments: Vec<Duration>,
-    /// The device time in each period of a client whose requests are not trusted: capacity and period. `segments` must hold its
-    /// longest segment nevertheless, since no segment can be interrupted.
+    /// The device time in each period of a client whose requests are not trusted: capacity and period. `segments` must
+    /// hold its longest segment nevertheless, since no segment can be interrupted.
     pub budget: Option<(Duration, Duration)>,
 }
 
 /// The largest number of steps to a fixed point. A system near full load gets no bound rather than a long wait.
 const STEPS: usize = 100_000;
 
-/// Returns a bound of each client's response times, from the request to its end, on a device with one lane. It is `None` for
-/// clients that have a budget, no period or no segments, and for those whose busy window has no end. `overhead` is the longest
-/// time for which the device is idle between two segments although requests wait.
+/// Returns a bound of each client's response times, from the request to its end, on a device with one lane. It is
+/// `None` for clients that have a budget, no period or no segments, and for those whose busy window has no end.
+/// `overhead` is the longest time for which the device is idle between two segments although requests wait.
 #[must_use]
 pub fn device_bounds(clients: &[DeviceClient], overhead: Duration) -> Vec<Option<Duration>> {
     let plans: Vec<Plan> = clients.iter().map(|client| Plan::new(client, nanos(overhead))).collect();
@@ -77,13 +81,13 @@ impl Plan {
         }
     }
 
-    /// Returns the device time of the requests that arrive in an interval of length `t`, both ends included; `None` if they have no
-    /// bound.
+    /// Returns the device time of the requests that arrive in an interval of length `t`, both ends included; `None` if
+    /// they have no bound.
     fn work(&self, t: u128) -> Option<u128> {
         let by_arrivals = (t + self.jitter).checked_div(self.period).map(|periods| (periods + 1) * self.total);
         let by_budget = self.budget.map(|(capacity, period)| capacity * (t.div_ceil(period) + 1) + self.longest);
-        // Requests that a client with a budget still has from earlier periods are no arrivals in this window, so only the budget
-        // bounds their time on the device.
+        // Requests that a client with a budget still has from earlier periods are no arrivals in this window, so only
+        // the budget bounds their time on the device.
         if self.budget.is_some() { by_budget } else { by_arrivals }
     }
 }
@@ -107,8 +111,8 @@ fn bound(plans: &[Plan], number: usize) -> Option<u128> {
         start = fixed_point(start, |s| Some(before + interference(s)?))?;
         let arrival = (earlier * own.period).saturating_sub(own.jitter);
         response = response.max(start + own.last - arrival);
-        // The client's next request arrives after the end, and what is more urgent and waits then does not belong to this window
-        // only if its end is the end of all. So the window goes on until the work that has arrived is done.
+        // The client's next request arrives after the end, and what is more urgent and waits then does not belong to
+        // this window only if its end is the end of all. So the window goes on until the work that has arrived is done.
         let end = start + own.last;
         let arrived = blocking + (earlier + 1) * own.total + interference(end)?;
         let next = ((earlier + 1) * own.period).saturating_sub(own.jitter);
@@ -120,7 +124,8 @@ fn bound(plans: &[Plan], number: usize) -> Option<u128> {
     None
 }
 
-/// Returns the first fixed point of `of` from `from` on. Returns `None` if `of` does, or if [`STEPS`] steps do not reach one.
+/// Returns the first fixed point of `of` from `from` on. Returns `None` if `of` does, or if [`STEPS`] steps do not
+/// reach one.
 fn fixed_point(from: u128, of: impl Fn(u128) -> Option<u128>) -> Option<u128> {
     let mut at = from;
     for _ in 0..STEPS {
@@ -154,7 +159,8 @@ mod tests {
 
     #[test]
     fn the_deferred_preemption_of_the_last_segment_counts() {
-        // The last segment of the less urgent client starts at 3 at the latest, before the second request of the other one at 4.
+        // The last segment of the less urgent client starts at 3 at the latest, before the second request of the other
+        // one at 4.
         let clients = [client(9, 4, &[1]), client(1, 20, &[2, 3])];
         // The urgent one waits for 3. The other one: 1 + 2 start at 0, and at 3 the last segment starts and ends at 6.
         assert_eq!(device_bounds(&clients, ms(0)), [Some(ms(4)), Some(ms(6))]);
@@ -162,10 +168,10 @@ mod tests {
 
     #[test]
     fn a_later_request_of_the_busy_window_may_be_the_worst() {
-        // Bril et al. 2009 show that a look at the first request of a window is not enough: the last segment keeps the more urgent
-        // client waiting, which then delays the requests after it. In tenths of a millisecond: the first request ends at
-        // 11 + 20 + 30. The third one, released at 140, starts its last segment after 82 of earlier requests, its own 11 and four
-        // requests of the other client, at 173.
+        // Bril et al. 2009 show that a look at the first request of a window is not enough: the last segment keeps the
+        // more urgent client waiting, which then delays the requests after it. In tenths of a millisecond: the first
+        // request ends at 11 + 20 + 30. The third one, released at 140, starts its last segment after 82 of earlier
+        // requests, its own 11 and four requests of the other client, at 173.
         let tenths = |mut client: DeviceClient| {
             client.period /= 10;
             client.segments.iter_mut().for_each(|segment| *segment /= 10);
@@ -180,7 +186,8 @@ mod tests {
         let mut clients = [client(9, 0, &[5]), client(1, 20, &[4])];
         assert_eq!(device_bounds(&clients, ms(0)), [None, None]);
         clients[0].budget = Some((ms(2), ms(10)));
-        // One segment of 5 is on the device; then two capacities and a segment, and a capacity more for each 10 ms of the wait.
+        // One segment of 5 is on the device; then two capacities and a segment, and a capacity more for each 10 ms of
+        // the wait.
         assert_eq!(device_bounds(&clients, ms(0)), [None, Some(ms(5 + 2 * 2 + 2 + 5 + 4))]);
     }
 }

@@ -1,9 +1,9 @@
-//! Diagnosis of a deadline that is not proven to hold: by how much it is missed, the callbacks that cause it, and single
-//! changes that would fix it.
+//! Diagnosis of a deadline that is not proven to hold: by how much it is missed, the callbacks that cause it, and
+//! single changes that would fix it.
 //!
-//! A callback is a cause if the bound is shorter without its execution. Changes of priorities, OS priorities, executors and
-//! cores, which a deployment file can make, are tried one by one, and then splits of callbacks that cause delays. A change is
-//! reported if the analysis proves that all deadlines hold with it.
+//! A callback is a cause if the bound is shorter without its execution. Changes of priorities, OS priorities, executors
+//! and cores, which a deployment file can make, are tried one by one, and then splits of callbacks that cause delays. A
+//! change is reported if the analysis proves that all deadlines hold with it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,12 +36,14 @@ pub struct Late {
     pub name: String,
     /// Time by which the bound exceeds the deadline; `None` if there is no bound.
     pub by: Option<Duration>,
-    /// Names of at most three other callbacks that cause the delay, the largest cause first. The time is the amount by which the
-    /// bound gets shorter if that callback takes no time. It is `None` if there is a bound only without that callback.
+    /// Names of at most three other callbacks that cause the delay, the largest cause first. The time is the amount by
+    /// which the bound gets shorter if that callback takes no time. It is `None` if there is a bound only without that
+    /// callback.
     pub causes: Vec<(String, Option<Duration>)>,
 }
 
-/// Returns the first [`LATE_MAX`] deadlines that are not proven to hold, with their causes; none if a core is overloaded.
+/// Returns the first [`LATE_MAX`] deadlines that are not proven to hold, with their causes; none if a core is
+/// overloaded.
 pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) -> Vec<Late> {
     if system.check_load().is_err() {
         return Vec::new();
@@ -104,8 +106,8 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     places.into_iter().zip(causes).map(told).collect()
 }
 
-/// Returns single changes with which all deadlines hold: of priorities, then of OS priorities, cores and groups, then splits. For
-/// each kind of change, a callback, executor or group has at most one.
+/// Returns single changes with which all deadlines hold: of priorities, then of OS priorities, cores and groups, then
+/// splits. For each kind of change, a callback, executor or group has at most one.
 pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -> Vec<Change> {
     let scenario = analysis.scenario();
     let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);
@@ -124,8 +126,8 @@ pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -
     found
 }
 
-/// Returns changes that raise late callbacks, and callbacks of late chains, above others of their executor, as little as
-/// possible.
+/// Returns changes that raise late callbacks, and callbacks of late chains, above others of their executor, as little
+/// as possible.
 fn priorities(analysis: &Analysis<'_>, late: &[Late]) -> Vec<(String, Change)> {
     let Ok(system) = analysis.unloaded_system() else { return Vec::new() };
     let chains = &analysis.scenario().chains;

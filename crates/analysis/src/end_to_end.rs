@@ -1,10 +1,10 @@
 //! A chain inside one executor as a whole.
 //!
-//! The bounds of a chain's callbacks add up to a bound of the chain, but each of them counts all more urgent work anew. Under
-//! fixed priorities in one executor there is a better way, by the argument of [`inside`]: from the release of the chain's first
-//! callback to the end of its last one, one of its callbacks is always ready. So nothing runs that is less urgent than the least
-//! urgent of them, except for a callback that had begun before. All other work in that time is released in a busy window of that
-//! level, so the chain has ended when this work is done.
+//! The bounds of a chain's callbacks add up to a bound of the chain, but each of them counts all more urgent work anew.
+//! Under fixed priorities in one executor there is a better way, by the argument of [`inside`]: from the release of the
+//! chain's first callback to the end of its last one, one of its callbacks is always ready. So nothing runs that is
+//! less urgent than the least urgent of them, except for a callback that had begun before. All other work in that time
+//! is released in a busy window of that level, so the chain has ended when this work is done.
 //!
 //! If the first callback is the least urgent one, as PiCAS has it, its later releases do not matter: none of them runs
 //! before the last callback has ended.
@@ -21,8 +21,8 @@ use crate::search::Search;
 use crate::system::System;
 use crate::window::at_least;
 
-/// Returns the longest time from the release of the first of these callbacks to the end of the last one; `None` if nothing
-/// better than the bounds of the callbacks is known.
+/// Returns the longest time from the release of the first of these callbacks to the end of the last one; `None` if
+/// nothing better than the bounds of the callbacks is known.
 pub(crate) fn bound(known: &Known<'_>, members: &[usize]) -> Option<u64> {
     let system = known.system;
     let (&first, &last) = (members.first()?, members.last()?);
@@ -63,8 +63,8 @@ fn is_least(system: &System, first: usize, members: &[usize]) -> bool {
     members[1..].iter().all(|member| priority(*member) > priority(first))
 }
 
-/// Busy window of a chain: the work of the executor's callbacks that are at least as urgent as the chain's least urgent one, and
-/// of callbacks that preempt them.
+/// Busy window of a chain: the work of the executor's callbacks that are at least as urgent as the chain's least urgent
+/// one, and of callbacks that preempt them.
 struct Window<'a> {
     known: &'a Known<'a>,
     executor: usize,
@@ -81,8 +81,8 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// Returns the window of the chain whose least urgent callback is `least`, and whose last one is `last`. `only` limits the
-    /// releases of one callback to a number. Returns `None` if some of the work has no bound.
+    /// Returns the window of the chain whose least urgent callback is `least`, and whose last one is `last`. `only`
+    /// limits the releases of one callback to a number. Returns `None` if some of the work has no bound.
     fn new(known: &'a Known<'a>, least: usize, last: usize, only: Option<(usize, u64)>) -> Option<Self> {
         let system = known.system;
         let executor = system.callbacks[least].executor;
@@ -117,8 +117,8 @@ impl<'a> Window<'a> {
         self.solve(start, |length| self.blocking + demand(&self.work, length) + demand(&self.preempting, length))
     }
 
-    /// Returns the latest end of the chain's last callback, if the chain begins at the offset `at` of the window. Once the last
-    /// callback runs, only preemption delays it.
+    /// Returns the latest end of the chain's last callback, if the chain begins at the offset `at` of the window. Once
+    /// the last callback runs, only preemption delays it.
     fn end(&self, at: u64) -> Option<u64> {
         let begun =
             |length| self.blocking + self.own + 1 + demand(&self.work, length) + demand(&self.preempting, length);
@@ -139,8 +139,8 @@ fn demand(work: &[(Arrivals, u64)], length: u64) -> u64 {
     work.iter().fold(0, |sum: u64, (arrivals, cost)| sum.saturating_add(arrivals.number(length).saturating_mul(*cost)))
 }
 
-/// Returns how many messages may wait for a callback that only less urgent callbacks of its executor release: none of these runs
-/// while a message waits. `None` if the callback is released in another way.
+/// Returns how many messages may wait for a callback that only less urgent callbacks of its executor release: none of
+/// these runs while a message waits. `None` if the callback is released in another way.
 pub(crate) fn backlog(system: &System, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];
     if plan.kind == EntityKind::Timer || !inside::applies(system, plan.executor) {

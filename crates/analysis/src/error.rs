@@ -38,8 +38,8 @@ pub enum AnalysisError {
     Overloaded {
         /// Number of the core, or of the first core of a multi-threaded executor.
         core: u16,
-        /// Load of the core or reservation, as a share of its time, above 1; averaged over the cores of a multi-threaded
-        /// executor.
+        /// Load of the core or reservation, as a share of its time, above 1; averaged over the cores of a
+        /// multi-threaded executor.
         utilization: f64,
         /// Names of the executors on the core, or of the one with the reservation.
         executors: Vec<String>,

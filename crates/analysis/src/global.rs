@@ -2,20 +2,20 @@
 //!
 //! While an activation waits that nothing excludes, every thread is busy. Two bounds follow, and the smaller one holds:
 //!
-//! - From its release on: what is less urgent had begun before, at most one on each thread; of what is more urgent, that
-//!   which was released no more than its own response time before (the interval of Baker, RTSS 2003, for what is not
-//!   preempted). With S the time until it starts, in whole nanoseconds, S + 1 of which would all be busy otherwise:
+//! - From its release on: what is less urgent had begun before, at most one on each thread; of what is more urgent,
+//!   that which was released no more than its own response time before (the interval of Baker, RTSS 2003, for what is
+//!   not preempted). With S the time until it starts, in whole nanoseconds, S + 1 of which would all be busy otherwise:
 //!   S = lfp floor((m largest less urgent + the others' work in S + 1) / m), and the response is S and its own time.
-//! - From the last time on at which a thread was idle or took something less urgent: then nothing more urgent waited, so of
-//!   all that was released before, at most one activation on each thread is left, and all else was released in the window
-//!   (the extended interval of Baker, as in Guan et al., RTSS 2009, and Bertogna and Cirinei, RTSS 2007). That
-//!   needs no response times of others, and holds for first-in first-out and EDF alike: what comes before is what is released
-//!   by then, or due by then.
+//! - From the last time on at which a thread was idle or took something less urgent: then nothing more urgent waited,
+//!   so of all that was released before, at most one activation on each thread is left, and all else was released in
+//!   the window (the extended interval of Baker, as in Guan et al., RTSS 2009, and Bertogna and Cirinei, RTSS 2007).
+//!   That needs no response times of others, and holds for first-in first-out and EDF alike: what comes before is what
+//!   is released by then, or due by then.
 //!
-//! Both require that no activation waits for another reason than the threads: there is no mutually exclusive group of several
-//! callbacks (those are what "Thread Carefully", EMSOFT 2024, refutes published analyses for), and no callback has more
-//! activations at once than may run at once. The latter is known from the response times, so it is part of the induction of
-//! [`solve`](crate::solve): the first activation to exceed its bound would have seen others that did not.
+//! Both require that no activation waits for another reason than the threads: there is no mutually exclusive group of
+//! several callbacks (those are what "Thread Carefully", EMSOFT 2024, refutes published analyses for), and no callback
+//! has more activations at once than may run at once. The latter is known from the response times, so it is part of the
+//! induction of [`solve`](crate::solve): the first activation to exceed its bound would have seen others that did not.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -26,8 +26,8 @@ use crate::system::Policy;
 use crate::uniprocessor::{Order, order_of};
 use crate::window::{Ahead, Interferer, at_least};
 
-/// Returns the smaller of two bounds, by the interval since the release and by the window since a thread was idle. `None` if
-/// neither applies or is found.
+/// Returns the smaller of two bounds, by the interval since the release and by the window since a thread was idle.
+/// `None` if neither applies or is found.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -55,8 +55,8 @@ pub(crate) fn at_once(known: &Known<'_>, callback: usize) -> Option<u64> {
     Some(known.arrivals[callback].as_ref()?.number(known.responses[callback]?))
 }
 
-/// Returns the bound by fixed priorities, for any groups of the other callbacks: it considers an interval that begins at the
-/// release. `None` for other policies, and if something that it depends on has no bound.
+/// Returns the bound by fixed priorities, for any groups of the other callbacks: it considers an interval that begins
+/// at the release. `None` for other policies, and if something that it depends on has no bound.
 fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -148,8 +148,9 @@ fn from_window(known: &Known<'_>, callback: usize) -> Option<u64> {
     Search { enough, ..Search::of_window(known.budget, length) }.longest(end, next)
 }
 
-/// Returns a time that is no later than the first one by which `threads` threads can have done all the work: `fixed`, which is
-/// there at the beginning, and `work`, as arrivals with the cost of each. It comes from a line that the work is never below.
+/// Returns a time that is no later than the first one by which `threads` threads can have done all the work: `fixed`,
+/// which is there at the beginning, and `work`, as arrivals with the cost of each. It comes from a line that the work
+/// is never below.
 fn shared(fixed: u64, threads: u64, work: &mut dyn Iterator<Item = (&crate::arrivals::Arrivals, u64)>) -> u64 {
     // Each thread does an equal share of the work. Costs are rounded down, so that the line stays below the work.
     at_least(fixed / threads, work.map(|(arrivals, cost)| (arrivals, cost / threads)))

@@ -1,20 +1,22 @@
 //! Messages between callbacks of one executor, under fixed priorities.
 //!
 //! Compositional analysis gives each link of a chain the jitter of all links before it. Inside an executor that is too
-//! pessimistic: under a load of 95 % there is no bound at all. With one thread and fixed priorities more is known. Consider a
-//! level, which is a priority, and a busy window of it: an interval in which the executor has something at least as
-//! urgent to run, and before which it had nothing. A less urgent callback runs in it only if it had begun before, so:
+//! pessimistic: under a load of 95 % there is no bound at all. With one thread and fixed priorities more is known.
+//! Consider a level, which is a priority, and a busy window of it: an interval in which the executor has something at
+//! least as urgent to run, and before which it had nothing. A less urgent callback runs in it only if it had begun
+//! before, so:
 //! - messages from less urgent callbacks come once: from the one that was running when the window began;
-//! - messages from others come as often as those are released in the window, since nothing was left over from before it.
+//! - messages from others come as often as those are released in the window, since nothing was left over from before
+//!   it.
 //!
-//! The window ends at a time at which nothing as urgent is left *nor is just being sent*: otherwise a message could enter
-//! the next window without its sender's release. The demand counts what follows from every release in the window, so once
-//! it is met, nothing more is on its way.
+//! The window ends at a time at which nothing as urgent is left *nor is just being sent*: otherwise a message could
+//! enter the next window without its sender's release. The demand counts what follows from every release in the window,
+//! so once it is met, nothing more is on its way.
 //!
-//! A callback that only less urgent ones of its executor release is not blocked by any of them: it is released by the end
-//! of one, and from then on none begins. Others may have been released while that one ran, which is why its execution time
-//! belongs to the window, but not to the response. The idea is that of PiCAS (Choi et al., RTAS 2021), which gives the later
-//! callback of a chain the higher priority for this very reason.
+//! A callback that only less urgent ones of its executor release is not blocked by any of them: it is released by the
+//! end of one, and from then on none begins. Others may have been released while that one ran, which is why its
+//! execution time belongs to the window, but not to the response. The idea is that of PiCAS (Choi et al., RTAS 2021),
+//! which gives the later callback of a chain the higher priority for this very reason.
 //!
 //! Theorems and proofs: `book/src/analysis/chains.md`.
 
@@ -26,8 +28,8 @@ use crate::system::{Callback, Policy, System};
 pub(crate) fn applies(system: &System, executor: usize) -> bool {
     let own = &system.executors[executor];
     let plans = || own.callbacks.iter().map(|callback| &system.callbacks[*callback]);
-    // With a peer of the same OS priority less urgent callbacks run while the peer keeps a message from being there, and
-    // what a receive thread is about to deliver is left over from before the window.
+    // With a peer of the same OS priority less urgent callbacks run while the peer keeps a message from being there,
+    // and what a receive thread is about to deliver is left over from before the window.
     let has_peers = system.neighbours(executor).any(|other| other.os_priority == own.os_priority);
     own.policy == Policy::FixedPriority
         && own.threads == 1
@@ -38,9 +40,9 @@ pub(crate) fn applies(system: &System, executor: usize) -> bool {
         && plans().any(|plan| plan.publishers.iter().any(|publisher| system.callbacks[*publisher].executor == executor))
 }
 
-/// Returns the arrivals in a busy window of the callback's level, by callback; none for callbacks of other executors and for less
-/// urgent ones. `only` limits one callback to a number of arrivals. Returns `None` if arrivals from outside the level have no
-/// bound.
+/// Returns the arrivals in a busy window of the callback's level, by callback; none for callbacks of other executors
+/// and for less urgent ones. `only` limits one callback to a number of arrivals. Returns `None` if arrivals from
+/// outside the level have no bound.
 pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, u64)>) -> Option<Vec<Arrivals>> {
     let system = known.system;
     let level = &system.callbacks[callback];
@@ -79,8 +81,8 @@ pub(crate) fn arrivals(known: &Known<'_>, callback: usize, only: Option<(usize, 
     Some(found)
 }
 
-/// Returns the callbacks whose ends release this one, if all of them are less urgent ones of its executor and nothing else
-/// releases it; otherwise nothing.
+/// Returns the callbacks whose ends release this one, if all of them are less urgent ones of its executor and nothing
+/// else releases it; otherwise nothing.
 pub(crate) fn releasers(system: &System, callback: usize) -> &[usize] {
     let plan = &system.callbacks[callback];
     let is_below = |publisher: &usize| {

@@ -1,5 +1,5 @@
-//! Interference while an activation is under way, without a busy window: each other activation was released at most its own
-//! response time before.
+//! Interference while an activation is under way, without a busy window: each other activation was released at most its
+//! own response time before.
 
 use crate::arrivals::Arrivals;
 use crate::known::Known;
@@ -8,8 +8,8 @@ use crate::system::{Callback, Executor, Policy, System};
 /// Order of another callback of an executor with respect to the one under analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Relation {
-    /// Longest time after the release of the activation under analysis at which an activation of the other callback can be
-    /// released and still come before it, in nanoseconds. `None`: all of its activations come before.
+    /// Longest time after the release of the activation under analysis at which an activation of the other callback can
+    /// be released and still come before it, in nanoseconds. `None`: all of its activations come before.
     pub(crate) before: Option<i64>,
     /// True if some activations of the other callback come after it, and can be running when it becomes ready.
     pub(crate) after: bool,
@@ -44,8 +44,8 @@ impl Relation {
         }
     }
 
-    /// Returns the order on several threads, with inheritance: a callback whose group has a member that comes before can inherit
-    /// from it, and then runs before the one under analysis, no matter when it is released.
+    /// Returns the order on several threads, with inheritance: a callback whose group has a member that comes before
+    /// can inherit from it, and then runs before the one under analysis, no matter when it is released.
     pub(crate) fn with_inheritance(system: &System, callback: usize, other: usize, delay: u64) -> Self {
         let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);
         let executor = &system.executors[plan.executor];
@@ -73,8 +73,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its arrivals or its response
-    /// time.
+    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its arrivals or its
+    /// response time.
     pub(crate) fn of(known: &Known<'_>, callback: usize, cost: u64) -> Option<Self> {
         let arrivals = known.arrivals[callback].clone()?;
         Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })
@@ -99,8 +99,8 @@ impl Work {
 
     /// Returns the longest time for which this work can run in an interval of this length.
     ///
-    /// For activations that come one at a time: the interval begins with one that runs as late as it may, those after it run
-    /// as early as they can (Bertogna and Cirinei, RTSS 2007).
+    /// For activations that come one at a time: the interval begins with one that runs as late as it may, those after
+    /// it run as early as they can (Bertogna and Cirinei, RTSS 2007).
     pub(crate) fn total(&self, length: u64) -> u64 {
         let counted = self.count(length) * self.cost;
         match self.arrivals {
@@ -113,9 +113,9 @@ impl Work {
         }
     }
 
-    /// Returns the longest time for which this work can run in an interval of this length, of which the activation under analysis
-    /// waits for the time `waiting`. A callback whose activations do not overlap runs on one thread at a time, so for no longer
-    /// than `waiting`; the result is a nanosecond more, because times are whole nanoseconds.
+    /// Returns the longest time for which this work can run in an interval of this length, of which the activation
+    /// under analysis waits for the time `waiting`. A callback whose activations do not overlap runs on one thread at a
+    /// time, so for no longer than `waiting`; the result is a nanosecond more, because times are whole nanoseconds.
     pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
         let sequential = self.arrivals.number(self.response) <= 1;
         if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }

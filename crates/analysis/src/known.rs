@@ -18,8 +18,8 @@ pub(crate) const GATHERING: u64 = 10;
 pub(crate) struct Known<'a> {
     pub(crate) system: &'a System,
     pub(crate) budget: &'a Budget,
-    /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times. `None` if they have
-    /// no bound.
+    /// Arrivals, by callback: of messages at the times at which they are sent, of timers at their due times. `None` if
+    /// they have no bound.
     pub(crate) arrivals: Vec<Option<Arrivals>>,
     /// Bounds of the times from those arrivals to the ends, by callback; `None` if there is no bound.
     pub(crate) responses: Vec<Option<u64>>,
@@ -27,7 +27,8 @@ pub(crate) struct Known<'a> {
     pub(crate) receiving: Vec<Option<u64>>,
     /// Bounds of the times that activations await something in total, by callback; `None` if there is no bound.
     pub(crate) waits: Vec<Option<u64>>,
-    /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be exact.
+    /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be
+    /// exact.
     pub(crate) thresholds: Vec<u64>,
 }
 
@@ -96,8 +97,8 @@ impl<'a> Known<'a> {
         changed
     }
 
-    /// Returns what the publisher at `place` of its [publishers](crate::system::Callback::publishers) sends to a callback: as
-    /// often as that is released, with the jitter of its response time and of the way.
+    /// Returns what the publisher at `place` of its [publishers](crate::system::Callback::publishers) sends to a
+    /// callback: as often as that is released, with the jitter of its response time and of the way.
     pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[receiver];
         let (publisher, way) = (plan.publishers[place], plan.ways[place]);
@@ -119,8 +120,8 @@ impl<'a> Known<'a> {
         Some(Arrivals::Joined { inputs, depth: plan.depth })
     }
 
-    /// Returns how much later than it is sent or due an activation can be seen by its executor; `None` if receiving has no
-    /// bound.
+    /// Returns how much later than it is sent or due an activation can be seen by its executor; `None` if receiving has
+    /// no bound.
     pub(crate) fn delay(&self, callback: usize) -> Option<u64> {
         let plan = &self.system.callbacks[callback];
         let core = self.system.executors[plan.executor].core;
@@ -133,8 +134,8 @@ impl<'a> Known<'a> {
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(delay))
     }
 
-    /// Returns the arrivals of the callback's execution, which can be anywhere in the time for which an activation may be in
-    /// flight.
+    /// Returns the arrivals of the callback's execution, which can be anywhere in the time for which an activation may
+    /// be in flight.
     pub(crate) fn spread(&self, callback: usize) -> Option<Arrivals> {
         let response = self.responses[callback]?;
         self.arrivals[callback].as_ref().map(|arrivals| arrivals.later(response))
@@ -158,14 +159,14 @@ impl<'a> Known<'a> {
         self.budget.fixed_point(&supply, self.system.limit, start, weight, demand)
     }
 
-    /// Returns when the work of another callback arrives: at any time of its response if it waits in between or for its group,
-    /// and otherwise as its executor sees it.
+    /// Returns when the work of another callback arrives: at any time of its response if it waits in between or for its
+    /// group, and otherwise as its executor sees it.
     pub(crate) fn work_arrivals(&self, callback: usize) -> Option<Arrivals> {
         if self.system.is_late(callback) { self.spread(callback) } else { self.seen(callback) }
     }
 
-    /// Returns the arrivals of the messages that the receive thread has to handle on a core: none if receiving costs nothing, and
-    /// `None` if a callback's arrivals have no bound.
+    /// Returns the arrivals of the messages that the receive thread has to handle on a core: none if receiving costs
+    /// nothing, and `None` if a callback's arrivals have no bound.
     pub(crate) fn receive_load(&self, core: usize) -> Option<impl Iterator<Item = Arrivals>> {
         let system = self.system;
         let executors = system.cores[core].executors.iter();
@@ -176,8 +177,8 @@ impl<'a> Known<'a> {
         arrivals.map(Vec::into_iter)
     }
 
-    /// Returns how long it takes until a message on this core is received; `None` if that has no bound. The receive thread
-    /// serves messages first-in first-out, and nothing is more urgent.
+    /// Returns how long it takes until a message on this core is received; `None` if that has no bound. The receive
+    /// thread serves messages first-in first-out, and nothing is more urgent.
     pub(crate) fn receiving_on(&self, core: usize) -> Option<u64> {
         let load: Vec<_> = self.receive_load(core)?.collect();
         if load.is_empty() {

@@ -1,6 +1,7 @@
 //! Response-time analysis: will every deadline hold, and which priorities make it so.
 //!
-//! From a [scenario](rospin_scenario) to a proven bound for each callback and chain, with the reason where there is none:
+//! From a [scenario](rospin_scenario) to a proven bound for each callback and chain, with the reason where there is
+//! none:
 //!
 //! ```
 //! use rospin_analysis::Analysis;
@@ -41,26 +42,26 @@
 //! # Analyses
 //! - One executor with one thread, alone on its core: non-preemptive fixed priority, EDF or first-in first-out; the
 //!   emulated wait set by polling points and busy window, timers outside (E1) or inside (E2).
-//! - Several of them on one core: executors preempt each other by OS priority, callbacks of one executor do not; with one
-//!   callback each, this is the preemptive fixed priority of the text books.
+//! - Several of them on one core: executors preempt each other by OS priority, callbacks of one executor do not; with
+//!   one callback each, this is the preemptive fixed priority of the text books.
 //! - Asynchronous callbacks: segments that are not preempted, suspension counted as jitter, groups that are held with
 //!   priority inheritance.
 //! - Executors with one thread each that share several cores: interference of threads that are no less urgent.
-//! - Locks that executors on one core share, with priority inheritance; deadlines of which some may be missed among so many in a
-//!   row.
-//! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a thread for
-//!   each group, each of those as on a thread of its own; with more groups than threads, by a busy window for each group in which the
-//!   others may keep all threads busy, and, first-in first-out and under EDF, by the age of what waits. A callback without a bound may
-//!   starve, and the report says so.
+//! - Locks that executors on one core share, with priority inheritance; deadlines of which some may be missed among so
+//!   many in a row.
+//! - Several threads: global and non-preemptive, by fixed priority, EDF, first-in first-out or in any order; with a
+//!   thread for each group, each of those as on a thread of its own; with more groups than threads, by a busy window
+//!   for each group in which the others may keep all threads busy, and, first-in first-out and under EDF, by the age of
+//!   what waits. A callback without a bound may starve, and the report says so.
 //! - Executors with a [`Reservation`]: the same under a supply bound.
 //! - Requests to a device that is shared by priority, such as a GPU: [`device_bounds`], apart from the rest.
-//! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with fixed
-//!   priorities without it, since nothing less urgent runs in a busy window.
+//! - Chains: latency, reaction time and data age, with the jitter that callbacks pass on; inside one executor with
+//!   fixed priorities without it, since nothing less urgent runs in a busy window.
 //!
 //! The theorems, with proof sketches, sources and the tests that attack them, are in `book/src/analysis`.
 //!
-//! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases. An
-//! execution time of zero is refused: a callback whose scenario states none has zero.
+//! Bounds hold for every phase of timers and releases, so a simulation stays below them; how far is up to the phases.
+//! An execution time of zero is refused: a callback whose scenario states none has zero.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,17 @@
 //! Locks that callbacks share, with priority inheritance.
 //!
-//! Consider the busy window of a callback, in which its executor or one that is no less urgent always has something to run. An
-//! executor with a smaller OS priority runs in it only while a thread that is no less urgent waits for a lock that this executor
-//! holds. It asked for that lock before the window began, because otherwise it does not run in the window. Once it has released
-//! the lock, it does not run again. So the window has at most one critical section of each less urgent executor, of a lock that a
-//! callback which is no less urgent takes, too (Sha, Rajkumar and Lehoczky, IEEE Transactions on Computers 1990). Their other
-//! bound, one section of each lock, does not hold: a lock is passed to a thread that waited for it, which may belong to the next
-//! less urgent executor. That time belongs to the window, whichever thread waits for which: the core is never idle in it, because
-//! all threads that may wait for each other are on it.
+//! Consider the busy window of a callback, in which its executor or one that is no less urgent always has something to
+//! run. An executor with a smaller OS priority runs in it only while a thread that is no less urgent waits for a lock
+//! that this executor holds. It asked for that lock before the window began, because otherwise it does not run in the
+//! window. Once it has released the lock, it does not run again. So the window has at most one critical section of each
+//! less urgent executor, of a lock that a callback which is no less urgent takes, too (Sha, Rajkumar and Lehoczky, IEEE
+//! Transactions on Computers 1990). Their other bound, one section of each lock, does not hold: a lock is passed to a
+//! thread that waited for it, which may belong to the next less urgent executor. That time belongs to the window,
+//! whichever thread waits for which: the core is never idle in it, because all threads that may wait for each other are
+//! on it.
 //!
-//! A thread that waits for a lock leaves its core to others of its priority, so these may run in the middle of a callback.
+//! A thread that waits for a lock leaves its core to others of its priority, so these may run in the middle of a
+//! callback.
 //!
 //! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
@@ -39,8 +41,8 @@ fn users(system: &System, lock: usize) -> Vec<usize> {
     all.iter().copied().filter(contends).collect()
 }
 
-/// Refuses locks, of these names, for which there is no bound here. The error names a callback that takes the lock, or that
-/// awaits on the lock's core.
+/// Refuses locks, of these names, for which there is no bound here. The error names a callback that takes the lock, or
+/// that awaits on the lock's core.
 pub(crate) fn check(system: &System, names: &[String]) -> Result<(), AnalysisError> {
     for (lock, name) in names.iter().enumerate() {
         let users = users(system, lock);
@@ -92,8 +94,8 @@ pub(crate) fn are_shared(system: &System, core: usize) -> bool {
     })
 }
 
-/// Returns how long less urgent executors run in a busy window of this one, because they hold locks that more urgent callbacks
-/// want.
+/// Returns how long less urgent executors run in a busy window of this one, because they hold locks that more urgent
+/// callbacks want.
 pub(crate) fn blocking(system: &System, executor: &Executor) -> u64 {
     let is_taken_above = |lock: usize, below: usize| {
         let above = |user: &Callback| {

@@ -13,8 +13,8 @@ use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
 use crate::system::{Callback, Executor, Outside, Pace, Policy, Way, nanos};
 
-/// Returns the scenario's executors, without callbacks and cores. Refuses policies without an analysis, late starts, and
-/// reservations that are invalid or name no executor.
+/// Returns the scenario's executors, without callbacks and cores. Refuses policies without an analysis, late starts,
+/// and reservations that are invalid or name no executor.
 pub(crate) fn executors(
     scenario: &Scenario,
     reservations: &BTreeMap<String, Reservation>,
@@ -146,8 +146,8 @@ fn request(scenario: &Scenario, pause: &Await) -> Option<Request> {
     Some(Request { device, priority: pause.priority, segments })
 }
 
-/// Returns the longest time that an await takes. For a request to an accelerator, that is the time without contention, to which
-/// [`waits`](crate::accelerators::waits) adds the wait for others.
+/// Returns the longest time that an await takes. For a request to an accelerator, that is the time without contention,
+/// to which [`waits`](crate::accelerators::waits) adds the wait for others.
 fn longest_wait(pause: &Await) -> u64 {
     longest(&pause.wait) + pause.segments.iter().map(longest).sum::<u64>()
 }
@@ -172,8 +172,9 @@ fn shortest(time: &ExecutionTime) -> u64 {
     found.map_or(0, nanos)
 }
 
-/// Returns a timer's due times, and the pace at which they are sure to come, which a timer that fires once does not have. For
-/// other callbacks, returns no arrivals. An overrun policy that skips or shifts due times only makes them rarer.
+/// Returns a timer's due times, and the pace at which they are sure to come, which a timer that fires once does not
+/// have. For other callbacks, returns no arrivals. An overrun policy that skips or shifts due times only makes them
+/// rarer.
 fn timer(plan: &Plan) -> (Arrivals, Option<Pace>) {
     match (plan.kind, plan.period) {
         (EntityKind::Timer, Some(period)) => {
@@ -274,7 +275,8 @@ fn outside(release: &Release) -> (Arrivals, Option<Pace>) {
     }
 }
 
-/// Applies the scenario's faults: adds the extra time of overruns, and refuses other faults, for which there is no bound.
+/// Applies the scenario's faults: adds the extra time of overruns, and refuses other faults, for which there is no
+/// bound.
 pub(crate) fn inject(scenario: &Scenario, callbacks: &mut [Callback]) -> Result<(), AnalysisError> {
     for fault in &scenario.faults {
         let (name, reason) = match fault {

@@ -1,12 +1,12 @@
 //! Executors with one thread each that share several cores: preemptive fixed OS priorities on all of them.
 //!
-//! From the release of an activation to its end, its thread has a core, or waits for one. While it has one, it runs what comes
-//! before the activation in its executor, what had begun before, or the activation. While it waits, every one of the m cores
-//! runs another thread that is no less urgent. A thread runs on one core at a time, so of each other executor no more counts
-//! than the time waited: m times that time is at most the sum over those executors of the smaller of their work and that time
-//! (Bertogna and Cirinei, RTSS 2007, for threads in place of tasks). In whole nanoseconds: had it waited for one more than a
-//! solution says, m times as much would have run in it. The cores must be the same ones for all of them, since a
-//! thread that may not use one that is idle waits in vain.
+//! From the release of an activation to its end, its thread has a core, or waits for one. While it has one, it runs
+//! what comes before the activation in its executor, what had begun before, or the activation. While it waits, every
+//! one of the m cores runs another thread that is no less urgent. A thread runs on one core at a time, so of each other
+//! executor no more counts than the time waited: m times that time is at most the sum over those executors of the
+//! smaller of their work and that time (Bertogna and Cirinei, RTSS 2007, for threads in place of tasks). In whole
+//! nanoseconds: had it waited for one more than a solution says, m times as much would have run in it. The cores must
+//! be the same ones for all of them, since a thread that may not use one that is idle waits in vain.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -16,8 +16,8 @@ use crate::known::{Found, Known};
 const METHOD: &str =
     "executors that share cores: interference of no less urgent threads (after Bertogna and Cirinei 2007)";
 
-/// Returns the bound of a callback of an executor that moves between cores. It has none where receiving costs time, or where a
-/// callback on these cores is asynchronous.
+/// Returns the bound of a callback of an executor that moves between cores. It has none where receiving costs time, or
+/// where a callback on these cores is asynchronous.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }

@@ -1,16 +1,16 @@
 //! Executors with several threads, each on a core of its own: global scheduling without preemption.
 //!
-//! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted, Guan et al.,
-//! RTCSA 2008), over response-time intervals. While an activation waits, either an activation that excludes it runs (one of its
-//! group, or an earlier one of the same callback), or all threads are busy with others. The work of the former is counted in
-//! full, that of the latter is divided by the number of threads. Where no group excludes, or there is a thread for each,
-//! [`global`] and [`apart`] find smaller bounds.
+//! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted,
+//! Guan et al., RTCSA 2008), over response-time intervals. While an activation waits, either an activation that
+//! excludes it runs (one of its group, or an earlier one of the same callback), or all threads are busy with others.
+//! The work of the former is counted in full, that of the latter is divided by the number of threads. Where no group
+//! excludes, or there is a thread for each, [`global`] and [`apart`] find smaller bounds.
 //!
-//! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in the ready
-//! set polls, and then sees all activations whose groups are free. So no thread is idle while an activation waits whose group
-//! is free: a thread that throws a ready set away throws away only what it could not run. All other activations count as if they
-//! came before. Where they leave no time there is no solution, and the callback may indeed starve: that is the case of
-//! `the_wait_set_starves_where_it_has_no_bound` in `tests/threads.rs`.
+//! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in
+//! the ready set polls, and then sees all activations whose groups are free. So no thread is idle while an activation
+//! waits whose group is free: a thread that throws a ready set away throws away only what it could not run. All other
+//! activations count as if they came before. Where they leave no time there is no solution, and the callback may indeed
+//! starve: that is the case of `the_wait_set_starves_where_it_has_no_bound` in `tests/threads.rs`.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -41,8 +41,8 @@ struct Load {
     serial: Vec<Work>,
     /// Work of callbacks that do not exclude this one and come before it. The threads share it.
     parallel: Vec<Work>,
-    /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work without a
-    /// bound.
+    /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work
+    /// without a bound.
     later: Vec<Option<Work>>,
     /// Longest time for which a less urgent callback of its group holds the group.
     holding: u64,
@@ -50,8 +50,8 @@ struct Load {
     blocking: u64,
 }
 
-/// Returns the load of a callback, of which up to `earlier` activations may not have ended when the next one is released. `None`
-/// if some work that comes before it has no bound.
+/// Returns the load of a callback, of which up to `earlier` activations may not have ended when the next one is
+/// released. `None` if some work that comes before it has no bound.
 fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -80,8 +80,8 @@ fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
     Some(load)
 }
 
-/// Returns the bound by the interval from release to end, for any groups; `None` if something that it depends on has none, or
-/// if an asynchronous callback may be released again before it ends.
+/// Returns the bound by the interval from release to end, for any groups; `None` if something that it depends on has
+/// none, or if an asynchronous callback may be released again before it ends.
 fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -104,8 +104,8 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
         let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();
         let parallel: u64 = load.parallel.iter().map(|work| work.within(length, waiting)).sum();
-        // Less urgent callbacks start before this one is ready, or while its group is held: each time at most as many as there
-        // are threads.
+        // Less urgent callbacks start before this one is ready, or while its group is held: each time at most as many
+        // as there are threads.
         let holds: u64 = load.serial.iter().map(|work| work.count(length)).sum();
         let holds = if plan.mates.is_empty() { 0 } else { holds + acquisitions };
         let blocked = (segments + earlier + holds) * load.blocking * executor.threads;

@@ -1,15 +1,15 @@
 //! Placement: the threads that share a core, and those that have one of their own.
 //!
-//! The simulated machine gives its cores to the most urgent threads and moves threads to make room. So where all threads
-//! that could use some cores fit on them at once, each has a core of its own whatever the others do.
+//! The simulated machine gives its cores to the most urgent threads and moves threads to make room. So where all
+//! threads that could use some cores fit on them at once, each has a core of its own whatever the others do.
 
 use rospin_scenario::Scenario;
 
 use crate::error::AnalysisError;
 use crate::system::{Callback, Core, Executor};
 
-/// Returns the cores with the executors on each, and enters into each executor with callbacks the place of its core in that
-/// list. Errors name arrangements for which no bound is known.
+/// Returns the cores with the executors on each, and enters into each executor with callbacks the place of its core in
+/// that list. Errors name arrangements for which no bound is known.
 pub(crate) fn place(
     scenario: &Scenario,
     executors: &mut [Executor],
@@ -108,7 +108,8 @@ fn place_component(
     Ok(vec![Core { numbers, executors: members.to_vec() }])
 }
 
-/// Returns the cores of each executor, one for each of its threads; `None` if there are too few (augmenting paths, Kuhn 1955).
+/// Returns the cores of each executor, one for each of its threads; `None` if there are too few (augmenting paths, Kuhn
+/// 1955).
 fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option<Vec<Core>> {
     let threads: Vec<usize> =
         members.iter().flat_map(|member| (0..executors[*member].threads).map(move |_| *member)).collect();
@@ -126,8 +127,8 @@ fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option
     Some(members.iter().map(seated).collect())
 }
 
-/// Finds a core for the thread by moving others, each at most once. Returns false if there is none. The recursion is at most as
-/// deep as there are cores, 64.
+/// Finds a core for the thread by moving others, each at most once. Returns false if there is none. The recursion is at
+/// most as deep as there are cores, 64.
 fn seat(
     thread: usize,
     threads: &[usize],

@@ -1,7 +1,7 @@
 //! Reasons for which a callback has no bound: what asks for too much time, and the smallest change that gives one.
 //!
-//! Bounds depend on each other, so a missing one often makes others missing. The reason is looked for where that begins: at a
-//! publisher without a bound, then at what asks for more time than there is.
+//! Bounds depend on each other, so a missing one often makes others missing. The reason is looked for where that
+//! begins: at a publisher without a bound, then at what asks for more time than there is.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -95,7 +95,8 @@ fn shares(system: &System, solution: &Solution, of: impl Fn(usize) -> bool) -> (
     (work, waits)
 }
 
-/// Returns the reason on one thread: work and waits ask for more than its time, or those of other executors come too densely.
+/// Returns the reason on one thread: work and waits ask for more than its time, or those of other executors come too
+/// densely.
 fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];

@@ -14,8 +14,8 @@ pub struct Report {
     pub cores: Vec<CoreLoad>,
     /// Load of each accelerator, and the waits for it, in the scenario's order.
     pub accelerators: Vec<AcceleratorLoad>,
-    /// Names of the analyses that gave bounds of callbacks, chains and accelerators, in alphabetical order. Each bound has the name
-    /// of its own.
+    /// Names of the analyses that gave bounds of callbacks, chains and accelerators, in alphabetical order. Each bound
+    /// has the name of its own.
     pub methods: Vec<&'static str>,
     /// Assumptions on which the bounds depend, a sentence each.
     pub assumptions: Vec<String>,
@@ -50,8 +50,8 @@ pub struct CallbackBound {
     pub name: String,
     /// Name of its executor.
     pub executor: String,
-    /// Priority inside the executor, given by the scenario or derived from its chains as in PiCAS. Only the fixed-priority
-    /// policy uses it.
+    /// Priority inside the executor, given by the scenario or derived from its chains as in PiCAS. Only the
+    /// fixed-priority policy uses it.
     pub priority: u32,
     /// Longest time from release (due time, or arrival of the message) to end; `None` if no bound was found.
     pub bound: Option<Duration>,
@@ -59,14 +59,15 @@ pub struct CallbackBound {
     pub not_proven: Option<String>,
     /// Deadline, counted from the release; `None` if the callback has none.
     pub deadline: Option<Duration>,
-    /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline: true if
-    /// there is a bound.
+    /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline:
+    /// true if there is a bound.
     pub holds: bool,
-    /// Largest number of misses among as many consecutive activations as the callback's tolerance counts. `None` if it has no
-    /// tolerance, or if no number was found.
+    /// Largest number of misses among as many consecutive activations as the callback's tolerance counts. `None` if it
+    /// has no tolerance, or if no number was found.
     pub misses: Option<u64>,
-    /// Largest number of messages that wait at once, including the next one to be taken; `None` for timers, and without a
-    /// bound. A queue of this depth loses no message. The messages of a join wait for each other, which this does not count.
+    /// Largest number of messages that wait at once, including the next one to be taken; `None` for timers, and without
+    /// a bound. A queue of this depth loses no message. The messages of a join wait for each other, which this does not
+    /// count.
     pub backlog: Option<u64>,
     /// True if a message may be displaced by a newer one, because more may wait than the queue holds.
     pub may_lose: bool,
@@ -80,14 +81,16 @@ pub struct CallbackBound {
 pub struct ChainBound {
     /// Name of the chain.
     pub name: String,
-    /// Longest time from the release of the first callback to the end of the last one. The chain's deadline limits this time.
+    /// Longest time from the release of the first callback to the end of the last one. The chain's deadline limits this
+    /// time.
     pub latency: Option<Duration>,
-    /// Longest time from an event outside to the end of the last callback whose data depends on it. If a timer starts the
-    /// chain, the event may happen just after the timer sampled. `None` without a latency, or if messages may be lost on the
-    /// way.
+    /// Longest time from an event outside to the end of the last callback whose data depends on it. If a timer starts
+    /// the chain, the event may happen just after the timer sampled. `None` without a latency, or if messages may be
+    /// lost on the way.
     pub reaction_time: Option<Duration>,
-    /// Largest age of the data behind the last callback's output, until the next output replaces it. `None` without a latency,
-    /// if messages may be lost on the way, or if no limit is known for the time between two starts of the chain.
+    /// Largest age of the data behind the last callback's output, until the next output replaces it. `None` without a
+    /// latency, if messages may be lost on the way, or if no limit is known for the time between two starts of the
+    /// chain.
     pub data_age: Option<Duration>,
     /// Deadline of the chain; `None` if it has none.
     pub deadline: Option<Duration>,
@@ -103,10 +106,11 @@ pub struct ChainBound {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct CoreLoad {
-    /// Number of the core. An executor that is not pinned, and can have a core of its own, counts on one that it can have.
+    /// Number of the core. An executor that is not pinned, and can have a core of its own, counts on one that it can
+    /// have.
     pub core: u16,
-    /// Share of the core's time that is used, including overheads: the mean of several cores if an executor with several threads
-    /// has them, or executors share them.
+    /// Share of the core's time that is used, including overheads: the mean of several cores if an executor with
+    /// several threads has them, or executors share them.
     pub utilization: f64,
     /// Names of the executors on the core.
     pub executors: Vec<String>,

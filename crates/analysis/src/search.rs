@@ -1,9 +1,10 @@
 //! The longest response over all offsets of a busy window, without a look at each of them.
 //!
-//! In a busy window, an activation that is released later ends later. So no activation that is released in a stretch of offsets
-//! takes longer than from the first offset of the stretch to the end of the activation at its last offset. A stretch for which
-//! that time is no longer than the longest response so far is left out. Any other stretch is halved, the most promising one first
-//! (branch and bound, Land and Doig 1960). Windows have millions of offsets where periods differ by as much; a few dozen decide.
+//! In a busy window, an activation that is released later ends later. So no activation that is released in a stretch of
+//! offsets takes longer than from the first offset of the stretch to the end of the activation at its last offset. A
+//! stretch for which that time is no longer than the longest response so far is left out. Any other stretch is halved,
+//! the most promising one first (branch and bound, Land and Doig 1960). Windows have millions of offsets where periods
+//! differ by as much; a few dozen decide.
 //!
 //! Theorems and proofs: `book/src/analysis/budgets.md`.
 
@@ -27,8 +28,8 @@ pub(crate) struct Search<'a> {
     pub(crate) budget: &'a Budget,
     /// First and last offsets of stretches. In each, `end` grows with the offset.
     pub(crate) stretches: Vec<(u64, u64)>,
-    /// Threshold. Unless it is 0, the search only finds out if a response is longer than this. The result is the threshold if
-    /// none is, and something longer otherwise.
+    /// Threshold. Unless it is 0, the search only finds out if a response is longer than this. The result is the
+    /// threshold if none is, and something longer otherwise.
     pub(crate) enough: u64,
 }
 
@@ -38,8 +39,9 @@ impl<'a> Search<'a> {
         Self { budget, stretches: vec![(0, length.max(1) - 1)], enough: 0 }
     }
 
-    /// Returns the longest time from an offset to its `end`, or something longer if the budget runs out; `None` if there is an
-    /// offset without an end. `next` returns the first offset after the given one from which on ends may be later.
+    /// Returns the longest time from an offset to its `end`, or something longer if the budget runs out; `None` if
+    /// there is an offset without an end. `next` returns the first offset after the given one from which on ends may be
+    /// later.
     pub(crate) fn longest(
         self,
         mut end: impl FnMut(u64) -> Option<u64>,
@@ -79,7 +81,8 @@ impl<'a> Search<'a> {
 mod tests {
     use super::*;
 
-    /// Returns the end of an activation that is released at a multiple of 10: the later its release, the longer it takes.
+    /// Returns the end of an activation that is released at a multiple of 10: the later its release, the longer it
+    /// takes.
     fn end(at: u64) -> Option<u64> {
         let number = at / 10;
         Some(number * 9 + 13 + if number >= 40 { 30 } else { 0 })

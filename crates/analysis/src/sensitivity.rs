@@ -13,7 +13,8 @@ const WORK: u64 = 20_000_000;
 const WORK_EACH: u64 = 60_000;
 /// Share of each callback where the demand of intervals tells margins: a step is short there.
 const WORK_BY_DEMAND: u64 = 600_000;
-/// Units of work that a single solution takes at least for each pair of callbacks. A budget for less than that is hopeless.
+/// Units of work that a single solution takes at least for each pair of callbacks. A budget for less than that is
+/// hopeless.
 const LOOKS: u64 = 10;
 
 /// Margins of all callbacks, and changes with which all deadlines hold.
@@ -24,18 +25,18 @@ pub struct Sensitivity {
     pub callbacks: Vec<Margin>,
     /// Deadlines that are not proven to hold, with the callbacks that cause it; at most eight.
     pub late: Vec<Late>,
-    /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines hold. Empty
-    /// if all deadlines hold already, or if no change was found.
+    /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines
+    /// hold. Empty if all deadlines hold already, or if no change was found.
     pub changes: Vec<Change>,
-    /// Number of callbacks without a margin, because the budget of work ran out. They are the last ones in the scenario's
-    /// order.
+    /// Number of callbacks without a margin, because the budget of work ran out. They are the last ones in the
+    /// scenario's order.
     pub unknown: usize,
 }
 
 impl Sensitivity {
-    /// Returns sentences that describe changes with which all deadlines hold. Other priorities, executors and cores come first,
-    /// as they cost nothing. Then follow shorter execution times and longer periods, the smallest change first. Empty if all
-    /// deadlines hold, or if no single change helps.
+    /// Returns sentences that describe changes with which all deadlines hold. Other priorities, executors and cores
+    /// come first, as they cost nothing. Then follow shorter execution times and longer periods, the smallest change
+    /// first. Empty if all deadlines hold, or if no single change helps.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let mut changes: Vec<(f64, String)> = Vec::new();
@@ -58,9 +59,9 @@ impl Sensitivity {
 }
 
 impl Analysis<'_> {
-    /// Returns, for each callback, the largest execution time and the highest rate with which all deadlines hold while nothing
-    /// else changes, to a part in some thousands. It works for overloaded systems as well. It ends after a bounded number of
-    /// steps, and marks what it has not found by then as [`unknown`](Margin::unknown).
+    /// Returns, for each callback, the largest execution time and the highest rate with which all deadlines hold while
+    /// nothing else changes, to a part in some thousands. It works for overloaded systems as well. It ends after a
+    /// bounded number of steps, and marks what it has not found by then as [`unknown`](Margin::unknown).
     ///
     /// # Errors
     /// If the system cannot be analysed for other reasons than its load.

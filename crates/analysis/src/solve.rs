@@ -1,9 +1,10 @@
 //! Solver for all callbacks at once: their response times, and the jitter that they pass on, depend on each other.
 //!
-//! The holistic iteration of Tindell and Clark (1994), with the arrival curves of compositional analysis: start from the
-//! execution times, compute every bound with the jitter that the bounds so far give, until nothing changes. Each bound
-//! grows with the others, so what is reached is the least solution; that a solution is a bound follows by induction over
-//! the ends of activations: the first one to exceed its bound would have been delayed by activations that did not.
+//! The holistic iteration of Tindell and Clark (1994), with the arrival curves of compositional analysis: start from
+//! the execution times, compute every bound with the jitter that the bounds so far give, until nothing changes. Each
+//! bound grows with the others, so what is reached is the least solution; that a solution is a bound follows by
+//! induction over the ends of activations: the first one to exceed its bound would have been delayed by activations
+//! that did not.
 //!
 //! Theorems and proofs: `book/src/analysis/index.md`.
 
@@ -13,15 +14,16 @@ use crate::known::{Found, GATHERING, Known, Solution};
 use crate::system::{Policy, System};
 use crate::{accelerators, busy, migrating, parallel, suspension, uniprocessor};
 
-/// The number of exact rounds. After them, or with little of the budget left, bounds grow in strides: they reach a solution that
-/// need not be the least one.
+/// The number of exact rounds. After them, or with little of the budget left, bounds grow in strides: they reach a
+/// solution that need not be the least one.
 const ROUNDS_EXACT: u32 = 64;
 /// The number of strides after which bounds that still change are given up.
 const STRIDES_MAX: u32 = 48;
-/// The number of rounds at the end, in which bounds become no longer than busy windows that follow from the bounds so far.
+/// The number of rounds at the end, in which bounds become no longer than busy windows that follow from the bounds so
+/// far.
 const SHORTENINGS: usize = 8;
-/// Divisors of the budget: the bounds of all callbacks may take a half of it in a round where there is one round, and a sixteenth
-/// where there are several. Each callback may take an equal part of that.
+/// Divisors of the budget: the bounds of all callbacks may take a half of it in a round where there is one round, and a
+/// sixteenth where there are several. Each callback may take an equal part of that.
 const PORTIONS: [u64; 2] = [2, 16];
 /// Returns the bound of one callback, by the analysis that applies to it.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
@@ -176,9 +178,9 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 ///
 /// `windows` has results that hold still if the system `is_steady_state`.
 ///
-/// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing bound is one
-/// without end. Functions never get smaller with what they are given. So the lesser of a bound and what the functions give for a
-/// solution is a solution again.
+/// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing
+/// bound is one without end. Functions never get smaller with what they are given. So the lesser of a bound and what
+/// the functions give for a solution is a solution again.
 fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, is_steady_state: bool) {
     for _ in 0..SHORTENINGS {
         if !is_steady_state {

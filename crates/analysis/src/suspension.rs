@@ -1,14 +1,15 @@
 //! Asynchronous callbacks on one thread: segments that do not preempt each other, with waits between them.
 //!
-//! Suspension breaks the argument of the busy window, so these bounds do without it. At each time from the release of an
-//! activation to its end, the activation runs, awaits something, or is ready while another one runs or holds its group. Any other
-//! activation that runs in that interval was released at most its own response time before the interval (suspension as jitter,
-//! which Chen et al., "Many suspensions, many problems", Real-Time Systems 2019, show to be sound).
+//! Suspension breaks the argument of the busy window, so these bounds do without it. At each time from the release of
+//! an activation to its end, the activation runs, awaits something, or is ready while another one runs or holds its
+//! group. Any other activation that runs in that interval was released at most its own response time before the
+//! interval (suspension as jitter, which Chen et al., "Many suspensions, many problems", Real-Time Systems 2019, show
+//! to be sound).
 //!
-//! A callback that holds its group is as urgent as the most urgent one that waits for it (priority inheritance: Sha, Rajkumar and
-//! Lehoczky 1990). So a callback that waits for its group does not wait for less urgent callbacks of other groups, except for
-//! those that start while the holder is suspended. And a callback of another group may have to wait for a less urgent holder: see
-//! [`inherited`].
+//! A callback that holds its group is as urgent as the most urgent one that waits for it (priority inheritance: Sha,
+//! Rajkumar and Lehoczky 1990). So a callback that waits for its group does not wait for less urgent callbacks of other
+//! groups, except for those that start while the holder is suspended. And a callback of another group may have to wait
+//! for a less urgent holder: see [`inherited`].
 //!
 //! Theorems and proofs: `book/src/analysis/exclusion.md`.
 
@@ -20,21 +21,21 @@ use crate::system::{Policy, System};
 
 const METHOD: &str = "limited-preemptive segments with suspension as jitter (Chen et al. 2019)";
 
-/// Returns the bound of the response time of a callback of an executor with one thread, where this callback or another one
-/// awaits something. It is `None` if nothing bounds what it depends on.
+/// Returns the bound of the response time of a callback of an executor with one thread, where this callback or another
+/// one awaits something. It is `None` if nothing bounds what it depends on.
 pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
     Found { bound: response(known, callback), method: METHOD, stop: known.budget.stop() }
 }
 
-/// Returns the other callbacks of the executor, with their order relative to this one; `None` if the delay of the callback's
-/// messages has no bound yet.
+/// Returns the other callbacks of the executor, with their order relative to this one; `None` if the delay of the
+/// callback's messages has no bound yet.
 fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Item = (usize, Relation)> + 'a> {
     let system = known.system;
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let delay = known.delay(callback)?;
-    // While a suspended callback of this one's group holds the group, this one is not eligible. Under Fifo, and under EDF
-    // without a deadline, callbacks released later can then overtake it, so all others may come before it.
+    // While a suspended callback of this one's group holds the group, this one is not eligible. Under Fifo, and under
+    // EDF without a deadline, callbacks released later can then overtake it, so all others may come before it.
     let waits = plan.mates.iter().any(|mate| system.callbacks[*mate].holds_group());
     let by_release = executor.policy == Policy::Fifo || (executor.policy == Policy::Edf && plan.deadline.is_none());
     let all = executor.callbacks.iter().copied().filter(move |other| *other != callback);
@@ -44,12 +45,12 @@ fn others<'a>(known: &'a Known<'_>, callback: usize) -> Option<impl Iterator<Ite
     }))
 }
 
-/// Returns how long less urgent callbacks run before this one by inheritance from more urgent ones: from the time at which it
-/// could run to the time at which it does.
+/// Returns how long less urgent callbacks run before this one by inheritance from more urgent ones: from the time at
+/// which it could run to the time at which it does.
 ///
-/// While it could run, no less urgent callback starts. So those that inherit held their groups before: one in each group
-/// that has a more urgent member, and only its resumed segments inherit (Sha, Rajkumar, Lehoczky, "Priority inheritance
-/// protocols", IEEE Transactions on Computers 1990: one critical section for each semaphore).
+/// While it could run, no less urgent callback starts. So those that inherit held their groups before: one in each
+/// group that has a more urgent member, and only its resumed segments inherit (Sha, Rajkumar, Lehoczky, "Priority
+/// inheritance protocols", IEEE Transactions on Computers 1990: one critical section for each semaphore).
 pub(crate) fn inherited(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -111,9 +112,9 @@ fn delays(known: &Known<'_>, callback: usize) -> Option<Delays> {
 }
 
 impl Delays {
-    /// Returns the longest time for which a callback of the same group holds the group while this one waits for it; `None` if its
-    /// awaits have no bound yet. It leaves out the callbacks that come before this one. The holder is at least as urgent as this callback meanwhile, so others
-    /// start only while the holder is suspended.
+    /// Returns the longest time for which a callback of the same group holds the group while this one waits for it;
+    /// `None` if its awaits have no bound yet. It leaves out the callbacks that come before this one. The holder is at
+    /// least as urgent as this callback meanwhile, so others start only while the holder is suspended.
     fn hold(&self, known: &Known<'_>, mate: usize) -> Option<u64> {
         let plan = &known.system.callbacks[mate];
         let resumed = plan.segments.len() as u64 - 1;
@@ -121,7 +122,8 @@ impl Delays {
     }
 }
 
-/// Returns the longest time from a release of the callback to its end; `None` if it depends on something without a bound.
+/// Returns the longest time from a release of the callback to its end; `None` if it depends on something without a
+/// bound.
 fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -155,8 +157,8 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         }
     }
     let resumed = plan.segments.len() as u64 - 1;
-    // If the callback keeps its group while it waits, it needs the group once. If it releases the group, another callback can
-    // hold the group each time that a segment becomes ready.
+    // If the callback keeps its group while it waits, it needs the group once. If it releases the group, another
+    // callback can hold the group each time that a segment becomes ready.
     let later = if plan.releases_group { delays.later.max(holding) } else { delays.later };
     let each = plan.cost()
         + known.waits[callback]?

@@ -50,14 +50,15 @@ pub(crate) struct Callback {
     pub(crate) due: Option<u64>,
     /// Longest execution times of the segments, including overheads.
     pub(crate) segments: Vec<u64>,
-    /// Longest time that the callback awaits something in total, without waiting for others that use the same accelerators.
+    /// Longest time that the callback awaits something in total, without waiting for others that use the same
+    /// accelerators.
     pub(crate) waits: u64,
     /// Requests to accelerators, in their order. Their device time is part of `waits`.
     pub(crate) requests: Vec<Request>,
     /// Shortest time from start to end.
     pub(crate) shortest: u64,
-    /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks were picked
-    /// already.
+    /// True if some segment or wait may take no time: messages can then arrive at an instant at which other callbacks
+    /// were picked already.
     pub(crate) instantaneous: bool,
     /// Other callbacks of the same mutually exclusive group, in their order; empty for a callback of a reentrant group.
     pub(crate) mates: Vec<usize>,
@@ -140,8 +141,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the pace of several sources together: the smallest gap, and the earliest first release. `None` if there is no
-    /// source.
+    /// Returns the pace of several sources together: the smallest gap, and the earliest first release. `None` if there
+    /// is no source.
     pub(crate) fn least(paces: impl Iterator<Item = Self>) -> Option<Self> {
         paces.reduce(|one, other| Self { gap: one.gap.min(other.gap), first: one.first.min(other.first) })
     }
@@ -150,8 +151,8 @@ impl Pace {
 /// Core with its executors, or the cores of one multi-threaded executor, or cores that several executors share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Core {
-    /// Numbers of the cores; several for a multi-threaded executor, or for executors with one thread each that move between
-    /// them.
+    /// Numbers of the cores; several for a multi-threaded executor, or for executors with one thread each that move
+    /// between them.
     pub(crate) numbers: Vec<u16>,
     pub(crate) executors: Vec<usize>,
 }
@@ -201,8 +202,8 @@ impl System {
         rates
     }
 
-    /// Returns a load for each entry of `cores`: the share of its time that callbacks and receiving take. For an entry of
-    /// several cores, it is the mean of their loads.
+    /// Returns a load for each entry of `cores`: the share of its time that callbacks and receiving take. For an entry
+    /// of several cores, it is the mean of their loads.
     pub(crate) fn utilizations(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: usize| {
@@ -217,8 +218,8 @@ impl System {
         self.cores.iter().map(of).collect()
     }
 
-    /// Returns the loads of all cores, then of all reservations, of all accelerators, and of all mutually exclusive groups: the
-    /// time that is asked for as a share of the time that there is.
+    /// Returns the loads of all cores, then of all reservations, of all accelerators, and of all mutually exclusive
+    /// groups: the time that is asked for as a share of the time that there is.
     pub(crate) fn loads(&self) -> Vec<f64> {
         let rates = self.rates();
         let load = |callback: &usize| rates[*callback] * self.callbacks[*callback].cost() as f64;
@@ -232,8 +233,8 @@ impl System {
         self.utilizations().into_iter().chain(reserved).chain(self.device_loads()).chain(groups).collect()
     }
 
-    /// Returns for each mutually exclusive group of several callbacks, and each callback that does not run at the same time as
-    /// itself, its load as a share of the time of one thread, and its callbacks.
+    /// Returns for each mutually exclusive group of several callbacks, and each callback that does not run at the same
+    /// time as itself, its load as a share of the time of one thread, and its callbacks.
     pub(crate) fn group_loads(&self) -> Vec<(f64, Vec<usize>)> {
         let rates = self.rates();
         let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
@@ -332,8 +333,9 @@ impl System {
             || (!by_priority && executor.callbacks.iter().any(|other| self.callbacks[*other].is_async()))
     }
 
-    /// Returns how long this callback may still run when a more urgent one becomes ready: a nanosecond less than its longest
-    /// segment, unless a callback that takes no time can make the more urgent one ready right after that segment started.
+    /// Returns how long this callback may still run when a more urgent one becomes ready: a nanosecond less than its
+    /// longest segment, unless a callback that takes no time can make the more urgent one ready right after that
+    /// segment started.
     pub(crate) fn blocking(&self, callback: usize) -> u64 {
         let instantaneous = self.callbacks.iter().any(|plan| plan.instantaneous);
         self.callbacks[callback].longest_segment().saturating_sub(u64::from(!instantaneous))

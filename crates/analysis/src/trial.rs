@@ -1,9 +1,9 @@
 //! Trials: the longest execution time and the highest rate of a callback with which all deadlines hold.
 //!
-//! A trial changes one callback by a factor. If bounds depend on each other, each factor takes a complete analysis, and the
-//! largest one is found by bisection. If they do not, deadlines are looked at one after the other, the tightest first. Most of
-//! them hold with the factor that those before them allow, which takes one bound. Only for those that do not is there a
-//! bisection.
+//! A trial changes one callback by a factor. If bounds depend on each other, each factor takes a complete analysis, and
+//! the largest one is found by bisection. If they do not, deadlines are looked at one after the other, the tightest
+//! first. Most of them hold with the factor that those before them allow, which takes one bound. Only for those that do
+//! not is there a bisection.
 
 use std::time::Duration;
 
@@ -35,17 +35,17 @@ pub struct Margin {
     pub callback: String,
     /// Present longest execution time: all segments together, including overheads.
     pub execution: Duration,
-    /// Longest execution time with which all deadlines hold, at most 64 times the present one. `None` if deadlines are missed
-    /// even if the callback takes almost no time.
+    /// Longest execution time with which all deadlines hold, at most 64 times the present one. `None` if deadlines are
+    /// missed even if the callback takes almost no time.
     pub execution_max: Option<Duration>,
-    /// Present shortest time between two releases; `None` unless a timer with a period, or a single periodic or sporadic
-    /// release, is all that releases the callback.
+    /// Present shortest time between two releases; `None` unless a timer with a period, or a single periodic or
+    /// sporadic release, is all that releases the callback.
     pub period: Option<Duration>,
-    /// Shortest time between two releases with which all deadlines hold, at least a 64th of `period`. `None` if no time was
-    /// found, even far above `period`, or if `period` is `None`.
+    /// Shortest time between two releases with which all deadlines hold, at least a 64th of `period`. `None` if no time
+    /// was found, even far above `period`, or if `period` is `None`.
     pub period_min: Option<Duration>,
-    /// True if the budget of work ran out before this margin was found: `execution_max` and `period_min` are `None` then, which
-    /// says nothing about deadlines.
+    /// True if the budget of work ran out before this margin was found: `execution_max` and `period_min` are `None`
+    /// then, which says nothing about deadlines.
     pub unknown: bool,
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct Trial<'a> {
     solution: Option<Solution>,
     /// True if all deadlines hold without a change.
     holds: bool,
-    /// Callbacks by core, the tightest deadline first: the order in which deadlines are looked at if bounds do not depend on each
-    /// other.
+    /// Callbacks by core, the tightest deadline first: the order in which deadlines are looked at if bounds do not
+    /// depend on each other.
     tightest: Vec<Vec<usize>>,
     /// Cores on which all deadlines hold without a change.
     fine: Vec<bool>,
@@ -167,8 +167,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Returns the largest factor that was found with which all deadlines hold; `None` if there is none. They hold with all
-    /// smaller factors, too.
+    /// Returns the largest factor that was found with which all deadlines hold; `None` if there is none. They hold with
+    /// all smaller factors, too.
     fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let core = self.system.executors[plan.executor].core;
@@ -185,7 +185,8 @@ impl<'a> Trial<'a> {
         found
     }
 
-    /// Returns the largest factor up to `factor` with which the deadline of `member` holds; without a member, all deadlines.
+    /// Returns the largest factor up to `factor` with which the deadline of `member` holds; without a member, all
+    /// deadlines.
     fn halved(&mut self, callback: usize, what: What, factor: f64, member: Option<usize>) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let good_to = |trial: &mut Self, factor: f64| {
@@ -215,8 +216,8 @@ impl<'a> Trial<'a> {
         (good > 0.0).then_some(good)
     }
 
-    /// Returns the factor with which some core or reservation has no time left, at most [`FACTOR_MAX`]; `None` if one is
-    /// overloaded with every factor.
+    /// Returns the factor with which some core or reservation has no time left, at most [`FACTOR_MAX`]; `None` if one
+    /// is overloaded with every factor.
     fn room(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let now = self.system.loads();
@@ -258,14 +259,15 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Returns true if the deadline of `member` holds in the changed system; without a member, if all deadlines and chains do.
-    /// `factor` is that of the change.
+    /// Returns true if the deadline of `member` holds in the changed system; without a member, if all deadlines and
+    /// chains do. `factor` is that of the change.
     fn works(&self, member: Option<usize>, factor: f64) -> bool {
         if self.budget.is_spent() || self.system.check_load().is_err() {
             return false;
         }
         let Some(member) = member else {
-            // With longer execution times or higher rates, no bound gets shorter, so the search begins with the present bounds.
+            // With longer execution times or higher rates, no bound gets shorter, so the search begins with the present
+            // bounds.
             let from = self.solution.as_ref().filter(|_| factor >= 1.0 && self.holds);
             let from: Option<Vec<_>> = from.map(|solution| solution.found.iter().map(|found| found.bound).collect());
             let manner = Manner { only_if_due: true, from: from.as_deref() };
@@ -290,8 +292,8 @@ impl<'a> Trial<'a> {
         hold && self.chains_of_hold(member, bound)
     }
 
-    /// Returns true if the chains of one callback hold. Called only if bounds do not depend on each other, so that all chains
-    /// have one callback.
+    /// Returns true if the chains of one callback hold. Called only if bounds do not depend on each other, so that all
+    /// chains have one callback.
     fn chains_of_hold(&self, member: usize, bound: Option<u64>) -> bool {
         let name = &self.system.callbacks[member].name;
         let ours = self.scenario.chains.iter().filter(|chain| chain.callbacks.contains(name));

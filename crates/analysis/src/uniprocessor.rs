@@ -48,16 +48,18 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
         (None, true, Policy::WaitSet { .. }) => WAIT_SET,
     };
     let bound = window(known, callback).and_then(|window| window.bound()?.checked_add(known.delay(callback)?));
-    // A single callback is a chain of one, too. The messages that follow from its own later releases do not come before it.
+    // A single callback is a chain of one, too. The messages that follow from its own later releases do not come before
+    // it.
     let bound = if applies { bound.into_iter().chain(end_to_end::bound(known, &[callback])).min() } else { bound };
     Found { bound, method, stop: known.budget.stop() }
 }
 
-/// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its core.
+/// Returns true if all callbacks of an executor have the same bound: first in, first out, with nothing else on its
+/// core.
 ///
-/// Consider an activation that is released at an offset A of a busy window. It ends once all activations that were released from
-/// 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the bound of each callback,
-/// since each callback may be the one that is released at A.
+/// Consider an activation that is released at an offset A of a busy window. It ends once all activations that were
+/// released from 0 to A have run, whichever callback it belongs to. The longest time from any A to that end is the
+/// bound of each callback, since each callback may be the one that is released at A.
 pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
     let comes = |callback: &usize| known.arrivals[*callback].as_ref().is_some_and(|arrivals| arrivals.number(1) > 0);
     let system = known.system;
@@ -72,7 +74,8 @@ pub(crate) fn has_common_bound(known: &Known<'_>, executor: usize) -> bool {
         && own.callbacks.iter().all(comes)
 }
 
-/// Returns true if all executors on the core have one callback and a priority of their own: tasks, as in the text books.
+/// Returns true if all executors on the core have one callback and a priority of their own: tasks, as in the text
+/// books.
 fn preempts_like_tasks(system: &System, executor: usize) -> bool {
     let core = &system.cores[system.executors[executor].core];
     let executors = || core.executors.iter().map(|member| &system.executors[*member]);
@@ -80,7 +83,8 @@ fn preempts_like_tasks(system: &System, executor: usize) -> bool {
         && executors().all(|member| executors().filter(|other| other.os_priority == member.os_priority).count() == 1)
 }
 
-/// Returns the busy window of a callback, with all work on its core that matters; `None` if some of that work has no bound.
+/// Returns the busy window of a callback, with all work on its core that matters; `None` if some of that work has no
+/// bound.
 pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -171,8 +175,8 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
     Some(window)
 }
 
-/// Returns the busy window of a callback in which only its group is served, on a thread that is always there; `None` if some of
-/// the group's work has no bound. A wait set is polled before each activation of the group.
+/// Returns the busy window of a callback in which only its group is served, on a thread that is always there; `None` if
+/// some of the group's work has no bound. A wait set is polled before each activation of the group.
 pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWindow<'a>> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -211,8 +215,8 @@ pub(crate) fn group_window<'a>(known: &Known<'a>, callback: usize) -> Option<Rea
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWindow<'a> {
     own: Arrivals,
-    /// Execution times of the callbacks that release this one at their ends, one of which runs when the window begins; empty if
-    /// the callback is released in another way.
+    /// Execution times of the callbacks that release this one at their ends, one of which runs when the window begins;
+    /// empty if the callback is released in another way.
     released_after: Vec<u64>,
     cost: u64,
     interferers: Vec<Interferer>,
@@ -228,8 +232,9 @@ impl ReadyWindow<'_> {
         self.interferers.push(Interferer { arrivals, cost, ahead });
     }
 
-    /// Returns the last offset at which a release can end later than `due` after it, and the number of releases from the first
-    /// such offset to that one. `None` if the window has no bound, or if callbacks of the same executor release this one.
+    /// Returns the last offset at which a release can end later than `due` after it, and the number of releases from
+    /// the first such offset to that one. `None` if the window has no bound, or if callbacks of the same executor
+    /// release this one.
     pub(crate) fn late(self, due: u64) -> Option<(u64, u64)> {
         let Self { own, cost, interferers, blockers, supply, limit, budget, released_after, .. } = self;
         if !released_after.is_empty() {
@@ -262,19 +267,20 @@ fn goes_first(system: &System, one: usize, other: usize) -> bool {
     order(one) < order(other)
 }
 
-/// The order of another callback with respect to the one under analysis, in their executor. `Before` has the activations of it
-/// that come before; with `After`, all of them come after.
+/// The order of another callback with respect to the one under analysis, in their executor. `Before` has the
+/// activations of it that come before; with `After`, all of them come after.
 pub(crate) enum Order {
     Before(Ahead),
-    /// By a key, the time of release plus a constant: the other callback may be released up to `lead` later and still go first.
+    /// By a key, the time of release plus a constant: the other callback may be released up to `lead` later and still
+    /// go first.
     Key {
         lead: i64,
     },
     After,
 }
 
-/// Returns the order in which the executor serves `other` compared with `callback`; `None` if it depends on something without a
-/// bound.
+/// Returns the order in which the executor serves `other` compared with `callback`; `None` if it depends on something
+/// without a bound.
 pub(crate) fn order_of(known: &Known<'_>, callback: usize, other: usize) -> Option<Order> {
     let system = known.system;
     let (plan, mate) = (&system.callbacks[callback], &system.callbacks[other]);

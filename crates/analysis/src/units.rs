@@ -1,41 +1,45 @@
 //! Several threads, and groups that exclude: busy windows of groups that share all threads, under every policy.
 //!
-//! Divide an executor's callbacks into *units*, so that the callbacks of a mutually exclusive group are in one unit. An executor
-//! is work-conserving: no thread is idle while an activation is ready whose group is free. So while a unit has something left to
-//! do, at each time something of it runs, or something of it awaits what it awaits, or all m threads are busy with other units:
-//! then it is *passed over*.
+//! Divide an executor's callbacks into *units*, so that the callbacks of a mutually exclusive group are in one unit. An
+//! executor is work-conserving: no thread is idle while an activation is ready whose group is free. So while a unit has
+//! something left to do, at each time something of it runs, or something of it awaits what it awaits, or all m threads
+//! are busy with other units: then it is *passed over*.
 //!
 //! **Window.** Let a unit's window begin when it has something to do and had nothing before. In a window of length L
-//! the unit has no more work than W(L), so the window is no longer than the least L that is no shorter than W(L) and the time Y(L)
-//! for which it is passed over. Whatever is released in the window ends in it, with all that follows inside the unit.
+//! the unit has no more work than W(L), so the window is no longer than the least L that is no shorter than W(L) and
+//! the time Y(L) for which it is passed over. Whatever is released in the window ends in it, with all that follows
+//! inside the unit.
 //!
-//! **Passed over.** In the time Y, which is no longer than L, m Y of other work runs: what was left of the others when the window
-//! began, and what is released in L. A unit that never runs on two threads at once has no more than Y of it. So, for every j below m,
-//! (m - j) Y is no more than the work of all others but the j largest of that kind.
+//! **Passed over.** In the time Y, which is no longer than L, m Y of other work runs: what was left of the others when
+//! the window began, and what is released in L. A unit that never runs on two threads at once has no more than Y of it.
+//! So, for every j below m, (m - j) Y is no more than the work of all others but the j largest of that kind.
 //!
-//! **Backlog.** What is left of a unit at a time in its window, B, is no more than the largest W(L) + Y(L) - L. What is left of all
-//! units together, V, follows from all B: go back to the last time at which a thread was idle. Nothing was passed over then, so at most
-//! m - 1 units had something left (besides those that awaited something), with no more than their B each. Since then all threads were
-//! busy, so V is no more than that and the largest W(L) - m L of all. Each B follows from V, and V from the m - 1 largest of them. A
-//! solution is a bound, by induction over time: the first backlog above it would follow from earlier ones that are not. Only m - 1
-//! of the B enter V, and V enters a B divided by m. So there is a solution wherever the load leaves time, with any number of units.
+//! **Backlog.** What is left of a unit at a time in its window, B, is no more than the largest W(L) + Y(L) - L. What is
+//! left of all units together, V, follows from all B: go back to the last time at which a thread was idle. Nothing was
+//! passed over then, so at most m - 1 units had something left (besides those that awaited something), with no more
+//! than their B each. Since then all threads were busy, so V is no more than that and the largest W(L) - m L of all.
+//! Each B follows from V, and V from the m - 1 largest of them. A solution is a bound, by induction over time: the
+//! first backlog above it would follow from earlier ones that are not. Only m - 1 of the B enter V, and V enters a B
+//! divided by m. So there is a solution wherever the load leaves time, with any number of units.
 //!
-//! **Messages between units.** By the arguments above, they arrive with the jitter of their senders, and bounds depend on each other through
-//! it. Another count does without: to each activation belong its own time and that of all that follows from it. What is left with all
-//! that follows, V', is as above that of m - 1 units when a thread was idle, and what was released from outside of the executor since,
-//! less what all threads did. A unit has no more left than as many activations as may be under way at once, no more of them than fit into
-//! B, and one that has begun. The work of others in a window is then V', and what follows from releases in the window. The smaller Y holds.
+//! **Messages between units.** By the arguments above, they arrive with the jitter of their senders, and bounds depend
+//! on each other through it. Another count does without: to each activation belong its own time and that of all that
+//! follows from it. What is left with all that follows, V', is as above that of m - 1 units when a thread was idle, and
+//! what was released from outside of the executor since, less what all threads did. A unit has no more left than as
+//! many activations as may be under way at once, no more of them than fit into B, and one that has begun. The work of
+//! others in a window is then V', and what follows from releases in the window. The smaller Y holds.
 //!
-//! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once. The others are those of an
-//! executor with one thread less, without it.
+//! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once. The others
+//! are those of an executor with one thread less, without it.
 //!
-//! **Levels.** Under fixed priorities all of this holds for the callbacks of at least some priority. What is less urgent runs
-//! while a unit is passed over only if it had started before: at most one segment on each thread at the beginning, and one on each thread
-//! but one each time that the unit's own work ends. The last time at which a thread was idle becomes that at which one was idle, or took
-//! something less urgent. Of its own group, one less urgent segment can run in the window.
+//! **Levels.** Under fixed priorities all of this holds for the callbacks of at least some priority. What is less
+//! urgent runs while a unit is passed over only if it had started before: at most one segment on each thread at the
+//! beginning, and one on each thread but one each time that the unit's own work ends. The last time at which a thread
+//! was idle becomes that at which one was idle, or took something less urgent. Of its own group, one less urgent
+//! segment can run in the window.
 //!
-//! **Free callbacks.** A reentrant callback whose activations can have all threads waits only while all of them are busy with what
-//! was left before, or was released since.
+//! **Free callbacks.** A reentrant callback whose activations can have all threads waits only while all of them are
+//! busy with what was left before, or was released since.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -87,8 +91,8 @@ impl Division {
     }
 }
 
-/// Returns for each callback the first callback of its component: of callbacks that are in one group, or in one executor and
-/// linked by a message that is under way for no time.
+/// Returns for each callback the first callback of its component: of callbacks that are in one group, or in one
+/// executor and linked by a message that is under way for no time.
 pub(crate) fn components(callbacks: &[crate::system::Callback]) -> Vec<usize> {
     fn root(parents: &mut [usize], callback: usize) -> usize {
         let mut top = callback;
@@ -111,7 +115,8 @@ pub(crate) fn components(callbacks: &[crate::system::Callback]) -> Vec<usize> {
     (0..callbacks.len()).map(|callback| root(&mut parents, callback)).collect()
 }
 
-/// Returns the least urgent level of a callback that has a meaning of its own: its priority, or 0 if all callbacks belong to it.
+/// Returns the least urgent level of a callback that has a meaning of its own: its priority, or 0 if all callbacks
+/// belong to it.
 pub(crate) fn level(system: &System, callback: usize) -> u32 {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
@@ -145,7 +150,8 @@ struct Part {
     fresh: Arrivals,
     /// Execution time of an activation and of all that follows from it.
     tree: u64,
-    /// Largest number of its activations that are not done at one time, by its bound so far; `u64::MAX` if that is not known.
+    /// Largest number of its activations that are not done at one time, by its bound so far; `u64::MAX` if that is not
+    /// known.
     at_once: u64,
 }
 
@@ -175,8 +181,8 @@ impl Unit {
         self.sum(|part| part.fresh.number(length).saturating_mul(part.cost))
     }
 
-    /// Returns the most that may be left of its activations and of all that follows from them, when no more than `backlog` is left
-    /// of the unit itself.
+    /// Returns the most that may be left of its activations and of all that follows from them, when no more than
+    /// `backlog` is left of the unit itself.
     fn tree(&self, backlog: u64) -> u64 {
         let all = self.sum(|part| part.at_once.saturating_mul(part.tree));
         if self.width != Width::Narrow || self.awaits {
@@ -219,7 +225,8 @@ impl Unit {
     }
 }
 
-/// By unit, what may be left of it at any time, and the length of its longest window. For a free callback, the length is its bound.
+/// By unit, what may be left of it at any time, and the length of its longest window. For a free callback, the length
+/// is its bound.
 struct Windows {
     backlogs: Vec<u64>,
     lengths: Vec<Option<u64>>,
@@ -258,8 +265,8 @@ struct Both {
     tree: u64,
 }
 
-/// Returns the lengths of the longest windows of the executor's units at a level, by the unit's first callback. `None` for a unit
-/// that may never be done, and if nothing is known of arrivals.
+/// Returns the lengths of the longest windows of the executor's units at a level, by the unit's first callback. `None`
+/// for a unit that may never be done, and if nothing is known of arrivals.
 pub(crate) fn windows(
     known: &Known<'_>,
     executor: usize,
@@ -282,7 +289,8 @@ pub(crate) fn windows(
         }
         let starving = (0..units.units.len()).filter(|unit| !ends(*unit)).count() as u64;
         units.threads = units.threads.saturating_sub(starving);
-        // Messages from the units that leave are not in the count of all that follows, so that count does not hold any more.
+        // Messages from the units that leave are not in the count of all that follows, so that count does not hold any
+        // more.
         units.is_linked = false;
         let mut lengths = windows.lengths.iter();
         units.units.retain(|_| lengths.next().is_some_and(Option::is_some));
@@ -290,7 +298,8 @@ pub(crate) fn windows(
     Some(found)
 }
 
-/// Returns the execution time of each callback and of all that follows from its end among the callbacks that are `inside`.
+/// Returns the execution time of each callback and of all that follows from its end among the callbacks that are
+/// `inside`.
 fn trees(system: &System, inside: &[bool]) -> Vec<u64> {
     let mut trees: Vec<u64> = system.callbacks.iter().map(crate::system::Callback::cost).collect();
     // Receivers come before publishers in this order.
@@ -386,8 +395,8 @@ impl<'a> Units<'a> {
         self.known.fixed_point(self.executor, start, self.weight(), needs)
     }
 
-    /// Returns by how much the work that is released in an interval can exceed what all threads do in it, at most. `work` is that of a
-    /// unit. Returns `None` if it has no bound.
+    /// Returns by how much the work that is released in an interval can exceed what all threads do in it, at most.
+    /// `work` is that of a unit. Returns `None` if it has no bound.
     fn burst(&self, work: fn(&Unit, u64) -> u64) -> Option<u64> {
         let needs = |length| {
             let work = self.units.iter().map(|unit| work(unit, length));
@@ -414,8 +423,8 @@ impl<'a> Units<'a> {
         Both { own, tree }
     }
 
-    /// Returns the most that can be left at a time at which a thread is idle, if no more than `each` is left of a unit, and no more than
-    /// `free` of an activation of a free callback.
+    /// Returns the most that can be left at a time at which a thread is idle, if no more than `each` is left of a unit,
+    /// and no more than `free` of an activation of a free callback.
     fn largest(&self, each: &[u64], free: impl Fn(&Part) -> u64) -> u64 {
         let (mut sum, mut largest) = (0, Vec::new());
         let most = self.threads as usize - 1;
@@ -450,7 +459,8 @@ impl<'a> Units<'a> {
         longest.min(length)
     }
 
-    /// Returns how many less urgent segments can begin while a unit is not passed over in a window of this length, in time.
+    /// Returns how many less urgent segments can begin while a unit is not passed over in a window of this length, in
+    /// time.
     fn lower_again(&self, unit: usize, length: u64) -> u64 {
         if self.lower.is_empty() {
             return 0;
@@ -461,8 +471,8 @@ impl<'a> Units<'a> {
         times.saturating_mul(self.lower_on(self.threads - 1))
     }
 
-    /// Returns the longest time for which all threads can be busy with `fixed` and the works, of which narrow ones have one thread
-    /// each at most.
+    /// Returns the longest time for which all threads can be busy with `fixed` and the works, of which narrow ones have
+    /// one thread each at most.
     fn shared(&self, fixed: u64, works: impl Iterator<Item = (Width, u64)>) -> u64 {
         let (mut sum, mut narrow) = (fixed, Vec::new());
         for (width, work) in works {
@@ -531,8 +541,8 @@ impl<'a> Units<'a> {
         windows
     }
 
-    /// Returns the windows of all units; with a unit without a length if it may never be done, and `None` if nothing was
-    /// found.
+    /// Returns the windows of all units; with a unit without a length if it may never be done, and `None` if nothing
+    /// was found.
     fn solve(&self) -> Option<Windows> {
         let bursts = Both { own: self.burst(Unit::work)?, tree: self.burst(Unit::fresh)? };
         let mut backlogs = vec![0; self.units.len()];

@@ -1,16 +1,16 @@
 //! Weakly hard deadlines: how many of so many activations in a row may miss theirs.
 //!
-//! After the typical worst-case analysis of Quinton, Hanke and Ernst (DATE 2012) and Xu et al. (ECRTS 2015). Let O be callbacks
-//! without which the bound is within the deadline. Then an activation misses its deadline only if one of O runs in its busy
-//! window, and each activation of O runs in one busy window only:
+//! After the typical worst-case analysis of Quinton, Hanke and Ernst (DATE 2012) and Xu et al. (ECRTS 2015). Let O be
+//! callbacks without which the bound is within the deadline. Then an activation misses its deadline only if one of O
+//! runs in its busy window, and each activation of O runs in one busy window only:
 //!
 //! - the activation of O is as urgent, and that window does not end before it does; or
-//! - it is less urgent and had begun before the window. A window in which an activation of the callback waits for it lasts beyond
-//!   its end.
+//! - it is less urgent and had begun before the window. A window in which an activation of the callback waits for it
+//!   lasts beyond its end.
 //!
-//! So the misses of k activations in a row are no more than the activations of O that run from the begin of the first one's
-//! window to the end of the last one, times the misses in one window. The misses in a window are counted by offsets: all releases
-//! between the first and the last offset at which a release may miss.
+//! So the misses of k activations in a row are no more than the activations of O that run from the begin of the first
+//! one's window to the end of the last one, times the misses in one window. The misses in a window are counted by
+//! offsets: all releases between the first and the last offset at which a release may miss.
 //!
 //! Theorems and proofs: `book/src/analysis/joins-locks-reservations.md`.
 
@@ -21,8 +21,8 @@ use crate::uniprocessor::{self, window};
 /// Largest number of other callbacks that are considered.
 const OTHERS_MAX: usize = 64;
 
-/// Returns the most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between two
-/// releases; without one, nothing is known about a callback that can be late.
+/// Returns the most misses of `of` activations in a row; `None` if nothing is known. `gap` is the longest time between
+/// two releases; without one, nothing is known about a callback that can be late.
 pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u64>) -> Option<u64> {
     let system = known.system;
     let plan = &system.callbacks[callback];
@@ -53,8 +53,8 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
         .filter_map(|other| Some((caused(other)?, other)))
         .take(OTHERS_MAX)
         .collect();
-    // The callback with the fewest activations is tried first: alone, then together with as many of the next ones as are
-    // needed.
+    // The callback with the fewest activations is tried first: alone, then together with as many of the next ones as
+    // are needed.
     others.sort_unstable();
     let holds = |changed: &System| {
         let without = Known {

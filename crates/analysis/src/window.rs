@@ -3,9 +3,9 @@
 //! The abstract response-time analysis of Bozhko and Brandenburg (ECRTS 2020): for each offset of a release within the
 //! longest busy window, first the time by which the job has started, then the time by which it has ended. The crate
 //! `response-time-analysis` has the instances for a processor of its own and one policy; this one adds what it lacks:
-//! several executors with OS priorities above an executor that does not preempt, a supply bound for every policy, and the
-//! ready sets of the wait set by the counting argument of Blass et al. (RTSS 2021, Lemmas 8 and 16), with timers inside or
-//! outside. The tests hold it against the crate wherever both apply.
+//! several executors with OS priorities above an executor that does not preempt, a supply bound for every policy, and
+//! the ready sets of the wait set by the counting argument of Blass et al. (RTSS 2021, Lemmas 8 and 16), with timers
+//! inside or outside. The tests hold it against the crate wherever both apply.
 //!
 //! Theorems and proofs: `book/src/analysis/one-thread.md`.
 
@@ -30,11 +30,11 @@ pub(crate) enum Ahead {
     UntilStart,
     /// All activations that arrive until the job ends: they preempt it.
     UntilEnd,
-    /// All activations that arrive until the job starts, and at most `lead` after its release. If the callback `overtakes`, also
-    /// all activations that arrived before the release: they have run before the job was there.
+    /// All activations that arrive until the job starts, and at most `lead` after its release. If the callback
+    /// `overtakes`, also all activations that arrived before the release: they have run before the job was there.
     ByKey { lead: i64, overtakes: bool },
-    /// All activations that arrived before the job's release, and at most this many more, because ready sets are served in
-    /// rounds.
+    /// All activations that arrived before the job's release, and at most this many more, because ready sets are served
+    /// in rounds.
     Rounds(u64),
     /// All activations that arrived before the job's release: they run only while the job is not ready.
     BeforeRelease,
@@ -168,7 +168,8 @@ impl Window<'_> {
         let from = std::iter::once(0).chain(cuts.iter().copied());
         let to = cuts.iter().map(|cut| cut - 1).chain(std::iter::once(last));
         let search = Search { budget: self.budget, stretches: from.zip(to).collect(), enough: self.enough };
-        // With the same blocking, starts grow with the offset. So the start at a smaller offset is where a search can begin.
+        // With the same blocking, starts grow with the offset. So the start at a smaller offset is where a search can
+        // begin.
         let mut known: Vec<(u64, u64, u64)> = Vec::new();
         let end = |offset: u64| {
             let stretch = cuts.partition_point(|cut| *cut <= offset) as u64;
@@ -183,18 +184,18 @@ impl Window<'_> {
         search.longest(end, |offset| self.next_offset(offset))
     }
 
-    /// Returns the bound of a callback that is released once in a window, by the end of its releaser, which runs when the window
-    /// begins and takes the time `releaser`. All of that time is counted into the window: a shorter part leaves less time for
-    /// others to arrive.
+    /// Returns the bound of a callback that is released once in a window, by the end of its releaser, which runs when
+    /// the window begins and takes the time `releaser`. All of that time is counted into the window: a shorter part
+    /// leaves less time for others to arrive.
     pub(crate) fn after(&self, releaser: u64) -> Option<u64> {
         let blockers = vec![Blocker { cost: releaser, below: u64::MAX }];
         let (_, end) = Window { blockers, ..self.clone() }.at(releaser, 1)?;
         Some(end.saturating_sub(releaser))
     }
 
-    /// Returns the offsets of the first and the last release that can end later than `due` after it; (0, 0) if every release
-    /// ends in time, and `None` if a release has no bound. Between two offsets at which something changes, releases end no
-    /// later than the one at the first of the two, because only the blocking changes, and decreases.
+    /// Returns the offsets of the first and the last release that can end later than `due` after it; (0, 0) if every
+    /// release ends in time, and `None` if a release has no bound. Between two offsets at which something changes,
+    /// releases end no later than the one at the first of the two, because only the blocking changes, and decreases.
     pub(crate) fn late(&self, due: u64) -> Option<(u64, u64)> {
         let length = self.longest()?;
         let (mut offset, mut found) = (0, None);
@@ -226,8 +227,8 @@ impl Window<'_> {
         self.interferers.iter().filter_map(|other| other.next_offset(offset)).chain(own).min()
     }
 
-    /// Returns the length of the longest busy window: everything that arrives in it is done by its end. `None` if it is beyond
-    /// the limit.
+    /// Returns the length of the longest busy window: everything that arrives in it is done by its end. `None` if it is
+    /// beyond the limit.
     fn longest(&self) -> Option<u64> {
         let blocking = self.blockers.iter().map(|blocker| blocker.cost).max().unwrap_or(0);
         let all = || {
@@ -241,8 +242,8 @@ impl Window<'_> {
         })
     }
 
-    /// Returns the times by which the job that is released at `offset` has started, which is not before `begun`, and has ended.
-    /// `None` if one of them is beyond the limit.
+    /// Returns the times by which the job that is released at `offset` has started, which is not before `begun`, and
+    /// has ended. `None` if one of them is beyond the limit.
     fn at(&self, offset: u64, begun: u64) -> Option<(u64, u64)> {
         let blockers = self.blockers.iter().filter(|blocker| offset < blocker.below);
         let blocking = blockers.map(|blocker| blocker.cost).max().unwrap_or(0);
@@ -278,9 +279,9 @@ impl Window<'_> {
     }
 }
 
-/// Returns a length that no busy window is below, in which the work `fixed` is there at the beginning, and `work` arrives: curves
-/// with the cost of each activation. The work is never below a line, and a division tells the length at which this line has been
-/// served (after Sjödin and Hansson, RTSS 1998).
+/// Returns a length that no busy window is below, in which the work `fixed` is there at the beginning, and `work`
+/// arrives: curves with the cost of each activation. The work is never below a line, and a division tells the length at
+/// which this line has been served (after Sjödin and Hansson, RTSS 1998).
 pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals, u64)>) -> u64 {
     let (mut rate, mut first) = (0.0, fixed as f64);
     for (arrivals, cost) in work {
@@ -288,6 +289,7 @@ pub(crate) fn at_least<'a>(fixed: u64, work: impl Iterator<Item = (&'a Arrivals,
         rate += slope * cost as f64;
         first += begin * cost as f64;
     }
-    // The result is reduced by more than rounding can have added. From load 1 on, the divisor would be zero or negative.
+    // The result is reduced by more than rounding can have added. From load 1 on, the divisor would be zero or
+    // negative.
     if rate < 0.999_999 { ((first / (1.0 - rate)) * (1.0 - 1e-6)) as u64 } else { 1 }
 }

@@ -68,7 +68,8 @@ fn command() -> Command {
 
 /// Runs the subcommand in `matches`, or the default one if there is none. `out` is stdout.
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
-    // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is read.
+    // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is
+    // read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
         Some((lab::NAME, matches)) => {

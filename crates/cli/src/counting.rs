@@ -1,6 +1,7 @@
 //! The `rospin` command with an allocator that counts allocations and reallocations.
 //!
-//! This is a program of its own, since counting takes time. `rospin lab throughput` and `rospin lab wire` run it only to count.
+//! This is a program of its own, since counting takes time. `rospin lab throughput` and `rospin lab wire` run it only
+//! to count.
 
 use std::alloc::System;
 use std::process::ExitCode;

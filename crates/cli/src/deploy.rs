@@ -45,7 +45,8 @@ enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor writes: scheduling and cores of callback groups
+    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor writes: scheduling and cores of
+    /// callback groups
     Fill {
         /// Template, a YAML file
         template: PathBuf,
@@ -112,8 +113,8 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Fills in the template of callback_isolated_executor by a system file and a deployment file, and writes it to the file `output`, or to
-/// `out` if that is `None`.
+/// Fills in the template of callback_isolated_executor by a system file and a deployment file, and writes it to the
+/// file `output`, or to `out` if that is `None`.
 fn fill(
     template: &Path,
     (system, deployment): (&Path, &Path),
@@ -139,8 +140,8 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Checks deployment files together, if this machine has their cores, and if the system file `system` has their names. Prints what
-/// they have.
+/// Checks deployment files together, if this machine has their cores, and if the system file `system` has their names.
+/// Prints what they have.
 fn check(files: &[PathBuf], system: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let deployment = Deployment::load_all(files).map_err(Failure::input)?;
     check_cores(&deployment).map_err(Failure::input)?;
@@ -167,8 +168,8 @@ fn check(files: &[PathBuf], system: Option<&Path>, out: &mut dyn Write) -> Resul
     check_names(&deployment, system, out)
 }
 
-/// Compares a deployment with the system file at `path`. Prints each name that does not fit; one that the program would refuse is
-/// also an error.
+/// Compares a deployment with the system file at `path`. Prints each name that does not fit; one that the program would
+/// refuse is also an error.
 fn check_names(deployment: &Deployment, path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let system = scenario_file::read(path).map_err(Failure::input)?;
     let (mut refused, mut warned) = (Vec::new(), 0);

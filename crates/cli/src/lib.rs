@@ -1,8 +1,8 @@
-//! The `rospin` command: what a machine can promise, whether the deadlines of a described system hold, simulation, and deployment
-//! files.
+//! The `rospin` command: what a machine can promise, whether the deadlines of a described system hold, simulation, and
+//! deployment files.
 //!
-//! `rospin lab ARGS` is handed over to the crate `rospin-lab`, and so is a plain `rospin`, which runs the Autoware reference
-//! system under every executor and prints who won.
+//! `rospin lab ARGS` is handed over to the crate `rospin-lab`, and so is a plain `rospin`, which runs the Autoware
+//! reference system under every executor and prints who won.
 
 mod analyze;
 mod command_line;

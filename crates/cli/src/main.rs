@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Allocator whose `free` takes no lock, unlike the C library's. So an urgent thread that frees memory does not wait for the
-/// ordinary thread that allocated it. `rospin lab inversion` measures that.
+/// Allocator whose `free` takes no lock, unlike the C library's. So an urgent thread that frees memory does not wait
+/// for the ordinary thread that allocated it. `rospin lab inversion` measures that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,5 @@
-//! The book's part about the analysis is right: its commands work, the files and tests that it names exist, and each theorem
-//! has all its parts.
+//! The book's part about the analysis is right: its commands work, the files and tests that it names exist, and each
+//! theorem has all its parts.
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -63,8 +63,8 @@ fn run_page(page: &str, text: &str) -> (usize, usize) {
     (commands, shown)
 }
 
-/// Runs a command of `rospin`, and returns what it printed. Only checks that the file of a command of Cargo is there, since that
-/// would take long, and returns `None`.
+/// Runs a command of `rospin`, and returns what it printed. Only checks that the file of a command of Cargo is there,
+/// since that would take long, and returns `None`.
 fn run(page: &str, line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -111,8 +111,8 @@ fn commands_of(text: &str) -> Vec<String> {
     commands
 }
 
-/// Most of these take minutes or a network, so they are only asked for their help. That fails for a subcommand or an option that
-/// does not exist.
+/// Most of these take minutes or a network, so they are only asked for their help. That fails for a subcommand or an
+/// option that does not exist.
 #[test]
 fn commands_of_all_pages_have_subcommands_and_options_that_exist() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");

@@ -1,4 +1,5 @@
-//! `rospin top` and `rospin trace record --pid` beside programs that run: this file's program, run again as processes of their own.
+//! `rospin top` and `rospin trace record --pid` beside programs that run: this file's program, run again as processes
+//! of their own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,8 +18,8 @@ const IS_CHILD: &str = "ROSPIN_TEST_CHILD";
 /// The value of that variable for a program whose planner starves its scanner.
 const STARVED: &str = "starved";
 
-/// The program that is watched: a timer that misses its deadline, and another one; or a planner that works 60 ms of each 50, and a scanner
-/// that is less urgent.
+/// The program that is watched: a timer that misses its deadline, and another one; or a planner that works 60 ms of
+/// each 50, and a scanner that is less urgent.
 #[test]
 fn program() {
     if std::env::var_os(IS_CHILD).is_none() {

@@ -52,21 +52,22 @@ impl Generator {
         }
     }
 
-    /// Adds the package in a folder. Its definitions are those that its `CMakeLists.txt` gives to `rosidl_generate_interfaces`, or,
-    /// without such a list, those in its folders `msg`, `srv` and `action` and in the folders below them. The package's name is
-    /// that of its `package.xml`, or else the folder's.
+    /// Adds the package in a folder. Its definitions are those that its `CMakeLists.txt` gives to
+    /// `rosidl_generate_interfaces`, or, without such a list, those in its folders `msg`, `srv` and `action` and in the
+    /// folders below them. The package's name is that of its `package.xml`, or else the folder's.
     ///
-    /// A list may be made of variables, globs, loops and conditions, which are those of a build for ROS 2. Functions and macros of
-    /// the file are not run. If the list needs them, name the definitions by [`package_files`](Self::package_files).
+    /// A list may be made of variables, globs, loops and conditions, which are those of a build for ROS 2. Functions
+    /// and macros of the file are not run. If the list needs them, name the definitions by
+    /// [`package_files`](Self::package_files).
     #[must_use]
     pub fn package(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folders.push((folder.into(), None));
         self
     }
 
-    /// Adds the package in a folder, with these definitions and no others. The files are relative to the folder, and may lie
-    /// anywhere in it. As in ROS 2, their extensions say what they are: `ros2/Pose.msg` of the package `robot_msgs` is
-    /// `robot_msgs::msg::Pose`.
+    /// Adds the package in a folder, with these definitions and no others. The files are relative to the folder, and
+    /// may lie anywhere in it. As in ROS 2, their extensions say what they are: `ros2/Pose.msg` of the package
+    /// `robot_msgs` is `robot_msgs::msg::Pose`.
     #[must_use]
     pub fn package_files(
         mut self,
@@ -81,8 +82,8 @@ impl Generator {
         self
     }
 
-    /// Adds a package of the installed ROS 2, by its name. ROS 2's environment must be set up (`AMENT_PREFIX_PATH`). A package
-    /// that is [shipped](crate::SHIPPED) is generated from the definitions that come with this crate.
+    /// Adds a package of the installed ROS 2, by its name. ROS 2's environment must be set up (`AMENT_PREFIX_PATH`). A
+    /// package that is [shipped](crate::SHIPPED) is generated from the definitions that come with this crate.
     #[must_use]
     pub fn installed(mut self, name: impl Into<String>) -> Self {
         self.names.insert(name.into());
@@ -97,8 +98,8 @@ impl Generator {
         self
     }
 
-    /// Sets the output folder. By default that of the build script. With a folder that was set, Cargo is not told when to run the
-    /// build script again.
+    /// Sets the output folder. By default that of the build script. With a folder that was set, Cargo is not told when
+    /// to run the build script again.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out = Some(folder.into());
@@ -112,25 +113,26 @@ impl Generator {
         self
     }
 
-    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. The default is the one that `ROS_DISTRO`
-    /// names, or Jazzy. Shipped packages get the definitions of that distribution. Types for Humble have no hash.
+    /// Sets the distribution of ROS 2 for which types are generated, such as `humble`. The default is the one that
+    /// `ROS_DISTRO` names, or Jazzy. Shipped packages get the definitions of that distribution. Types for Humble have
+    /// no hash.
     #[must_use]
     pub fn distribution(mut self, name: impl Into<String>) -> Self {
         self.distribution = Some(name.into());
         self
     }
 
-    /// Sets the name of the crate that includes the code. By default that of the crate whose build script runs. If a package has the
-    /// crate's name, its modules `msg`, `srv` and `action` are also where the code is included, so that other crates write
-    /// `robot_msgs::msg::Status`.
+    /// Sets the name of the crate that includes the code. By default that of the crate whose build script runs. If a
+    /// package has the crate's name, its modules `msg`, `srv` and `action` are also where the code is included, so that
+    /// other crates write `robot_msgs::msg::Status`.
     #[must_use]
     pub fn crate_name(mut self, name: impl Into<String>) -> Self {
         self.crate_name = Some(name.into());
         self
     }
 
-    /// Generates the packages `names`, which are shipped, in place of referring to `rospin-msgs`. `wire` is the path at which the
-    /// generated code finds `rospin-wire`. Only `rospin-msgs` itself needs it.
+    /// Generates the packages `names`, which are shipped, in place of referring to `rospin-msgs`. `wire` is the path at
+    /// which the generated code finds `rospin-wire`. Only `rospin-msgs` itself needs it.
     #[doc(hidden)]
     #[must_use]
     pub fn ship(mut self, names: impl IntoIterator<Item = String>, wire: &str) -> Self {
@@ -140,8 +142,8 @@ impl Generator {
         self
     }
 
-    /// Writes a module for each package to `interfaces.rs` and the files that it includes. Tells Cargo when to run the build
-    /// script again, unless an [output folder](Self::out_dir) was set.
+    /// Writes a module for each package to `interfaces.rs` and the files that it includes. Tells Cargo when to run the
+    /// build script again, unless an [output folder](Self::out_dir) was set.
     ///
     /// # Errors
     /// If a definition is invalid or missing, a file cannot be written, or the output folder is not known.
@@ -185,8 +187,8 @@ impl Generator {
         Ok(files)
     }
 
-    /// Returns the generated package that the crate is named after, if one is: its types are `robot_msgs::msg::Status` for other crates
-    /// then, and not only `robot_msgs::robot_msgs::msg::Status`.
+    /// Returns the generated package that the crate is named after, if one is: its types are `robot_msgs::msg::Status`
+    /// for other crates then, and not only `robot_msgs::robot_msgs::msg::Status`.
     fn package_of_crate(&self, packages: &Packages) -> Option<String> {
         let name = match &self.crate_name {
             Some(name) => name.clone(),
@@ -241,9 +243,9 @@ impl Generator {
         Distribution::named(name.as_deref())
     }
 
-    /// Adds a package by its name: from the definitions that come with this crate, or else from the installed ROS 2. A package
-    /// that comes with this crate has the given `origin`, unless this generator ships; any other one is generated. Returns true
-    /// if the package was found.
+    /// Adds a package by its name: from the definitions that come with this crate, or else from the installed ROS 2. A
+    /// package that comes with this crate has the given `origin`, unless this generator ships; any other one is
+    /// generated. Returns true if the package was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
         let distribution = self.release();
         if let Some(folders) = shipped::folders(name, distribution) {

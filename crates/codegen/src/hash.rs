@@ -178,8 +178,8 @@ struct Hasher<'a> {
 }
 
 impl<'a> Hasher<'a> {
-    /// Returns a calculator that knows `packages`, and the types that every service and action refers to, which packages need not
-    /// mention.
+    /// Returns a calculator that knows `packages`, and the types that every service and action refers to, which
+    /// packages need not mention.
     fn new(packages: &'a Packages) -> Self {
         let mut hasher = Self { packages, known: BTreeMap::new() };
         let one = FieldTypeDescription::primitive;

@@ -35,9 +35,9 @@ pub(crate) struct Package {
 pub(crate) struct Packages(pub(crate) BTreeMap<String, Package>);
 
 impl Packages {
-    /// Reads the definitions of a package. A definition of later sources is used only if earlier ones have none of that name.
-    /// `read` are the folders and files that the sources come from. `correct` gets a definition's name and text, and returns the
-    /// text to parse.
+    /// Reads the definitions of a package. A definition of later sources is used only if earlier ones have none of that
+    /// name. `read` are the folders and files that the sources come from. `correct` gets a definition's name and text,
+    /// and returns the text to parse.
     pub(crate) fn add(
         &mut self,
         name: &str,

@@ -1,8 +1,8 @@
 //! The packages of `rospin-msgs`. Their definitions are in the crate `hiroz-codegen`.
 //!
-//! None is copied here or written by hand. From Iron to Rolling, one message that several distributions have differs, so nodes
-//! of all of them understand each other (`tests/distributions.rs`). Humble has no hashes, so in a program for Humble dynamic
-//! types announce none either: Zenoh matches ends by what they announce.
+//! None is copied here or written by hand. From Iron to Rolling, one message that several distributions have differs,
+//! so nodes of all of them understand each other (`tests/distributions.rs`). Humble has no hashes, so in a program for
+//! Humble dynamic types announce none either: Zenoh matches ends by what they announce.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,8 @@ pub const SHIPPED: &[&str] = &[
 ];
 
 /// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. The
-/// definitions for Lyrical are used for all distributions; they have the same fields, except for what [`correct`] changes back.
+/// definitions for Lyrical are used for all distributions; they have the same fields, except for what [`correct`]
+/// changes back.
 const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
 
 /// Packages that have more messages in Kilted than in Jazzy. The additional messages are in Lyrical, too.

@@ -57,8 +57,8 @@ impl Sources {
         Self::of(files.iter().map(|file| folder.join(file)).collect()).checked(folder)
     }
 
-    /// Returns the files of a package that is installed: those that the index of the installation lists, or else those in its
-    /// folders. `None` if the package is not there.
+    /// Returns the files of a package that is installed: those that the index of the installation lists, or else those
+    /// in its folders. `None` if the package is not there.
     pub(crate) fn installed(prefix: &Path, name: &str) -> Result<Option<Self>, GenerateError> {
         let folder = prefix.join("share").join(name);
         if !folder.is_dir() {
@@ -84,8 +84,8 @@ impl Sources {
         Ok(Self::of(files))
     }
 
-    /// Sorts files by their extension. A file in IDL counts if there is no other definition of its kind and name, from which it was
-    /// made then. Its kind is the name of its folder.
+    /// Sorts files by their extension. A file in IDL counts if there is no other definition of its kind and name, from
+    /// which it was made then. Its kind is the name of its folder.
     fn of(files: Vec<PathBuf>) -> Self {
         let mut sources = Self::default();
         let mut idl = Vec::new();
@@ -147,8 +147,8 @@ fn refuse(folder: &Path, problem: String, fix: &str) -> GenerateError {
     GenerateError::Package { folder: folder.to_owned(), problem, fix: fix.to_owned() }
 }
 
-/// Adds the files in a folder, sorted by name, and those of the folders in it down to so many levels. A folder that does not
-/// exist has none.
+/// Adds the files in a folder, sorted by name, and those of the folders in it down to so many levels. A folder that
+/// does not exist has none.
 fn collect(folder: &Path, levels: usize, files: &mut Vec<PathBuf>) -> Result<(), GenerateError> {
     if !folder.is_dir() {
         return Ok(());

@@ -31,11 +31,11 @@ impl Components {
         Self { makers: BTreeMap::new() }
     }
 
-    /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files and for `ros2 component load`. A component of the same
-    /// name is replaced.
+    /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files and for
+    /// `ros2 component load`. A component of the same name is replaced.
     ///
-    /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No callback
-    /// runs before the container [runs](crate::Container::run).
+    /// `make` creates the node, groups and entities. It returns their handles, which live until the container ends. No
+    /// callback runs before the container [runs](crate::Container::run).
     #[must_use]
     pub fn register<T, E>(
         mut self,
@@ -93,8 +93,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the node with the name, the namespace and the remapping rules of the file or the request, and with its own group on the
-    /// component's executor. Its parameters get the file's values when they are [declared](Node::declare_parameter).
+    /// Creates the node with the name, the namespace and the remapping rules of the file or the request, and with its
+    /// own group on the component's executor. Its parameters get the file's values when they are
+    /// [declared](Node::declare_parameter).
     ///
     /// # Errors
     /// If the middleware cannot create the node.
@@ -109,8 +110,8 @@ impl Setup {
         self.options.clone()
     }
 
-    /// Returns the full name that the file or the request gives the component's node. The program's [arguments](rospin_node::RosArguments) may
-    /// rename the node.
+    /// Returns the full name that the file or the request gives the component's node. The program's
+    /// [arguments](rospin_node::RosArguments) may rename the node.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.name
@@ -122,8 +123,8 @@ impl Setup {
         &self.ros
     }
 
-    /// Returns the executor for the component's groups. A deployment file may move groups to other executors. It finds them by
-    /// the group's node and name, so set both in the options of each group.
+    /// Returns the executor for the component's groups. A deployment file may move groups to other executors. It finds
+    /// them by the group's node and name, so set both in the options of each group.
     #[must_use]
     pub fn executor(&self) -> &ExecutorHandle {
         &self.executor

@@ -137,8 +137,8 @@ fn setting(parameter: Parameter) -> Result<ParameterSetting, String> {
     ParameterSetting::try_from(parameter).map_err(|error| format!("parameter `{name}`: {error}"))
 }
 
-/// Returns the name of a component's node unless the request has one: the last word of its type in lower case, with underscores between
-/// its words.
+/// Returns the name of a component's node unless the request has one: the last word of its type in lower case, with
+/// underscores between its words.
 fn default_name(plugin: &str) -> String {
     let last = plugin.rsplit([':', '/', '.']).next().unwrap_or_default();
     let mut name = String::new();

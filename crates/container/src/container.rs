@@ -18,8 +18,8 @@ use crate::signals::Listening;
 /// Name of the executor that every container has.
 const OWN_EXECUTOR: &str = "container";
 
-/// Container of components, which it runs until one of them or the program ends the container. Every executor has a thread of its
-/// own.
+/// Container of components, which it runs until one of them or the program ends the container. Every executor has a
+/// thread of its own.
 ///
 /// The [crate](crate) has an example.
 #[must_use = "nothing runs before `run` is called"]
@@ -52,18 +52,20 @@ impl Container {
     }
 
     /// Lets other programs, such as `ros2 component` and launch files, load, unload and list components, as rclcpp's
-    /// `component_container` does. `node` gets the services `~/_container/load_node`, `unload_node` and `list_nodes`, in a group called
-    /// `components` on the executor [`container`](Self::executor). By custom the node is called `ComponentManager`.
+    /// `component_container` does. `node` gets the services `~/_container/load_node`, `unload_node` and `list_nodes`,
+    /// in a group called `components` on the executor [`container`](Self::executor). By custom the node is called
+    /// `ComponentManager`.
     ///
-    /// The package and the plugin of a request name a registered component: the one of the type `PACKAGE/PLUGIN`, or else the one of the
-    /// type `PLUGIN`. All components are in the program, so the package is not looked for. A component without a name in the request is
-    /// called after its type: `demo::LongTalker` is `long_talker`. Components of a file are listed, and can be unloaded, too.
+    /// The package and the plugin of a request name a registered component: the one of the type `PACKAGE/PLUGIN`, or
+    /// else the one of the type `PLUGIN`. All components are in the program, so the package is not looked for. A
+    /// component without a name in the request is called after its type: `demo::LongTalker` is `long_talker`.
+    /// Components of a file are listed, and can be unloaded, too.
     ///
-    /// A component that is loaded so gets an executor with its name, and the executor a thread; the extra argument `executor` names
-    /// another one. The executor ends with its last component. Of the extra arguments of rclcpp, `forward_global_arguments` is there,
-    /// false by default: without it, the [arguments](rospin_node::RosArguments) of the program are not for the node.
-    /// `use_intra_process_comms` may be true or false, and changes nothing: messages in a process are always shared. Other extra
-    /// arguments are refused.
+    /// A component that is loaded so gets an executor with its name, and the executor a thread; the extra argument
+    /// `executor` names another one. The executor ends with its last component. Of the extra arguments of rclcpp,
+    /// `forward_global_arguments` is there, false by default: without it, the [arguments](rospin_node::RosArguments) of
+    /// the program are not for the node. `use_intra_process_comms` may be true or false, and changes nothing: messages
+    /// in a process are always shared. Other extra arguments are refused.
     ///
     /// A component's constructor, and the drop of its handles, run in a callback of that group.
     ///
@@ -98,8 +100,9 @@ impl Container {
     /// May be called several times, also with different middlewares.
     ///
     /// # Errors
-    /// If the file names a component that is not registered, a name is invalid, a parameter is an empty list, or a component does
-    /// not start. The error has the place in the file. Components before it exist then, and are dropped with the container.
+    /// If the file names a component that is not registered, a name is invalid, a parameter is an empty list, or a
+    /// component does not start. The error has the place in the file. Components before it exist then, and are dropped
+    /// with the container.
     pub fn start(&mut self, components: &Components, ros: &Ros, file: &ComponentFile) -> Result<(), StartError> {
         for (number, plan) in file.components().iter().enumerate() {
             let make = components.maker(&plan.type_name).ok_or_else(|| {
@@ -128,8 +131,8 @@ impl Container {
         self.loaded.executors.run()
     }
 
-    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, more than a second after
-    /// the first one, ends the process at once, without waiting for callbacks.
+    /// Runs as [`run`](Self::run) does, and also ends on SIGINT (Ctrl-C) or SIGTERM. One more signal, more than a
+    /// second after the first one, ends the process at once, without waiting for callbacks.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and if signal handlers cannot be installed.

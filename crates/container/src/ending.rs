@@ -99,8 +99,8 @@ pub struct ContainerHandle {
 }
 
 impl ContainerHandle {
-    /// Ends the container with all of its components. Callbacks that are running are waited for, and no other ones start. If
-    /// there are several causes for the end, the first one counts. If the container is not running yet,
+    /// Ends the container with all of its components. Callbacks that are running are waited for, and no other ones
+    /// start. If there are several causes for the end, the first one counts. If the container is not running yet,
     /// [`run`](crate::Container::run) returns at once.
     ///
     /// Allocates, and locks for a moment. Does not wait for the end.

@@ -11,7 +11,8 @@ use rospin_scenario::FileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The file names a component that is not registered, has an invalid name, or an empty list as the value of a parameter.
+    /// The file names a component that is not registered, has an invalid name, or an empty list as the value of a
+    /// parameter.
     #[error("{0}")]
     File(Box<FileError>),
     /// The component's constructor failed or panicked.

@@ -46,8 +46,8 @@ impl Executors {
         self.lock()[0].executor.handle()
     }
 
-    /// Returns the executor of that name for one more component, and creates it on first use. If the container runs, the executor gets
-    /// its thread soon.
+    /// Returns the executor of that name for one more component, and creates it on first use. If the container runs,
+    /// the executor gets its thread soon.
     pub(crate) fn take(&self, name: &str) -> ExecutorHandle {
         let mut all = self.lock();
         if let Some(known) = all.iter_mut().find(|spun| spun.executor.handle().name() == name) {
@@ -62,7 +62,8 @@ impl Executors {
         handle
     }
 
-    /// Takes note that a component no longer uses the executor. One that nobody uses ends, and is dropped on its thread.
+    /// Takes note that a component no longer uses the executor. One that nobody uses ends, and is dropped on its
+    /// thread.
     pub(crate) fn release(&self, name: &str) {
         let mut all = self.lock();
         let Some(place) = all.iter().position(|spun| spun.executor.handle().name() == name) else { return };
@@ -81,8 +82,8 @@ impl Executors {
         self.lock().iter().map(Spun::name).collect()
     }
 
-    /// Spins each executor on a thread of its own until the container must end. The threads inherit the scheduling of the calling
-    /// thread, also those of executors that come later, and not that of the callback that brings these.
+    /// Spins each executor on a thread of its own until the container must end. The threads inherit the scheduling of
+    /// the calling thread, also those of executors that come later, and not that of the callback that brings these.
     pub(crate) fn run(&self) -> Result<Ended, RunError> {
         thread::scope(|scope| {
             loop {
@@ -125,8 +126,8 @@ fn spin(executor: &Executor, name: String, ending: &Ending, is_released: &Atomic
         Ok(Ok(_)) if is_released.load(Ordering::Acquire) => {}
         Ok(Ok(_)) => ending.set(Ok(Ended::Halted { executor: name })),
         Ok(Err(reason)) => ending.set(Err(RunError::Spin { executor: name, reason: Box::new(reason) })),
-        // A panic outside of callbacks is a bug of the engine. End the container, so that no thread waits for this one, and pass the
-        // panic on.
+        // A panic outside of callbacks is a bug of the engine. End the container, so that no thread waits for this one,
+        // and pass the panic on.
         Err(panic) => {
             ending.set(Ok(Ended::Halted { executor: name }));
             resume_unwind(panic)

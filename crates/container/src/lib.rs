@@ -3,8 +3,8 @@
 //! A program registers the [`Components`] that it can start. A [component file](ComponentFile) lists those that it
 //! starts: names, topics, parameters and executors. The deployment file of the [`Context`](rospin_engine::Context)
 //! takes precedence over it for executors, cores and priorities. A [`Container`] runs every executor on a thread of
-//! its own, until a component ends it, or somebody presses Ctrl-C. Other programs, such as `ros2 component load`, can load components, too,
-//! if it [serves](Container::serve) them.
+//! its own, until a component ends it, or somebody presses Ctrl-C. Other programs, such as `ros2 component load`, can
+//! load components, too, if it [serves](Container::serve) them.
 //!
 //! ```
 //! use std::time::Duration;

@@ -55,8 +55,8 @@ impl Drop for Listening {
     }
 }
 
-/// Number of containers in this process that listen for signals. A handler that was installed stays for good. So it must end the
-/// process itself while no container listens.
+/// Number of containers in this process that listen for signals. A handler that was installed stays for good. So it
+/// must end the process itself while no container listens.
 static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { count: 0, is_unheard: None });
 
 struct Listeners {

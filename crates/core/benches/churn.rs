@@ -1,7 +1,8 @@
-//! The cost of adding and removing an entity, beside few others and beside many: `cargo bench -p rospin-core --bench churn`.
+//! The cost of adding and removing an entity, beside few others and beside many:
+//! `cargo bench -p rospin-core --bench churn`.
 //!
-//! Prints a table and never fails, since a busy machine must not fail a test. The last column is the ratio of the costs beside 100,000
-//! other entities and beside 100. It should stay below 1.5.
+//! Prints a table and never fails, since a busy machine must not fail a test. The last column is the ratio of the costs
+//! beside 100,000 other entities and beside 100. It should stay below 1.5.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

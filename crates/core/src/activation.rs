@@ -19,8 +19,8 @@ pub struct Activation {
     pub kind: EntityKind,
     /// The entity's priority.
     pub priority: Priority,
-    /// The time at which this segment became eligible: a timer's due time, a message's arrival (that of the first one that was displaced
-    /// since the last activation, if there was one), or a wake-up.
+    /// The time at which this segment became eligible: a timer's due time, a message's arrival (that of the first one
+    /// that was displaced since the last activation, if there was one), or a wake-up.
     pub release: Instant,
     /// Absolute deadline of the activation, [`Instant::MAX`] if it has none.
     pub deadline: Instant,
@@ -31,8 +31,8 @@ pub struct Activation {
     pub sequence: u64,
     /// The number of the segment, from 0.
     pub segment: u32,
-    /// True if the entity [precedes all](crate::EntitySpec::precedes_all). The scheduler keeps such an activation itself, and
-    /// gives it to no policy.
+    /// True if the entity [precedes all](crate::EntitySpec::precedes_all). The scheduler keeps such an activation
+    /// itself, and gives it to no policy.
     pub precedes_all: bool,
 }
 

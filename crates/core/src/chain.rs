@@ -17,7 +17,8 @@ pub struct Chain {
     pub name: String,
     /// The importance of the chain.
     pub criticality: Criticality,
-    /// The end-to-end deadline: time from the release of the first entity to the end of the last one; `None` for no deadline.
+    /// The end-to-end deadline: time from the release of the first entity to the end of the last one; `None` for no
+    /// deadline.
     pub deadline: Option<Duration>,
     /// The names of its entities, in the order of the data flow.
     pub entities: Vec<String>,
@@ -93,10 +94,10 @@ pub struct PriorityMap {
 impl PriorityMap {
     /// Derives callback priorities from chains by the rules of PiCAS (Choi et al., RTAS 2021, section V):
     ///
-    /// 1. Callbacks of a more critical chain come before callbacks of a less critical one. Of two chains of equal criticality,
-    ///    the one that comes first in `chains` counts as more critical.
-    /// 2. Inside a chain, the later callback comes before the earlier one, so that an instance of the chain is not delayed by the
-    ///    next instance of the same chain.
+    /// 1. Callbacks of a more critical chain come before callbacks of a less critical one. Of two chains of equal
+    ///    criticality, the one that comes first in `chains` counts as more critical.
+    /// 2. Inside a chain, the later callback comes before the earlier one, so that an instance of the chain is not
+    ///    delayed by the next instance of the same chain.
     /// 3. A callback in several chains belongs to the most critical of them.
     ///
     /// "Comes before" means that the callback is more urgent, so has the larger priority. The least urgent callback has
@@ -156,8 +157,8 @@ fn check(chains: &[Chain]) -> Result<(), ChainError> {
     Ok(())
 }
 
-/// Returns a path along `links` from `from` to `to`, both included. Returns `None` if `links` do not lead there. Searches depth
-/// first, without recursion, and visits each entity once.
+/// Returns a path along `links` from `from` to `to`, both included. Returns `None` if `links` do not lead there.
+/// Searches depth first, without recursion, and visits each entity once.
 fn path<'a>(links: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &'a str, to: &'a str) -> Option<Vec<&'a str>> {
     let mut came_from: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
     let mut open = vec![from];

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::id::GroupId;
 
-/// Largest depth of a queue: the number of messages or requests that it keeps. The engine allocates 16 bytes for each when it creates
-/// the queue, so that this is 16 MiB.
+/// Largest depth of a queue: the number of messages or requests that it keeps. The engine allocates 16 bytes for each
+/// when it creates the queue, so that this is 16 MiB.
 pub const DEPTH_MAX: usize = 1_000_000;
 
 /// The kind of an entity. The order of the variants is the order in which rclcpp's wait set serves them.
@@ -50,8 +50,9 @@ impl fmt::Display for EntityKind {
 pub struct Priority(pub u32);
 
 impl Priority {
-    /// Priority of what turns the load of a robot down: the services of parameters and of managed nodes, unless a deployment file says
-    /// otherwise. It is above all others, so that they are answered while everything else waits for its turn.
+    /// Priority of what turns the load of a robot down: the services of parameters and of managed nodes, unless a
+    /// deployment file says otherwise. It is above all others, so that they are answered while everything else waits
+    /// for its turn.
     pub const WAY_IN: Self = Self(u32::MAX);
 }
 
@@ -73,25 +74,28 @@ pub struct EntitySpec {
     pub group: GroupId,
     /// The priority for [`FixedPriority`](crate::policy::FixedPriority).
     pub priority: Priority,
-    /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf). With `None`, a
-    /// periodic timer has its period as the deadline, and any other entity has no deadline.
+    /// The time from the release until an activation should have completed, for [`Edf`](crate::policy::Edf). With
+    /// `None`, a periodic timer has its period as the deadline, and any other entity has no deadline.
     pub deadline: Option<Duration>,
-    /// The number of this entity's activations that may be in flight at once, at least 1: running, or suspended at an await.
+    /// The number of this entity's activations that may be in flight at once, at least 1: running, or suspended at an
+    /// await.
     ///
-    /// It bounds the activations that an asynchronous callback can have suspended at once in a group that does not exclude them.
+    /// It bounds the activations that an asynchronous callback can have suspended at once in a group that does not
+    /// exclude them.
     pub max_in_flight: u32,
     /// True if a suspended activation frees its mutually exclusive group until it is resumed.
     pub releases_group_at_await: bool,
     /// True if the entity runs before everything that the policy picks from, as soon as no callback of its group runs.
     ///
-    /// This is for callbacks that must run before anything else goes on: jump callbacks. A suspended callback that holds the
-    /// group may wait for that very jump. So this entity does not wait for the end of such a callback, but runs between two of
-    /// its segments. It never holds the group while it is suspended itself.
+    /// This is for callbacks that must run before anything else goes on: jump callbacks. A suspended callback that
+    /// holds the group may wait for that very jump. So this entity does not wait for the end of such a callback, but
+    /// runs between two of its segments. It never holds the group while it is suspended itself.
     pub precedes_all: bool,
 }
 
 impl EntitySpec {
-    /// Creates an entity with priority 0, no deadline and one activation at a time, which holds its group until it completes.
+    /// Creates an entity with priority 0, no deadline and one activation at a time, which holds its group until it
+    /// completes.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: EntityKind, group: GroupId) -> Self {
         Self {
@@ -120,8 +124,8 @@ impl EntitySpec {
         self
     }
 
-    /// Sets the number of this entity's activations that may be in flight at once, running or suspended at an await. The
-    /// default is 1. The scheduler refuses 0.
+    /// Sets the number of this entity's activations that may be in flight at once, running or suspended at an await.
+    /// The default is 1. The scheduler refuses 0.
     #[must_use]
     pub fn max_in_flight(mut self, count: u32) -> Self {
         self.max_in_flight = count;

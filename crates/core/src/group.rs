@@ -13,20 +13,22 @@ pub enum GroupKind {
     Reentrant,
 }
 
-/// Value in place of an activation's sequence number if no activation holds the group, or none runs in it. No activation has this
-/// number.
+/// Value in place of an activation's sequence number if no activation holds the group, or none runs in it. No
+/// activation has this number.
 const NOBODY: u64 = u64::MAX;
 
-/// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is suspended,
-/// an activation that [precedes all](crate::EntitySpec::precedes_all) may run in the group as a guest. The holder waits for it.
+/// A group. A mutually exclusive one is free, or held by an activation that runs or is suspended. While the holder is
+/// suspended, an activation that [precedes all](crate::EntitySpec::precedes_all) may run in the group as a guest. The
+/// holder waits for it.
 ///
-/// It has a cache line to itself: threads write the groups of the callbacks that they run, and each its own most of the time.
+/// It has a cache line to itself: threads write the groups of the callbacks that they run, and each its own most of the
+/// time.
 #[derive(Debug)]
 #[repr(align(64))]
 struct GroupState {
     kind: GroupKind,
-    /// The sequence number of the holder, from its start to its end, or to its suspension if its entity frees the group then.
-    /// Always [`NOBODY`] for a reentrant group.
+    /// The sequence number of the holder, from its start to its end, or to its suspension if its entity frees the group
+    /// then. Always [`NOBODY`] for a reentrant group.
     holder: u64,
     /// The sequence number of the holder or the guest that a thread runs. Always [`NOBODY`] for a reentrant group.
     running: u64,
@@ -47,17 +49,17 @@ impl Groups {
         Self { slots: Slots::new(), held: 0 }
     }
 
-    /// Returns true if `activation` may start or continue now: its group is reentrant, or none of the group's callbacks runs
-    /// and no other activation holds the group. An activation that [precedes all](crate::EntitySpec::precedes_all) may start
-    /// even if another one holds the group.
+    /// Returns true if `activation` may start or continue now: its group is reentrant, or none of the group's callbacks
+    /// runs and no other activation holds the group. An activation that [precedes all](crate::EntitySpec::precedes_all)
+    /// may start even if another one holds the group.
     #[must_use]
     #[inline]
     pub fn admits(&self, activation: &Activation) -> bool {
         self.get(activation.group).is_some_and(|group| group.admits(activation))
     }
 
-    /// Returns true if no activation holds the group or runs in it, as is always the case for a reentrant group. Returns false
-    /// if the group was removed.
+    /// Returns true if no activation holds the group or runs in it, as is always the case for a reentrant group.
+    /// Returns false if the group was removed.
     ///
     /// An activation that [precedes all](crate::EntitySpec::precedes_all) may start in a group that is not free:
     /// [`admits`](Self::admits) tells.
@@ -108,7 +110,8 @@ impl Groups {
         self.get(group).map_or(&[], |group| &group.members)
     }
 
-    /// Adds an entity to the group. Returns its place among the [members](Self::members), or 0 if the group was removed.
+    /// Adds an entity to the group. Returns its place among the [members](Self::members), or 0 if the group was
+    /// removed.
     pub(crate) fn add_member(&mut self, group: GroupId, entity: EntityId) -> usize {
         let Some(group) = self.get_mut(group) else {
             return 0;
@@ -124,8 +127,8 @@ impl Groups {
         group.members.get(place).copied()
     }
 
-    /// Lets `activation` run in its group, if the group [admits](Self::admits) it. The activation then also holds the group,
-    /// unless another one does. Returns true if it runs.
+    /// Lets `activation` run in its group, if the group [admits](Self::admits) it. The activation then also holds the
+    /// group, unless another one does. Returns true if it runs.
     #[inline(always)]
     pub(crate) fn try_run(&mut self, activation: &Activation) -> bool {
         let Some(group) = self.get_mut(activation.group).filter(|group| group.admits(activation)) else {
@@ -142,8 +145,8 @@ impl Groups {
         true
     }
 
-    /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a reentrant
-    /// group.
+    /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a
+    /// reentrant group.
     #[inline(always)]
     pub(crate) fn replace_holder(&mut self, next: &Activation) {
         if let Some(group) = self.get_mut(next.group)
@@ -154,8 +157,8 @@ impl Groups {
         }
     }
 
-    /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile; false for
-    /// a reentrant group, which nobody holds.
+    /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile;
+    /// false for a reentrant group, which nobody holds.
     pub(crate) fn pause(&mut self, activation: &Activation) -> bool {
         match self.get_mut(activation.group) {
             Some(group) if group.running == activation.sequence => {

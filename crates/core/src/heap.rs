@@ -1,20 +1,21 @@
 //! A heap that knows the position of each of its entries, so that any of them can be taken out.
 //!
-//! An entry is the number of a place in a table. The table has the rank of each place, which orders it, and its position in the
-//! heap. The owner of the heap has the table. Several heaps may share it, since a place is in one of them at a time. So moving an
-//! entry moves four bytes, and taking one out of the middle costs no more than taking the first.
+//! An entry is the number of a place in a table. The table has the rank of each place, which orders it, and its
+//! position in the heap. The owner of the heap has the table. Several heaps may share it, since a place is in one of
+//! them at a time. So moving an entry moves four bytes, and taking one out of the middle costs no more than taking the
+//! first.
 //!
-//! Timers have their places tracked, because dispatches rarely touch them, and a timer that was cancelled should wake nobody.
-//! Ready activations do not: to track each of them would cost every dispatch a tenth more, so `policy/queue.rs` leaves
-//! withdrawn ones where they are until they come up.
+//! Timers have their places tracked, because dispatches rarely touch them, and a timer that was cancelled should wake
+//! nobody. Ready activations do not: to track each of them would cost every dispatch a tenth more, so `policy/queue.rs`
+//! leaves withdrawn ones where they are until they come up.
 
 use std::cmp::Ordering;
 
 /// An entry of the table: the rank of a place, and its position in a heap.
 #[derive(Debug)]
 pub(crate) struct Ranked<R> {
-    /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or [`Heap::all_moved`]
-    /// must follow.
+    /// The rank. The smallest comes first. If it changes while the place is in a heap, [`Heap::moved`] or
+    /// [`Heap::all_moved`] must follow.
     pub(crate) rank: R,
     /// The position in the heap. It means nothing if the place is in no heap.
     position: u32,
@@ -26,7 +27,8 @@ impl<R> Ranked<R> {
     }
 }
 
-/// The number of children of an entry. With more children the heap is flatter, which makes arming and disarming timers cheaper.
+/// The number of children of an entry. With more children the heap is flatter, which makes arming and disarming timers
+/// cheaper.
 const ARITY: usize = 4;
 
 /// Places in the order of their ranks. Every method that takes a table must be given the same one.
@@ -107,15 +109,15 @@ impl Heap {
         self.places.iter().copied()
     }
 
-    /// Returns the position of a place; `None` if it is not in this heap. The table's position may belong to another heap or to
-    /// none, so the entry at that position decides.
+    /// Returns the position of a place; `None` if it is not in this heap. The table's position may belong to another
+    /// heap or to none, so the entry at that position decides.
     fn position<R>(&self, place: u32, table: &[Ranked<R>]) -> Option<usize> {
         let position = table.get(place as usize)?.position as usize;
         (self.places.get(position) == Some(&place)).then_some(position)
     }
 
-    /// Fills the hole of an entry that was taken out: moves the hole down along the smallest children to the end, then puts
-    /// `place` there and moves it up. `place` usually came from the end, and belongs near it.
+    /// Fills the hole of an entry that was taken out: moves the hole down along the smallest children to the end, then
+    /// puts `place` there and moves it up. `place` usually came from the end, and belongs near it.
     fn fill<R: Ord>(&mut self, mut hole: usize, place: u32, table: &mut [Ranked<R>]) {
         let places = self.places.as_mut_slice();
         loop {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-/// Defines a type of identifiers. The parameters are its documentation, its name, and the letter before the number when it is
-/// formatted.
+/// Defines a type of identifiers. The parameters are its documentation, its name, and the letter before the number when
+/// it is formatted.
 macro_rules! generational_id {
     ($(#[$doc:meta])* $name:ident, $letter:literal) => {
         $(#[$doc])*
         ///
-        /// Slots are reused, but identifiers are not: an identifier of a removed entity or group is recognized as stale.
+        /// Slots are reused, but identifiers are not: an identifier of a removed entity or group is recognized as
+        /// stale.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name {
             index: u32,
@@ -21,8 +22,8 @@ macro_rules! generational_id {
                 Self { index: index as u32, generation }
             }
 
-            /// Returns the number of the slot. Slots are numbered without gaps, so that drivers and policies can index tables by
-            /// them.
+            /// Returns the number of the slot. Slots are numbered without gaps, so that drivers and policies can index
+            /// tables by them.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.index as usize
@@ -113,8 +114,8 @@ impl<T> Slots<T> {
         self.values.get(index)?.as_ref()
     }
 
-    /// Returns the address of the value with this index, which may be free by now; `None` if no value ever had that index. Reads nothing
-    /// there, so that a caller who only wants it fetched does not wait for it.
+    /// Returns the address of the value with this index, which may be free by now; `None` if no value ever had that
+    /// index. Reads nothing there, so that a caller who only wants it fetched does not wait for it.
     #[inline(always)]
     pub(crate) fn address(&self, index: usize) -> Option<*const Option<T>> {
         self.values.get(index).map(std::ptr::from_ref)

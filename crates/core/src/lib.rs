@@ -2,9 +2,9 @@
 //!
 //! A driver is the engine with real threads, or a simulator with virtual time. It tells a [`Scheduler`] of events
 //! ([`release`](Scheduler::release), [`complete`](Scheduler::complete)). It asks for the next callback
-//! ([`next`](Scheduler::next)), and for the time until which it may sleep ([`next_due`](Scheduler::next_due)). The order is
-//! decided by a [`Policy`], which the user chooses or writes. Every driver calls the same methods, so a simulation makes the same
-//! decisions as production.
+//! ([`next`](Scheduler::next)), and for the time until which it may sleep ([`next_due`](Scheduler::next_due)). The
+//! order is decided by a [`Policy`], which the user chooses or writes. Every driver calls the same methods, so a
+//! simulation makes the same decisions as production.
 //!
 //! ```
 //! use rospin_core::{EntityKind, EntitySpec, GroupKind, Instant, Priority, Scheduler, ThreadIndex};

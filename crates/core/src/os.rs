@@ -1,5 +1,5 @@
-//! The scheduling of a thread by the operating system, as plain data. Deployment files name it, the engine applies it, and the
-//! analysis calculates with it.
+//! The scheduling of a thread by the operating system, as plain data. Deployment files name it, the engine applies it,
+//! and the analysis calculates with it.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub enum OsScheduling {
         /// The priority, from 1 to 99. The larger number runs first.
         priority: u8,
     },
-    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A thread gets
-    /// no more than its budget in each period.
+    /// `SCHED_DEADLINE`: the thread with the earliest deadline runs first, before every thread of another class. A
+    /// thread gets no more than its budget in each period.
     Deadline {
         /// The budget: the processor time that the thread gets in each period.
         runtime: Duration,
@@ -60,8 +60,8 @@ impl OsScheduling {
     }
 }
 
-/// Returns true if the kernel accepts the values of a `SCHED_DEADLINE` thread: 1024 ns <= `runtime` <= `deadline` <= `period` <
-/// 2^63 ns.
+/// Returns true if the kernel accepts the values of a `SCHED_DEADLINE` thread: 1024 ns <= `runtime` <= `deadline` <=
+/// `period` < 2^63 ns.
 fn is_budget(runtime: Duration, deadline: Duration, period: Duration) -> bool {
     runtime.as_nanos() >= 1024 && runtime <= deadline && deadline <= period && period.as_nanos() < 1 << 63
 }

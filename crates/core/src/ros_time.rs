@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// A point in ROS time: nanoseconds since the epoch of the clock that ROS time follows, which is `/clock` in simulation and the system
-/// clock otherwise. The stamps of messages are such points.
+/// A point in ROS time: nanoseconds since the epoch of the clock that ROS time follows, which is `/clock` in simulation
+/// and the system clock otherwise. The stamps of messages are such points.
 ///
-/// [`Instant`] is a point on the steady clock, whose zero is the start of the machine. The two have nothing to do with each other, so
-/// they do not mix:
+/// [`Instant`] is a point on the steady clock, whose zero is the start of the machine. The two have nothing to do with
+/// each other, so they do not mix:
 ///
 /// ```compile_fail,E0277
 /// use rospin_core::{Instant, Time};
@@ -80,8 +80,8 @@ impl Time {
         Duration::from_nanos(self.as_nanos()).as_secs_f64()
     }
 
-    /// Returns the time since `earlier`, or `None` if `earlier` is in fact later: ROS time jumped back, or the two stamps come from
-    /// machines whose clocks differ.
+    /// Returns the time since `earlier`, or `None` if `earlier` is in fact later: ROS time jumped back, or the two
+    /// stamps come from machines whose clocks differ.
     #[must_use]
     pub fn checked_since(self, earlier: Self) -> Option<Duration> {
         self.0.checked_since(earlier.0)
@@ -146,8 +146,8 @@ impl SubAssign<Duration> for Time {
 /// Returns the time since `rhs`.
 ///
 /// # Panics
-/// If `rhs` is the later one, in builds with debug assertions; in other builds the result is zero then. Where that may happen, use
-/// [`checked_since`](Time::checked_since), [`saturating_since`](Time::saturating_since) or
+/// If `rhs` is the later one, in builds with debug assertions; in other builds the result is zero then. Where that may
+/// happen, use [`checked_since`](Time::checked_since), [`saturating_since`](Time::saturating_since) or
 /// [`signed_nanos_since`](Time::signed_nanos_since).
 impl Sub for Time {
     type Output = Duration;

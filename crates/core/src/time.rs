@@ -15,8 +15,9 @@ impl Instant {
     pub const ZERO: Self = Self(0);
     /// The latest instant of all, which stands for "no deadline" and "never".
     pub const MAX: Self = Self(u64::MAX);
-    /// The latest reading of a clock that is moved by hand, or by messages: 292 years, which signed nanoseconds can still tell. What is due
-    /// later than that is never due, and times that are calculated from a reading do not end at [`MAX`](Self::MAX) by mistake.
+    /// The latest reading of a clock that is moved by hand, or by messages: 292 years, which signed nanoseconds can
+    /// still tell. What is due later than that is never due, and times that are calculated from a reading do not end at
+    /// [`MAX`](Self::MAX) by mistake.
     pub const LAST_READING: Self = Self(i64::MAX as u64);
 
     /// Creates the instant `nanos` nanoseconds after the epoch.
@@ -84,8 +85,8 @@ impl SubAssign<Duration> for Instant {
 /// Returns the time since `rhs`.
 ///
 /// # Panics
-/// If `rhs` is the later one, in builds with debug assertions; in other builds the result is zero then. Where that may happen, use
-/// [`checked_since`](Instant::checked_since) or [`saturating_since`](Instant::saturating_since).
+/// If `rhs` is the later one, in builds with debug assertions; in other builds the result is zero then. Where that may
+/// happen, use [`checked_since`](Instant::checked_since) or [`saturating_since`](Instant::saturating_since).
 ///
 /// ```
 /// use std::time::Duration;

@@ -10,24 +10,24 @@ use crate::time::{Instant, nanos};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockKind {
-    /// The steady clock (`CLOCK_MONOTONIC`). It never jumps, and counts while the machine is awake. It is the scheduler's own
-    /// time line.
+    /// The steady clock (`CLOCK_MONOTONIC`). It never jumps, and counts while the machine is awake. It is the
+    /// scheduler's own time line.
     #[default]
     Steady,
     /// The time of day (`CLOCK_REALTIME`). It may be set forward or back.
     ///
-    /// Due times are times of day, as with `RCL_SYSTEM_TIME`. If the clock is set back by an hour, a timer waits an hour longer.
-    /// If it is set forward, the due times in between were missed. For a timer with a fixed rate, use [`Steady`](Self::Steady) or
-    /// [`Ros`](Self::Ros).
+    /// Due times are times of day, as with `RCL_SYSTEM_TIME`. If the clock is set back by an hour, a timer waits an
+    /// hour longer. If it is set forward, the due times in between were missed. For a timer with a fixed rate, use
+    /// [`Steady`](Self::Steady) or [`Ros`](Self::Ros).
     System,
-    /// ROS time, which a simulator or a recording may set. It may stand still, and jump forward or back. The driver passes on its
-    /// readings and its [jumps](crate::Scheduler::jump).
+    /// ROS time, which a simulator or a recording may set. It may stand still, and jump forward or back. The driver
+    /// passes on its readings and its [jumps](crate::Scheduler::jump).
     ///
-    /// After a jump back, no periodic timer waits for longer than its period, and none that fires once for longer than its
-    /// [`delay`](TimerSpec::delay), if it has one. That also holds if ROS time follows the system clock and that is set back: a
-    /// timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it reads the time next,
-    /// after a second at the latest. If the step is smaller than the time since its last reading, it goes unnoticed, and one
-    /// tick comes late by the size of the step.
+    /// After a jump back, no periodic timer waits for longer than its period, and none that fires once for longer than
+    /// its [`delay`](TimerSpec::delay), if it has one. That also holds if ROS time follows the system clock and that is
+    /// set back: a timer keeps its rate, unlike one on [`System`](Self::System). An executor notices the step when it
+    /// reads the time next, after a second at the latest. If the step is smaller than the time since its last reading,
+    /// it goes unnoticed, and one tick comes late by the size of the step.
     Ros,
 }
 
@@ -71,8 +71,8 @@ pub struct TimerSpec {
     pub period: Option<Duration>,
     /// The overrun policy.
     pub overrun: Overrun,
-    /// For a timer that fires once: the longest time that it still waits after its clock jumped. With `None`, a jump does not
-    /// change `first_due`.
+    /// For a timer that fires once: the longest time that it still waits after its clock jumped. With `None`, a jump
+    /// does not change `first_due`.
     pub delay: Option<Duration>,
 }
 
@@ -112,10 +112,10 @@ impl TimerSpec {
 
     /// Returns the due time, after the clock jumped to `reading`, of a timer that was due at `due`.
     ///
-    /// If the clock jumped to another time line, `shift_ns` is the time by which that is ahead of the former one, and the time
-    /// that is left to wait stays the same. After any jump, a periodic timer waits for at most its period, and a timer that
-    /// fires once for at most its `delay`. A timer that fires once and has no `delay` keeps its due time, whatever `shift_ns`
-    /// is.
+    /// If the clock jumped to another time line, `shift_ns` is the time by which that is ahead of the former one, and
+    /// the time that is left to wait stays the same. After any jump, a periodic timer waits for at most its period, and
+    /// a timer that fires once for at most its `delay`. A timer that fires once and has no `delay` keeps its due time,
+    /// whatever `shift_ns` is.
     #[must_use]
     pub fn due_after_jump(&self, due: Instant, reading: Instant, shift_ns: i64) -> Instant {
         match self.period.or(self.delay) {
@@ -131,8 +131,8 @@ pub(crate) fn shifted(due: Instant, shift_ns: i64) -> Instant {
     if shift_ns < 0 { due - by } else { due + by }
 }
 
-/// Returns the due time after `due` under the overrun policy `overrun`, as of `now`, and the number of due times in between
-/// that are skipped.
+/// Returns the due time after `due` under the overrun policy `overrun`, as of `now`, and the number of due times in
+/// between that are skipped.
 pub(crate) fn next_due(due: Instant, period: Duration, overrun: Overrun, now: Instant) -> (Instant, u64) {
     let period_ns = nanos(period).max(1);
     let next = due + period;
@@ -160,8 +160,8 @@ pub(crate) struct TimerHeap {
     armed: Vec<Ranked<Armed>>,
 }
 
-/// The rank of a timer, which is the order in `TimerHeap`, with its entity. Of entities that had the same index, at most one is
-/// armed.
+/// The rank of a timer, which is the order in `TimerHeap`, with its entity. Of entities that had the same index, at
+/// most one is armed.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Armed {
     due: Instant,
@@ -190,8 +190,8 @@ impl TimerHeap {
         self.heap.remove(entity.index() as u32, &mut self.armed);
     }
 
-    /// Takes out the first timer that is due by `now`, with its due time; `None` if none is. A timer that is due at [`Instant::MAX`]
-    /// never fires: that is where due times end that no clock can show.
+    /// Takes out the first timer that is due by `now`, with its due time; `None` if none is. A timer that is due at
+    /// [`Instant::MAX`] never fires: that is where due times end that no clock can show.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, EntityId)> {
         let Armed { due, entity, .. } = self.armed[self.heap.peek()? as usize].rank;
         if due > now || due == Instant::MAX {

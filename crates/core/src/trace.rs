@@ -10,8 +10,8 @@ use crate::time::Instant;
 pub enum TraceEvent {
     /// An activation, or a further segment of one, became eligible.
     Released(Activation),
-    /// An activation turned out to have an earlier release than recorded. This one replaces the entity's former activation,
-    /// perhaps under a new sequence number.
+    /// An activation turned out to have an earlier release than recorded. This one replaces the entity's former
+    /// activation, perhaps under a new sequence number.
     Antedated(Activation),
     /// A thread was given an activation to run.
     Dispatched(ThreadIndex, Activation),
@@ -19,10 +19,11 @@ pub enum TraceEvent {
     Suspended(Activation),
     /// An activation ended. It no longer runs in its group or holds it.
     Completed(Activation),
-    /// A wait-set policy built a new ready set for that thread. Its activations follow as [`Collected`](Self::Collected).
+    /// A wait-set policy built a new ready set for that thread. Its activations follow as
+    /// [`Collected`](Self::Collected).
     PollingPoint(ThreadIndex),
-    /// An activation is in the ready set of the last polling point. The activations are recorded in the order in which they
-    /// will be served.
+    /// An activation is in the ready set of the last polling point. The activations are recorded in the order in which
+    /// they will be served.
     Collected(Activation),
     /// A timer skipped this many due times because it was late.
     Overrun(EntityId, u64),

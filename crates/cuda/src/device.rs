@@ -13,7 +13,8 @@ use crate::open::{CudaOptions, OpenError, open};
 use crate::thread::run;
 use crate::work::CudaWork;
 
-/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is opened.
+/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is
+/// opened.
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct CudaDevice {
@@ -116,8 +117,8 @@ impl Inner {
         let end = stream.record_event(timed)?;
         put?;
         let signal = Arc::into_raw(Arc::clone(&self.signal)).cast_mut().cast::<c_void>();
-        // SAFETY: the stream lives as long as `self`, and the device's drop waits for what is on it. `woken` gets the share of the
-        // signal that was just made, once.
+        // SAFETY: the stream lives as long as `self`, and the device's drop waits for what is on it. `woken` gets the
+        // share of the signal that was just made, once.
         let asked = unsafe { result::stream::launch_host_function(stream.cu_stream(), woken, signal) };
         if asked.is_err() {
             // SAFETY: the driver did not take the share, which was made above.
@@ -162,7 +163,8 @@ impl Backend for CudaDevice {
             self.inner.put(lane, work).map_err(|error| SegmentFailure(format!("the segment cannot start: {error}")))?;
         {
             let mut state = self.inner.state.lock();
-            // The device may have been lost meanwhile. Then its thread has forgotten what runs, and waits for nothing more.
+            // The device may have been lost meanwhile. Then its thread has forgotten what runs, and waits for nothing
+            // more.
             if let Some(refused) = Inner::refusal(&state) {
                 return refused;
             }

@@ -1,14 +1,15 @@
-//! GPUs as devices of [rospin's accelerator](rospin_accelerator), through CUDA. Its driver is loaded at run time: nothing of CUDA is
-//! needed to compile a program, and where there is no driver, [`CudaDevice::open`] says so.
+//! GPUs as devices of [rospin's accelerator](rospin_accelerator), through CUDA. Its driver is loaded at run time:
+//! nothing of CUDA is needed to compile a program, and where there is no driver, [`CudaDevice::open`] says so.
 //!
-//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream. A thread of its own reports the
-//!   ends.
-//! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and to pinned memory,
-//!   with kernels from PTX, or a graph that was captured before.
+//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream. A thread of its
+//!   own reports the ends.
+//! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and
+//!   to pinned memory, with kernels from PTX, or a graph that was captured before.
 //!
-//! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a request waits for at
-//! most one foreign segment. More lanes let copies of one segment overlap with kernels of another, and each lets a request wait for
-//! one more; [`CudaOptions::priorities`] gives the streams priorities, which the device obeys between thread blocks.
+//! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a
+//! request waits for at most one foreign segment. More lanes let copies of one segment overlap with kernels of another,
+//! and each lets a request wait for one more; [`CudaOptions::priorities`] gives the streams priorities, which the
+//! device obeys between thread blocks.
 //!
 //! **This back end has not run on hardware yet.** It compiles, and it is tested where there is no driver.
 //!

@@ -33,8 +33,8 @@ impl CudaOptions {
         self.priorities(vec![0; lanes.max(1)])
     }
 
-    /// Sets the priorities of the lanes' streams, one for each; smaller numbers are more urgent, as CUDA has it. CUDA brings them into the
-    /// device's range. An empty list is one lane of priority 0.
+    /// Sets the priorities of the lanes' streams, one for each; smaller numbers are more urgent, as CUDA has it. CUDA
+    /// brings them into the device's range. An empty list is one lane of priority 0.
     #[must_use]
     pub fn priorities(mut self, priorities: impl Into<Vec<i32>>) -> Self {
         self.priorities = priorities.into();
@@ -44,8 +44,8 @@ impl CudaOptions {
         self
     }
 
-    /// Sets the scheduling of the device's thread by the operating system. It should be above the threads whose requests are urgent,
-    /// as an interrupt would be.
+    /// Sets the scheduling of the device's thread by the operating system. It should be above the threads whose
+    /// requests are urgent, as an interrupt would be.
     #[must_use]
     pub fn thread(mut self, thread: ThreadOptions) -> Self {
         self.thread = thread;

@@ -12,12 +12,14 @@ type Put = Box<dyn FnOnce(&Arc<CudaStream>) -> Result<(), DriverError> + Send>;
 pub struct CudaWork(pub(crate) Put);
 
 impl CudaWork {
-    /// Creates work. The function is called when the segment's turn has come, on the thread that brings the news: that of the
-    /// request, or the device's own. It must put everything on that stream, and wait for none of it. Copies from and to memory that
-    /// is not pinned wait for the device; [`alloc_pinned`](cudarc::driver::CudaContext::alloc_pinned) has memory that is.
+    /// Creates work. The function is called when the segment's turn has come, on the thread that brings the news: that
+    /// of the request, or the device's own. It must put everything on that stream, and wait for none of it. Copies from
+    /// and to memory that is not pinned wait for the device;
+    /// [`alloc_pinned`](cudarc::driver::CudaContext::alloc_pinned) has memory that is.
     ///
     /// # Errors
-    /// An error of the function fails the segment. What it has put on the stream before runs nevertheless, and delays the next segment.
+    /// An error of the function fails the segment. What it has put on the stream before runs nevertheless, and delays
+    /// the next segment.
     pub fn new(put: impl FnOnce(&Arc<CudaStream>) -> Result<(), DriverError> + Send + 'static) -> Self {
         Self(Box::new(put))
     }

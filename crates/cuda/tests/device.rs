@@ -35,7 +35,8 @@ fn kernel(device: &CudaDevice, name: &str) -> CudaFunction {
     device.context().load_module(compile_ptx(SOURCE).unwrap()).unwrap().load_function(name).unwrap()
 }
 
-/// Returns the work that adds to the numbers, which are taken from `from`, and calls `then` with them once it is on the stream.
+/// Returns the work that adds to the numbers, which are taken from `from`, and calls `then` with them once it is on the
+/// stream.
 fn adding(
     add: &CudaFunction,
     rounds: i32,

@@ -26,8 +26,8 @@ pub(crate) struct Header {
     pub(crate) number: i64,
 }
 
-/// Inserts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned, because
-/// the header is twice as long as the largest alignment.
+/// Inserts the header of a call behind the encapsulation header of its payload. The message behind it stays aligned,
+/// because the header is twice as long as the largest alignment.
 pub(crate) fn insert(payload: &mut Vec<u8>, Header { client, number }: Header) {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(&client.to_le_bytes());

@@ -1,7 +1,7 @@
 //! Clients: calls that can be awaited.
 //!
-//! A response goes straight to the future that awaits it, and is decoded there, without an entity and without an executor's
-//! thread.
+//! A response goes straight to the future that awaits it, and is decoded there, without an entity and without an
+//! executor's thread.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -61,8 +61,8 @@ impl Marks {
 const SERVERS: &[u8] = b"";
 
 impl State {
-    /// Notes that servers are there, and the form of their requests, or that the last server has gone. Either can end the calls that
-    /// wait for a response.
+    /// Notes that servers are there, and the form of their requests, or that the last server has gone. Either can end
+    /// the calls that wait for a response.
     fn served(&self, is_served: bool, form: Form) {
         // The last servers of the calls' form have gone, and others are there.
         if self.was_identity.swap(form != Form::Header, Ordering::AcqRel) && form == Form::Header {

@@ -25,8 +25,8 @@ pub struct Domain(Arc<Inner>);
 struct Inner {
     domain_id: u16,
     feed: Arc<Feed>,
-    // Fields are dropped in this order: others learn that the process has no nodes, its thread ends, discovery ends, and then the
-    // process leaves the domain.
+    // Fields are dropped in this order: others learn that the process has no nodes, its thread ends, discovery ends,
+    // and then the process leaves the domain.
     announced: Announced,
     ready: Ready,
     _discovery: Discovery<Feed>,
@@ -36,7 +36,8 @@ struct Inner {
     pairs: AtomicU32,
 }
 
-/// Number of a domain in this process, until this value is dropped: the domain's own id, unless that number is taken already.
+/// Number of a domain in this process, until this value is dropped: the domain's own id, unless that number is taken
+/// already.
 struct Number(u32);
 
 /// Locks the numbers of domains that are taken in this process.
@@ -64,15 +65,15 @@ impl Drop for Number {
 }
 
 impl Domain {
-    /// Joins the domain. A program usually does that once. A second participant appears to others as another process, and is
-    /// not possible with security.
+    /// Joins the domain. A program usually does that once. A second participant appears to others as another process,
+    /// and is not possible with security.
     ///
     /// Cyclone DDS starts its threads here. They get the scheduling and the cores of the calling thread, see
     /// [`Context::start_threads`](rospin_engine::Context::start_threads). Blocks for a moment.
     ///
     /// # Errors
-    /// If the domain's number or a static peer is invalid, if Cyclone DDS cannot open its sockets or rejects its configuration,
-    /// or if security is asked for and cannot be set up.
+    /// If the domain's number or a static peer is invalid, if Cyclone DDS cannot open its sockets or rejects its
+    /// configuration, or if security is asked for and cannot be set up.
     pub fn join(options: DomainOptions) -> Result<Self, JoinError> {
         let domain_id = options.domain_id;
         let number = Number::take(domain_id);

@@ -34,14 +34,14 @@ pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     }
 }
 
-/// Returns the quality of service of a topic's reader or writer. Messages between nodes of one participant are delivered without
-/// DDS.
+/// Returns the quality of service of a topic's reader or writer. Messages between nodes of one participant are
+/// delivered without DDS.
 pub(crate) fn topic_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
     EntityQos { ignores_own: true, ..entity_qos(qos, user_data) }
 }
 
-/// Returns `qos` for a writer of requests or responses: with a history that keeps all of them, so that none displaces another one
-/// on its way. The reader decides how many it keeps.
+/// Returns `qos` for a writer of requests or responses: with a history that keeps all of them, so that none displaces
+/// another one on its way. The reader decides how many it keeps.
 pub(crate) fn keeps_all<'a>(qos: &EntityQos<'a>) -> EntityQos<'a> {
     EntityQos { depth: None, ..*qos }
 }

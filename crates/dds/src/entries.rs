@@ -1,8 +1,8 @@
 //! Entries of other processes in the graph, which change in the order in which their changes were found out.
 //!
-//! The library reports participants, endpoints and messages on several threads. A change is decided under a lock, and made after
-//! the lock was released, because the graph calls wakers, which may call the library. The changes therefore wait in a queue,
-//! which one thread at a time empties.
+//! The library reports participants, endpoints and messages on several threads. A change is decided under a lock, and
+//! made after the lock was released, because the graph calls wakers, which may call the library. The changes therefore
+//! wait in a queue, which one thread at a time empties.
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,8 @@ impl Changes {
         self.waiting.push_back(change);
     }
 
-    /// Returns true if the caller has the right to make the changes now. It must make all that [`next`](Self::next) returns.
+    /// Returns true if the caller has the right to make the changes now. It must make all that [`next`](Self::next)
+    /// returns.
     pub(crate) fn take_turn(&mut self) -> bool {
         !std::mem::replace(&mut self.is_taken, true)
     }
@@ -71,8 +72,8 @@ impl Changes {
     }
 }
 
-/// Returns the entry of the graph for a reader or writer of `node`, which is `None` while the node is not known. Returns `None`
-/// if the topic is not of ROS, or if another end stands for this one, see [`names::of_topic`].
+/// Returns the entry of the graph for a reader or writer of `node`, which is `None` while the node is not known.
+/// Returns `None` if the topic is not of ROS, or if another end stands for this one, see [`names::of_topic`].
 pub(crate) fn endpoint(found: &Found<'_>, end: End, node: Option<String>) -> Option<Endpoint> {
     let (kind, name) = names::of_topic(end, found.topic)?;
     let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));

@@ -1,7 +1,7 @@
 //! The graph, and the list of all readers and writers, from discovery.
 //!
-//! The library calls the feed on its threads. Readers and writers of this process's own participant are left out of the graph,
-//! because the crate `rospin-node` enters the endpoints of this process.
+//! The library calls the feed on its threads. Readers and writers of this process's own participant are left out of the
+//! graph, because the crate `rospin-node` enters the endpoints of this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,8 +28,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Returns the form of its requests and responses. Cyclone DDS has no other way than a header; neither has an implementation that
-    /// names a pair, because no other mapping has pairs.
+    /// Returns the form of its requests and responses. Cyclone DDS has no other way than a header; neither has an
+    /// implementation that names a pair, because no other mapping has pairs.
     pub(crate) fn form(&self) -> Form {
         if self.reads_both_forms {
             Form::Both
@@ -73,7 +73,8 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the changes of the graph that wait, without the lock. If another thread makes them already, it makes these, too.
+    /// Makes the changes of the graph that wait, without the lock. If another thread makes them already, it makes
+    /// these, too.
     fn make_changes<'a>(&'a self, mut state: MutexGuard<'a, State>) {
         if !state.changes.take_turn() {
             return;
@@ -204,8 +205,9 @@ pub(crate) struct NodeEntitiesInfo<Id = Guid> {
 /// Id in messages of ROS 2 Humble, whose last eight bytes are zero.
 type HumbleId = [u8; 24];
 
-/// Decodes the nodes of a participant in either form; `None` if the payload is of neither. In the form of Humble, the eight bytes
-/// behind the participant's id are zero. In the other form the number of nodes is there: zero only if nothing follows.
+/// Decodes the nodes of a participant in either form; `None` if the payload is of neither. In the form of Humble, the
+/// eight bytes behind the participant's id are zero. In the other form the number of nodes is there: zero only if
+/// nothing follows.
 pub(crate) fn decode(payload: &[u8]) -> Option<ParticipantEntitiesInfo> {
     const IDS_END: std::ops::Range<usize> = 20..28;
     if payload.get(IDS_END).is_none_or(|end| end != [0; 8]) {

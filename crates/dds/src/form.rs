@@ -1,7 +1,7 @@
 //! The two forms in which DDS implementations of ROS 2 tell which response belongs to which request.
 //!
-//! Cyclone DDS reads an identity beside the message, and has no function to write one. A patch in `c/cyclone/` adds that;
-//! another has first messages of Fast DDS arrive.
+//! Cyclone DDS reads an identity beside the message, and has no function to write one. A patch in `c/cyclone/` adds
+//! that; another has first messages of Fast DDS arrive.
 
 use crate::cyclone::{Guid, Identity};
 use crate::vendor::Vendor;
@@ -22,15 +22,16 @@ pub(crate) fn of_vendor(id: &Guid) -> Form {
     if Vendor::of(id) == Vendor::CYCLONE { Form::Header } else { Form::Identity }
 }
 
-/// Returns the identity of the response to a request with this identity beside it. `writer` is the writer of the request, and
-/// `number` its number among that writer's messages. A request that names no reader is answered to its writer.
+/// Returns the identity of the response to a request with this identity beside it. `writer` is the writer of the
+/// request, and `number` its number among that writer's messages. A request that names no reader is answered to its
+/// writer.
 pub(crate) fn of_response(beside: Option<Identity>, writer: Guid, number: i64) -> Identity {
     let named = beside.map(|identity| identity.guid).filter(|guid| *guid != Guid::default());
     Identity { guid: named.unwrap_or(writer), number }
 }
 
-/// Returns true if the id is a reader's. The DDS interoperability protocol (DDSI-RTPS 2.5, section 9.3.1.2) says so in the last
-/// byte.
+/// Returns true if the id is a reader's. The DDS interoperability protocol (DDSI-RTPS 2.5, section 9.3.1.2) says so in
+/// the last byte.
 pub(crate) fn is_reader(id: &Guid) -> bool {
     id[15] & 0x3f == 0x04 || id[15] & 0x3f == 0x07
 }

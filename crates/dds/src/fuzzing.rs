@@ -14,8 +14,8 @@ pub fn endpoint(is_writer: bool, topic: &str, dds_type: &str) -> Option<(String,
     Some((name.to_owned(), names::of_type(kind, dds_type)))
 }
 
-/// Returns the client's id and the number in the header of a request or response, and the payload behind the header; `None` if
-/// the bytes are invalid.
+/// Returns the client's id and the number in the header of a request or response, and the payload behind the header;
+/// `None` if the bytes are invalid.
 #[must_use]
 pub fn request(bytes: &[u8]) -> Option<(u64, i64, Vec<u8>)> {
     let Header { client, number } = cdr::header(bytes).ok()?;
@@ -48,7 +48,8 @@ pub fn said(bytes: &[u8]) -> (Option<String>, Option<String>) {
 pub struct Discovery(Feed);
 
 impl Discovery {
-    /// Enters the nodes of a participant that was just found, from its message. Returns true if the message can be decoded.
+    /// Enters the nodes of a participant that was just found, from its message. Returns true if the message can be
+    /// decoded.
     pub fn nodes(&self, participant: [u8; 12], bytes: &[u8]) -> bool {
         let mut writer = [0; 16];
         writer[..12].copy_from_slice(&participant);

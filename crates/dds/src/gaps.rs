@@ -1,13 +1,15 @@
 //! Messages that never arrived, counted by gaps in the numbers of those that did.
 //!
-//! The library does not report them, so each message's number is read where it is decoded from the network (`c/sample.c`).
+//! The library does not report them, so each message's number is read where it is decoded from the network
+//! (`c/sample.c`).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::cyclone::{Handle, Sample};
 
-/// Largest number of writers that are followed. With more of them, one is forgotten, and begins anew with its next message.
+/// Largest number of writers that are followed. With more of them, one is forgotten, and begins anew with its next
+/// message.
 const WRITERS_MAX: usize = 1024;
 
 /// Last message number of each writer.
@@ -17,7 +19,8 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Returns the number of messages that are missing before that sample, as far as its number tells; 0 if it has no number.
+    /// Returns the number of messages that are missing before that sample, as far as its number tells; 0 if it has no
+    /// number.
     pub(crate) fn before(gaps: &Mutex<Self>, sample: &Sample, writer: Handle) -> u64 {
         let Some(number) = sample.number() else { return 0 };
         gaps.lock().unwrap_or_else(PoisonError::into_inner).arrived(writer, number)

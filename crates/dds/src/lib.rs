@@ -1,11 +1,12 @@
-//! ROS 2 over DDS, run by rospin: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy says.
+//! ROS 2 over DDS, run by rospin: nodes that talk to C++ and Python nodes, whose callbacks run when rospin's policy
+//! says.
 //!
-//! The middleware is Eclipse Cyclone DDS, the C library, which Cargo compiles along, with four small patches: that takes CMake and a
-//! C and C++ compiler.
-//! Its threads move bytes and nothing else. When something arrived they put it into a queue and raise a flag; an executor's
-//! own thread takes it, decodes it and runs the callback.
+//! The middleware is Eclipse Cyclone DDS, the C library, which Cargo compiles along, with four small patches: that
+//! takes CMake and a C and C++ compiler. Its threads move bytes and nothing else. When something arrived they put it
+//! into a queue and raise a flag; an executor's own thread takes it, decodes it and runs the callback.
 //!
-//! - A [`Domain`] is a process' part in a DDS domain: one participant with its sockets and threads, which its nodes share.
+//! - A [`Domain`] is a process' part in a DDS domain: one participant with its sockets and threads, which its nodes
+//!   share.
 //! - A [`Node`] has a name, and creates publishers, subscriptions, services and clients.
 //! - [`Message`]s and [`ServiceInterface`]s are types that are generated from ROS 2's definitions (`rospin-msgs`).
 //!
@@ -30,69 +31,73 @@
 //!
 //! # Quality of service
 //!
-//! As `rmw_cyclonedds_cpp` has it, with one difference: a reliable publisher that is far ahead of its subscriptions (500 kB that
-//! they have not confirmed, unless `Internal/Watermarks/WhcHigh` says otherwise) waits for a tenth of a second rather than for
-//! ever, and fails with [`PublishError::Full`]. Subscriptions of this process never make it wait. A subscription that keeps all
-//! keeps no more than 8192 messages.
+//! As `rmw_cyclonedds_cpp` has it, with one difference: a reliable publisher that is far ahead of its subscriptions
+//! (500 kB that they have not confirmed, unless `Internal/Watermarks/WhcHigh` says otherwise) waits for a tenth of a
+//! second rather than for ever, and fails with [`PublishError::Full`]. Subscriptions of this process never make it
+//! wait. A subscription that keeps all keeps no more than 8192 messages.
 //!
-//! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to fix it.
+//! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to
+//! fix it.
 //!
-//! A lifespan begins with the arrival of a message. As Cyclone DDS has it, a publisher with manual liveliness whose lease has
-//! ended is alive again with its next message, not when it asserts to be alive.
+//! A lifespan begins with the arrival of a message. As Cyclone DDS has it, a publisher with manual liveliness whose
+//! lease has ended is alive again with its next message, not when it asserts to be alive.
 //!
-//! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the subscription has
-//! answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
+//! A match counts once it is sure that messages arrive: [`Publisher::wait_for_subscription`] returns when the
+//! subscription has answered, and [`Client::wait_for_service`] when a server is there with both of its ends.
 //!
 //! # Losses
 //!
 //! A payload that is not a value of its topic's type (cut short, another type, noise) is counted as
-//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the callback
-//! does not run. [`Subscription::missed`] counts the messages that a full queue displaced, and those that never arrived, as far
-//! as the numbers of the messages that did arrive tell.
+//! [`TakeFailed`](rospin_engine::LossCause::TakeFailed) and reported as an [`Incident`](rospin_engine::Incident); the
+//! callback does not run. [`Subscription::missed`] counts the messages that a full queue displaced, and those that
+//! never arrived, as far as the numbers of the messages that did arrive tell.
 //!
-//! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and does not
-//! answer is not told of: DDS has no word for that. A response whose client discovery has found only one end of waits for the
-//! other one, for ten seconds at most; then it is logged and counted ([`Service::unsent_responses`]).
+//! A call ends with [`CallError::Unanswered`] when the last server goes before it has answered. A server that stays and
+//! does not answer is not told of: DDS has no word for that. A response whose client discovery has found only one end
+//! of waits for the other one, for ten seconds at most; then it is logged and counted ([`Service::unsent_responses`]).
 //!
 //! # Other implementations
 //!
-//! Topics are those of every DDS. Services and actions have two forms, and a server answers each client in the client's:
+//! Topics are those of every DDS. Services and actions have two forms, and a server answers each client in the
+//! client's:
 //!
 //! - `rmw_cyclonedds_cpp` begins requests and responses with a header that says whose they are.
-//! - `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, in parameters of DDS that precede it (the inline QoS
-//!   `PID_RELATED_SAMPLE_IDENTITY`); so has RustDDS.
+//! - `rmw_fastrtps_cpp`, ROS 2's default, has that beside the message, in parameters of DDS that precede it (the inline
+//!   QoS `PID_RELATED_SAMPLE_IDENTITY`); so has RustDDS.
 //!
-//! A client speaks the form of its servers. If one service has servers that read only the one form and others that read only the
-//! other, calls fail with [`CallError::NotSent`], and the log says so, once: each kind would take a request of the other form for
-//! another request, and execute that. Servers of this crate read both.
+//! A client speaks the form of its servers. If one service has servers that read only the one form and others that read
+//! only the other, calls fail with [`CallError::NotSent`], and the log says so, once: each kind would take a request of
+//! the other form for another request, and execute that. Servers of this crate read both.
 //!
-//! A message that is published just when a subscription is created may be lost if its publisher's DDS is neither Cyclone's nor Fast
+//! A message that is published just when a subscription is created may be lost if its publisher's DDS is neither
+//! Cyclone's nor Fast
 //! DDS: Cyclone DDS cannot know where the history of such a publisher ends.
 //!
-//! Warnings of Cyclone DDS itself go to the log, at most 20 lines a second. It gives them with locks of its own held, so a logger of
-//! yours must not call this crate; that of `rospin::init` does not.
+//! Warnings of Cyclone DDS itself go to the log, at most 20 lines a second. It gives them with locks of its own held,
+//! so a logger of yours must not call this crate; that of `rospin::init` does not.
 //!
 //! # Security
 //!
-//! With the feature `security`, which compiles against OpenSSL, a process proves its identity and communicates only with
-//! processes that can prove theirs. It takes a keystore of `ros2 security create_keystore` as it is. [`DomainOptions::from_env`]
-//! reads the variables of ROS 2 (`ROS_SECURITY_ENABLE` and the like). A publisher or subscription that the permissions do not
-//! allow is refused when it is created. The plugins are part of the program; Cyclone DDS prints on standard error which
-//! certificates or documents it does not accept.
+//! With the feature `security`, which compiles against OpenSSL, a process proves its identity and communicates only
+//! with processes that can prove theirs. It takes a keystore of `ros2 security create_keystore` as it is.
+//! [`DomainOptions::from_env`] reads the variables of ROS 2 (`ROS_SECURITY_ENABLE` and the like). A publisher or
+//! subscription that the permissions do not allow is refused when it is created. The plugins are part of the program;
+//! Cyclone DDS prints on standard error which certificates or documents it does not accept.
 //!
 //! # The graph
 //!
-//! [Nodes](Node) know of other nodes as far as discovery has heard of them. The node of a publisher, subscription, server or
-//! client is announced on a topic of its own, from ROS 2 Iron on, so it may be known a moment later than the endpoint. A process
-//! that ends announces its end. A process that was killed leaves the graph when the lease that it asked for is over, by default
-//! after ten seconds.
+//! [Nodes](Node) know of other nodes as far as discovery has heard of them. The node of a publisher, subscription,
+//! server or client is announced on a topic of its own, from ROS 2 Iron on, so it may be known a moment later than the
+//! endpoint. A process that ends announces its end. A process that was killed leaves the graph when the lease that it
+//! asked for is over, by default after ten seconds.
 //!
 //! # Threads
 //!
-//! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`, `tev` and
-//! `gc`; and one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the scheduling of the thread
-//! that joins; see [`Context::start_threads`](rospin_engine::Context::start_threads). Messages that a process sends to itself
-//! pass none of these threads: the publishing thread leaves them in the subscription's queue.
+//! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`,
+//! `tev` and `gc`; and one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the
+//! scheduling of the thread that joins; see [`Context::start_threads`](rospin_engine::Context::start_threads). Messages
+//! that a process sends to itself pass none of these threads: the publishing thread leaves them in the subscription's
+//! queue.
 
 #![deny(unsafe_code)]
 

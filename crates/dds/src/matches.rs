@@ -64,13 +64,15 @@ struct State {
     unsure: BTreeMap<Handle, Instant>,
     /// Writers of responses that are matched and may not know of this end yet, each with the time of its match.
     silent: BTreeMap<Handle, Instant>,
-    /// The matches that count. They are calculated when an end comes or goes: discovery knows of an end before it is matched.
+    /// The matches that count. They are calculated when an end comes or goes: discovery knows of an end before it is
+    /// matched.
     count: Count,
     /// Tasks that wait for the first match.
     waiters: Waiters,
 }
 
-/// Numbers of matches that count, and by the form of their requests and responses those of a service that read one form only.
+/// Numbers of matches that count, and by the form of their requests and responses those of a service that read one form
+/// only.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
     all: usize,
@@ -112,8 +114,8 @@ impl Bond {
         }
     }
 
-    /// Sets the reader of the second end: from now on its matches count once their writers are sure to know of it. Followed by
-    /// [`writes`](Self::writes).
+    /// Sets the reader of the second end: from now on its matches count once their writers are sure to know of it.
+    /// Followed by [`writes`](Self::writes).
     pub(crate) fn reads(&self, probe: ReaderProbe) {
         let _ = self.reader.set(probe);
     }
@@ -147,9 +149,9 @@ impl Bond {
         self.lock().count.all
     }
 
-    /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers. Returns
-    /// [`Form::Both`] if some read only the one form and some only the other: they would take a request of the wrong form for another
-    /// one, and execute that.
+    /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers.
+    /// Returns [`Form::Both`] if some read only the one form and some only the other: they would take a request of the
+    /// wrong form for another one, and execute that.
     pub(crate) fn form(&self) -> Form {
         let count = self.lock().count;
         match (count.headers > 0, count.identities > 0) {
@@ -164,8 +166,9 @@ impl Bond {
         self.is_heard.load(Ordering::Acquire)
     }
 
-    /// Returns true if a request of the client whose writer is `requester` can be answered now, false while the client's reader
-    /// is not matched yet, and `None` once the client has gone. `reader` is the client's reader, if the request names it.
+    /// Returns true if a request of the client whose writer is `requester` can be answered now, false while the
+    /// client's reader is not matched yet, and `None` once the client has gone. `reader` is the client's reader, if the
+    /// request names it.
     pub(crate) fn reaches(&self, requester: Handle, reader: Option<&Guid>) -> Option<bool> {
         let state = self.lock();
         if !state.first.contains(&requester) {
@@ -212,8 +215,8 @@ impl Bond {
         }
     }
 
-    /// Counts the matched ends that are sure by now: that listen to the first end, and that know of the second one. Returns true if no
-    /// other ones are left, or if there is no writer yet.
+    /// Counts the matched ends that are sure by now: that listen to the first end, and that know of the second one.
+    /// Returns true if no other ones are left, or if there is no writer yet.
     pub(crate) fn prove(&self) -> bool {
         let Some(probe) = self.probe.get() else {
             // `writes` tries again when the writer exists.
@@ -256,7 +259,8 @@ impl Bond {
         are_all
     }
 
-    /// Returns true if the writer is sure to know of the second end, which is a reader. One that discovery does not know yet is not.
+    /// Returns true if the writer is sure to know of the second end, which is a reader. One that discovery does not
+    /// know yet is not.
     fn is_known(&self, writer: Handle) -> bool {
         let Some(probe) = self.reader.get() else { return true };
         self.feed.peer(writer).is_some_and(|peer| probe.is_known(&peer.guid))
@@ -321,8 +325,8 @@ impl Bond {
     }
 }
 
-/// Returns true if both are ends of one client or server. Ends without the name of a pair belong together if they are of one
-/// participant.
+/// Returns true if both are ends of one client or server. Ends without the name of a pair belong together if they are
+/// of one participant.
 fn belong_together(one: &Peer, other: &Peer) -> bool {
     match (&one.pair, &other.pair) {
         (Some(one), Some(other)) => one == other,

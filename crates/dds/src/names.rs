@@ -26,14 +26,15 @@ pub(crate) fn responses(service: &FullName) -> String {
     format!("rr{service}Reply")
 }
 
-/// Returns the name that a type has in DDS. `part` is empty for a message, and `_Request` or `_Response` for a part of a service.
+/// Returns the name that a type has in DDS. `part` is empty for a message, and `_Request` or `_Response` for a part of
+/// a service.
 pub(crate) fn dds_type(name: &TypeName, part: &str) -> String {
     format!("{}::{}::dds_::{}{part}_", name.package, name.kind.as_str(), name.name)
 }
 
-/// Returns the kind of endpoint in ROS that a reader or writer stands for, and the name of its topic or service. A server is
-/// recognized by the reader of its requests, and a client by the reader of its responses, because these are what every
-/// implementation assigns to a node. Returns `None` for their writers, and for topics that are not of ROS.
+/// Returns the kind of endpoint in ROS that a reader or writer stands for, and the name of its topic or service. A
+/// server is recognized by the reader of its requests, and a client by the reader of its responses, because these are
+/// what every implementation assigns to a node. Returns `None` for their writers, and for topics that are not of ROS.
 pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
     let (kind, name) = match (topic.split_at_checked(2)?, end) {
         (("rt", name), End::Writers) => (EndpointKind::Publisher, name),

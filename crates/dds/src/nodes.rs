@@ -15,7 +15,8 @@ use crate::user_data;
 const TOPIC: &str = "ros_discovery_info";
 /// Type of these announcements.
 const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
-/// Hash of that type from ROS 2 Iron on. Without it, every process on `rmw_cyclonedds_cpp` warns of it for each of ours.
+/// Hash of that type from ROS 2 Iron on. Without it, every process on `rmw_cyclonedds_cpp` warns of it for each of
+/// ours.
 const TYPE_HASH: &str = "RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e";
 
 /// Listener of the topic on which nodes are announced. Its matches are ignored.
@@ -77,8 +78,8 @@ impl Announced {
 
     /// Makes a change, and announces the nodes that there are then.
     fn change<R>(&self, change: impl FnOnce(&mut List) -> R) -> R {
-        // The list is sent under the lock, so that the last change is sent last. Under this lock only the library is called, and
-        // the feed, which ignores messages of this process.
+        // The list is sent under the lock, so that the last change is sent last. Under this lock only the library is
+        // called, and the feed, which ignores messages of this process.
         let mut list = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut list);
         list.say();

@@ -8,9 +8,9 @@ use crate::security::Security;
 /// The highest domain id whose ports exist on every system.
 const DOMAIN_ID_MAX: u16 = 232;
 
-/// The highest index that a process of a machine can have in a domain, from 0, as in `rmw_cyclonedds_cpp`. A process for which no
-/// index is left cannot join. With a higher limit, each process announces itself to that many more ports of the machines that it
-/// looks at without multicast.
+/// The highest index that a process of a machine can have in a domain, from 0, as in `rmw_cyclonedds_cpp`. A process
+/// for which no index is left cannot join. With a higher limit, each process announces itself to that many more ports
+/// of the machines that it looks at without multicast.
 const PARTICIPANT_INDEX_MAX: u8 = 32;
 
 /// The processes that are found, as with `ROS_AUTOMATIC_DISCOVERY_RANGE`.
@@ -78,17 +78,18 @@ pub enum JoinError {
     },
 }
 
-/// The loopback interface, for the range `Localhost`. There, nodes of this machine announce themselves to 127.0.0.1. Cyclone DDS
-/// ignores announcements that come through an interface that it does not use, so this one must be among its interfaces.
+/// The loopback interface, for the range `Localhost`. There, nodes of this machine announce themselves to 127.0.0.1.
+/// Cyclone DDS ignores announcements that come through an interface that it does not use, so this one must be among its
+/// interfaces.
 const LOOPBACK: &str = "<NetworkInterface address=\"127.0.0.1\"/>";
 /// The interface that the library chooses, for peers on other machines.
 const CHOSEN: &str = "<NetworkInterface autodetermine=\"true\"/>";
 
-/// The receive buffer that is asked for; the kernel gives at most `net.core.rmem_max`. A large message comes as a burst of
-/// packets, and those that the buffer has no room for are sent again after a delay of milliseconds.
+/// The receive buffer that is asked for; the kernel gives at most `net.core.rmem_max`. A large message comes as a burst
+/// of packets, and those that the buffer has no room for are sent again after a delay of milliseconds.
 const RECEIVE_BUFFER: &str = "<SocketReceiveBufferSize max=\"32 MiB\"/>";
-/// Packets of the greatest length that the loopback interface takes, with one fragment each. On a network they stay shorter,
-/// because a long packet is lost with any of its parts.
+/// Packets of the greatest length that the loopback interface takes, with one fragment each. On a network they stay
+/// shorter, because a long packet is lost with any of its parts.
 const LOOPBACK_PACKETS: &str = "<MaxMessageSize>65500 B</MaxMessageSize><FragmentSize>65000 B</FragmentSize>";
 /// The part of the reader's receive buffer, in percent, that a message fills at first. The reader requests the rest.
 const LOOPBACK_BURST: &str = "<BurstSize><MaxInitTransmit>40</MaxInitTransmit></BurstSize>";
@@ -105,7 +106,8 @@ pub struct DomainOptions {
 }
 
 impl DomainOptions {
-    /// Returns the options of domain 0 with the range [`Subnet`](DiscoveryRange::Subnet). Reads no environment variables.
+    /// Returns the options of domain 0 with the range [`Subnet`](DiscoveryRange::Subnet). Reads no environment
+    /// variables.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -114,13 +116,13 @@ impl DomainOptions {
     /// Returns options from the environment variables of ROS 2: `ROS_DOMAIN_ID`, `ROS_AUTOMATIC_DISCOVERY_RANGE` or
     /// `ROS_LOCALHOST_ONLY`, and `ROS_STATIC_PEERS`. The configuration in `CYCLONEDDS_URI` overrides them.
     ///
-    /// `ROS_SECURITY_ENABLE=true` enables [security](Self::security) with the files that `ROS_SECURITY_KEYSTORE` has for the
-    /// [enclave](Self::enclave), or for the one that `ROS_SECURITY_ENCLAVE_OVERRIDE` names. If files are missing, the log says so
-    /// and security is off; with `ROS_SECURITY_STRATEGY=Enforce`, joining fails.
+    /// `ROS_SECURITY_ENABLE=true` enables [security](Self::security) with the files that `ROS_SECURITY_KEYSTORE` has
+    /// for the [enclave](Self::enclave), or for the one that `ROS_SECURITY_ENCLAVE_OVERRIDE` names. If files are
+    /// missing, the log says so and security is off; with `ROS_SECURITY_STRATEGY=Enforce`, joining fails.
     ///
     /// # Errors
-    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is invalid, or there should be security and this crate was
-    /// built without its feature `security`.
+    /// If `ROS_DOMAIN_ID` is not a number from 0 to 232, the range is invalid, or there should be security and this
+    /// crate was built without its feature `security`.
     pub fn from_env() -> Result<Self, EnvError> {
         Self::from_variables(|variable| std::env::var(variable).ok().filter(|value| !value.is_empty()))
     }
@@ -173,17 +175,17 @@ impl DomainOptions {
         self.discovery_range(DiscoveryRange::Localhost)
     }
 
-    /// Sets the static peers, as `ROS_STATIC_PEERS` does: host names or addresses of machines where processes are looked for,
-    /// too. Ignored with the ranges `Off` and `SystemDefault`.
+    /// Sets the static peers, as `ROS_STATIC_PEERS` does: host names or addresses of machines where processes are
+    /// looked for, too. Ignored with the ranges `Off` and `SystemDefault`.
     #[must_use]
     pub fn static_peers(mut self, peers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.peers = peers.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the enclave of this process, such as `/robot/arm`; by default `/`. An enclave that is set already stays: by an
-    /// earlier call, or by `ROS_SECURITY_ENCLAVE_OVERRIDE` if [`from_env`](Self::from_env) found security enabled. Without
-    /// security it is only a name that tools show.
+    /// Sets the enclave of this process, such as `/robot/arm`; by default `/`. An enclave that is set already stays: by
+    /// an earlier call, or by `ROS_SECURITY_ENCLAVE_OVERRIDE` if [`from_env`](Self::from_env) found security enabled.
+    /// Without security it is only a name that tools show.
     #[must_use]
     pub fn enclave(mut self, name: impl Into<String>) -> Self {
         self.enclave.get_or_insert_with(|| name.into());
@@ -195,10 +197,10 @@ impl DomainOptions {
         self.enclave.as_deref().unwrap_or("/")
     }
 
-    /// Enables DDS security: the participant authenticates itself, and communicates with others as governance and permissions
-    /// allow. The files are in `directory`, as `ros2 security create_enclave` makes: `identity_ca.cert.pem`, `cert.pem`,
-    /// `key.pem`, `permissions_ca.cert.pem`, `governance.p7s` and `permissions.p7s`, and `crl.pem` if there is one. They are read
-    /// when the domain is joined.
+    /// Enables DDS security: the participant authenticates itself, and communicates with others as governance and
+    /// permissions allow. The files are in `directory`, as `ros2 security create_enclave` makes:
+    /// `identity_ca.cert.pem`, `cert.pem`, `key.pem`, `permissions_ca.cert.pem`, `governance.p7s` and
+    /// `permissions.p7s`, and `crl.pem` if there is one. They are read when the domain is joined.
     ///
     /// Only with the feature `security`, which compiles against OpenSSL.
     #[cfg(feature = "security")]
@@ -208,17 +210,18 @@ impl DomainOptions {
         self
     }
 
-    /// Sets a configuration of Cyclone DDS, in place of that of `CYCLONEDDS_URI`: XML, the URI of a file, or several of either,
-    /// separated by commas. Its settings override all other options; its peers are added to theirs. For instance,
-    /// `<Internal><Watermarks><WhcHigh>` limits the bytes that a reliable publisher may have sent without confirmation.
+    /// Sets a configuration of Cyclone DDS, in place of that of `CYCLONEDDS_URI`: XML, the URI of a file, or several of
+    /// either, separated by commas. Its settings override all other options; its peers are added to theirs. For
+    /// instance, `<Internal><Watermarks><WhcHigh>` limits the bytes that a reliable publisher may have sent without
+    /// confirmation.
     #[must_use]
     pub fn cyclonedds_uri(mut self, config: impl Into<String>) -> Self {
         self.config = config.into();
         self
     }
 
-    /// Returns the configuration of Cyclone DDS. `as_domain` is the domain's id in the network, if this process knows the domain
-    /// by another number.
+    /// Returns the configuration of Cyclone DDS. `as_domain` is the domain's id in the network, if this process knows
+    /// the domain by another number.
     pub(crate) fn xml(&self, as_domain: Option<u16>) -> Result<String, JoinError> {
         if self.domain_id > DOMAIN_ID_MAX {
             return Err(JoinError::DomainId { domain_id: self.domain_id });

@@ -1,10 +1,10 @@
 //! Readers that are matched and may not listen yet.
 //!
-//! Discovery reports a match to both ends at different moments. A remote reader ignores a reliable writer until it has got a
-//! heartbeat. It then asks for what it missed, but a writer that keeps the last few messages does not have all of them. So a
-//! match is not reported before the reader has answered a heartbeat. A client waits also for a heartbeat from the writer of its
-//! responses, which may not know of the client's reader before. Cyclone DDS calls nobody when that happens: a thread polls, for the few
-//! milliseconds that it takes, and sleeps at all other times.
+//! Discovery reports a match to both ends at different moments. A remote reader ignores a reliable writer until it has
+//! got a heartbeat. It then asks for what it missed, but a writer that keeps the last few messages does not have all of
+//! them. So a match is not reported before the reader has answered a heartbeat. A client waits also for a heartbeat
+//! from the writer of its responses, which may not know of the client's reader before. Cyclone DDS calls nobody when
+//! that happens: a thread polls, for the few milliseconds that it takes, and sleeps at all other times.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -90,8 +90,8 @@ impl Drop for Ready {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The dropping thread may be this thread itself: the last entity of a bond that it looked at can own the last clone
-            // of the domain.
+            // The dropping thread may be this thread itself: the last entity of a bond that it looked at can own the
+            // last clone of the domain.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }

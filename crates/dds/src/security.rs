@@ -1,7 +1,7 @@
 //! DDS security: the files of an enclave, found as rcl finds them.
 //!
-//! A keystore is a folder that `ros2 security create_keystore` made. Its folder `enclaves` has a folder for each enclave, with
-//! the keys and documents of the processes that are in it.
+//! A keystore is a folder that `ros2 security create_keystore` made. Its folder `enclaves` has a folder for each
+//! enclave, with the keys and documents of the processes that are in it.
 
 use std::path::{Path, PathBuf};
 
@@ -71,8 +71,8 @@ impl Security {
         Ok(Self::Keystore { keystore, is_enforced })
     }
 
-    /// Returns the properties of a participant in that enclave: none without security, and none if files are missing and security
-    /// is not enforced.
+    /// Returns the properties of a participant in that enclave: none without security, and none if files are missing
+    /// and security is not enforced.
     pub(crate) fn properties(&self, enclave: &str) -> Result<Vec<Property>, Missing> {
         match self {
             Self::Off => Ok(Vec::new()),

@@ -20,8 +20,8 @@ use crate::names;
 use crate::nodes::{DdsNode, Listed};
 use crate::user_data::Pair;
 
-/// Largest number of responses that wait for their clients to be matched. Beyond that, the oldest one is lost. Only the first
-/// few responses to a client wait.
+/// Largest number of responses that wait for their clients to be matched. Beyond that, the oldest one is lost. Only the
+/// first few responses to a client wait.
 const OWED_MAX: usize = 64;
 
 /// Largest number of them for one client.
@@ -39,8 +39,8 @@ struct Asked {
     /// Writer of the client.
     requester: Handle,
     writer: Guid,
-    /// Form of the client's requests, unless the request has an identity beside it. It is looked up on arrival, because the client
-    /// may have gone when the request is taken.
+    /// Form of the client's requests, unless the request has an identity beside it. It is looked up on arrival, because
+    /// the client may have gone when the request is taken.
     form: Form,
 }
 
@@ -93,8 +93,8 @@ struct Owed {
     since: Instant,
 }
 
-/// Adds a response to those that wait. Returns how many are lost for that: those that waited too long, and the oldest one if there is
-/// no room, of the same client or of all.
+/// Adds a response to those that wait. Returns how many are lost for that: those that waited too long, and the oldest
+/// one if there is no room, of the same client or of all.
 fn keep(owed: &mut VecDeque<Owed>, response: Response) -> usize {
     let waiting = owed.len();
     owed.retain(|debt| debt.since.elapsed() <= OWED_TIME);
@@ -117,7 +117,8 @@ fn keep(owed: &mut VecDeque<Owed>, response: Response) -> usize {
 impl Responses {
     /// Sends a response, or keeps it until the client's reader is matched. Does nothing if the client has gone.
     fn send(&self, response: Response) -> Result<(), Refused> {
-        // The response is queued under this lock: if the client's reader is matched meanwhile, it gets the response afterwards.
+        // The response is queued under this lock: if the client's reader is matched meanwhile, it gets the response
+        // afterwards.
         let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
         match self.bond.reaches(response.requester, response.reader()) {
             // The client has gone.
@@ -234,7 +235,8 @@ fn identity_of(request: &Sample, writer: Guid, form: Form) -> Result<Option<Iden
         if form != Form::Identity {
             return Ok(None);
         }
-        // RustDDS can use headers without being Cyclone DDS. Its clients' number is half of the writer's id, as it is in memory.
+        // RustDDS can use headers without being Cyclone DDS. Its clients' number is half of the writer's id, as it is
+        // in memory.
         let half = u64::from_le_bytes(std::array::from_fn(|at| writer[8 + at]));
         if cdr::header(request.bytes()).is_ok_and(|header| header.client == half) {
             return Ok(None);

@@ -30,7 +30,8 @@ impl Receive for Messages {
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>) {
         let missing = Gaps::before(&self.gaps, &sample, writer);
         let time = sample.sent_ns().map(|ns| SystemTime::UNIX_EPOCH + Duration::from_nanos(ns));
-        // DDS does not count messages that were published while no reader was matched, so its numbers are not the publisher's.
+        // DDS does not count messages that were published while no reader was matched, so its numbers are not the
+        // publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
         let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);
         self.delivery.push(packet, missing);

@@ -1,5 +1,5 @@
-//! `USER_DATA`, which participants, readers and writers announce about themselves as in `rmw_cyclonedds_cpp`: settings, each
-//! ended by a semicolon.
+//! `USER_DATA`, which participants, readers and writers announce about themselves as in `rmw_cyclonedds_cpp`: settings,
+//! each ended by a semicolon.
 
 use std::fmt::Write;
 
@@ -67,8 +67,8 @@ pub(crate) fn reads_both_forms(user_data: &[u8]) -> bool {
     setting(user_data, BOTH_FORMS).is_some()
 }
 
-/// Returns the pair that a reader or writer is part of, which `rmw_cyclonedds_cpp` announces from ROS 2 Foxy on; `None` if the
-/// data names none.
+/// Returns the pair that a reader or writer is part of, which `rmw_cyclonedds_cpp` announces from ROS 2 Foxy on; `None`
+/// if the data names none.
 pub(crate) fn pair(user_data: &[u8]) -> Option<Pair> {
     let client = setting(user_data, "clientid").map(|name| Pair::Client(name.to_owned()));
     client.or_else(|| setting(user_data, "serviceid").map(|name| Pair::Server(name.to_owned())))

@@ -12,8 +12,8 @@ impl Vendor {
     pub(crate) const CYCLONE: Self = Self([1, 16]);
     const FAST: Self = Self([1, 15]);
 
-    /// Returns the time after which a reader that was matched and has not answered counts as listening. Cyclone DDS always answers,
-    /// if late when its process gets no processor time. Some other implementations never do.
+    /// Returns the time after which a reader that was matched and has not answered counts as listening. Cyclone DDS
+    /// always answers, if late when its process gets no processor time. Some other implementations never do.
     pub(crate) fn patience(self) -> Duration {
         if self == Self::CYCLONE { Duration::from_secs(10) } else { Duration::from_secs(1) }
     }

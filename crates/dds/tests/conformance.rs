@@ -1,5 +1,5 @@
-//! The conformance suite over DDS, on the loopback interface: in one participant, and between two that share nothing but the
-//! network.
+//! The conformance suite over DDS, on the loopback interface: in one participant, and between two that share nothing
+//! but the network.
 
 mod common;
 

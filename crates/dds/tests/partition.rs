@@ -1,5 +1,5 @@
-//! The network falls apart and heals: nothing that has to go on waits for it. Within the lease nothing is lost uncounted, beyond it
-//! who lost each other find each other again.
+//! The network falls apart and heals: nothing that has to go on waits for it. Within the lease nothing is lost
+//! uncounted, beyond it who lost each other find each other again.
 //!
 //! Two processes in network namespaces of their own, joined by a virtual cable. That takes `ip` and the right to make
 //! namespaces; where they cannot be had, the test says so and passes.
@@ -171,7 +171,8 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
     println!("HEARD {} {} {in_order} {}", heard.len(), numbers.missed() + number_of_first(&heard), ticks.figures());
 }
 
-/// Messages that were published before the first that was heard, and before the subscription was matched from both sides.
+/// Messages that were published before the first that was heard, and before the subscription was matched from both
+/// sides.
 fn number_of_first(heard: &[i64]) -> u64 {
     u64::try_from(heard[0]).unwrap()
 }

@@ -1,5 +1,5 @@
-//! ROS 2 itself over DDS with its demo nodes and its command, see `rospin_testkit::peers::ros2`: over rmw_cyclonedds_cpp and over
-//! rmw_fastrtps_cpp.
+//! ROS 2 itself over DDS with its demo nodes and its command, see `rospin_testkit::peers::ros2`: over
+//! rmw_cyclonedds_cpp and over rmw_fastrtps_cpp.
 
 mod common;
 
@@ -79,7 +79,8 @@ fn tools_see_and_set_parameters() {
 
 #[test]
 fn tools_describe_a_topic() {
-    // Over rmw_fastrtps_cpp, the command does not name the nodes of other implementations, those of rmw_cyclonedds_cpp included.
+    // Over rmw_fastrtps_cpp, the command does not name the nodes of other implementations, those of rmw_cyclonedds_cpp
+    // included.
     over_cyclone().iter().for_each(tools::a_topic_is_described);
 }
 

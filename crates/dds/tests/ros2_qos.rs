@@ -1,4 +1,5 @@
-//! Quality of service with ROS 2 itself, over rmw_cyclonedds_cpp: settings and events, both ways. Runs where ROS 2 with rclpy is sourced.
+//! Quality of service with ROS 2 itself, over rmw_cyclonedds_cpp: settings and events, both ways. Runs where ROS 2 with
+//! rclpy is sourced.
 
 mod common;
 

@@ -18,7 +18,8 @@ use futures::channel::oneshot;
 use rospin_dds::{Domain, DomainOptions, JoinError, Node, TopicError};
 use rospin_engine::{ClockKind, Context};
 
-/// The rules that `ros2 security create_keystore` writes: nobody joins without a certificate, and all that is said is encrypted.
+/// The rules that `ros2 security create_keystore` writes: nobody joins without a certificate, and all that is said is
+/// encrypted.
 const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
      xsi:noNamespaceSchemaLocation="http://www.omg.org/spec/DDS-SECURITY/20170901/omg_shared_ca_governance.xsd">

@@ -1,7 +1,8 @@
 //! Construction of types from descriptions. Everything that can be wrong with a description is found here, and nowhere
 //! else.
 //!
-//! A type that nests deeply, or takes much memory when it is empty, is refused: a description may come from the network.
+//! A type that nests deeply, or takes much memory when it is empty, is refused: a description may come from the
+//! network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -188,7 +189,8 @@ impl FieldType {
         Size { depth: 0, memory }
     }
 
-    /// Returns the memory that one element takes in the vector of an array, in bytes; 0 for types whose `size` includes it.
+    /// Returns the memory that one element takes in the vector of an array, in bytes; 0 for types whose `size` includes
+    /// it.
     const fn width(&self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,

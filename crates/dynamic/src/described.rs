@@ -8,8 +8,9 @@ use rospin_wire::{DescribedType, Description};
 
 use crate::message_type::hashed;
 
-/// Returns the description of the type `name`, and its hash; `None` if it is neither the described type nor one that this contains.
-/// Unlike a [`MessageType`](crate::MessageType), it may be a service, or have fields that dynamic messages cannot have.
+/// Returns the description of the type `name`, and its hash; `None` if it is neither the described type nor one that
+/// this contains. Unlike a [`MessageType`](crate::MessageType), it may be a service, or have fields that dynamic
+/// messages cannot have.
 #[must_use]
 pub fn describe(description: &Description, name: &str) -> Option<(TypeDescription, String)> {
     let types: BTreeMap<&str, DescribedType<'_>> =

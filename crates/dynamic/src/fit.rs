@@ -6,7 +6,8 @@ use crate::value::{Value, scalars};
 /// Reasons for which a value does not fit a field.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Misfit {
-    /// The value has another type, or is a number that the field's type cannot hold. The text has the value's type or the number.
+    /// The value has another type, or is a number that the field's type cannot hold. The text has the value's type or
+    /// the number.
     Kind(String),
     /// The value has this number of elements, or of bytes of a string, which does not fit.
     Length(usize),

@@ -83,8 +83,8 @@ struct Hash {
 }
 
 impl MessageType {
-    /// Returns the type that a JSON text describes, such as that of `share/std_msgs/msg/String.json` in an installed ROS 2. If
-    /// the text has a hash of the type, the type must have that hash.
+    /// Returns the type that a JSON text describes, such as that of `share/std_msgs/msg/String.json` in an installed
+    /// ROS 2. If the text has a hash of the type, the type must have that hash.
     ///
     /// # Errors
     /// If the text is not a description, or the type is not usable.

@@ -31,20 +31,23 @@ const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 #[derive(Clone)]
 pub struct MessageType {
     definition: Arc<Definition>,
-    /// True if publishers and subscriptions of the type announce its hash. False if their other ends have types without a hash.
+    /// True if publishers and subscriptions of the type announce its hash. False if their other ends have types without
+    /// a hash.
     announces_hash: bool,
 }
 
 struct Definition {
     name: TypeName,
     fields: Vec<Field>,
-    /// The description as it was given. It cannot be built from `fields`, since several kinds of fields in it are one here.
+    /// The description as it was given. It cannot be built from `fields`, since several kinds of fields in it are one
+    /// here.
     described: IndividualTypeDescription,
     size: Size,
     hash: OnceLock<String>,
 }
 
-/// Sizes of a type that have a limit: [`DEPTH_MAX`](crate::error::DEPTH_MAX) and [`MEMORY_MAX`](crate::error::MEMORY_MAX).
+/// Sizes of a type that have a limit: [`DEPTH_MAX`](crate::error::DEPTH_MAX) and
+/// [`MEMORY_MAX`](crate::error::MEMORY_MAX).
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Size {
     /// Number of levels that messages nest, including this one.
@@ -220,19 +223,21 @@ impl MessageType {
         Err(MessageTypeError::Hash { name, expected: expected.to_owned(), hash })
     }
 
-    /// Returns the type such that its publishers and subscriptions announce no hash. Topics need that if their other ends announce
-    /// none: those of nodes on Humble, and of Rust types without a [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh,
-    /// publishers and subscriptions meet if both announce the same hash or none; over DDS they meet anyway.
+    /// Returns the type such that its publishers and subscriptions announce no hash. Topics need that if their other
+    /// ends announce none: those of nodes on Humble, and of Rust types without a
+    /// [`TYPE_HASH`](rospin_wire::Message::TYPE_HASH). Over Zenoh, publishers and subscriptions meet if both announce
+    /// the same hash or none; over DDS they meet anyway.
     ///
-    /// A type that a node's `message_type_of` returns announces a hash if the publisher does. Other types announce none if the
-    /// program is built for Humble (`ROS_DISTRO`), and theirs otherwise. [`hash`](Self::hash) returns the hash, and types are
-    /// compared by it, announced or not.
+    /// A type that a node's `message_type_of` returns announces a hash if the publisher does. Other types announce none
+    /// if the program is built for Humble (`ROS_DISTRO`), and theirs otherwise. [`hash`](Self::hash) returns the hash,
+    /// and types are compared by it, announced or not.
     #[must_use]
     pub fn without_hash(self) -> Self {
         Self { announces_hash: false, ..self }
     }
 
-    /// Returns the type such that its publishers and subscriptions announce its hash, see [`without_hash`](Self::without_hash).
+    /// Returns the type such that its publishers and subscriptions announce its hash, see
+    /// [`without_hash`](Self::without_hash).
     #[must_use]
     pub fn with_hash(self) -> Self {
         Self { announces_hash: true, ..self }

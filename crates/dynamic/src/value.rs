@@ -103,8 +103,8 @@ pub struct WrongValue {
     pub found: String,
 }
 
-/// Implements conversions between values and Rust types: the variant, the variant of many, the Rust type, and both names for
-/// errors.
+/// Implements conversions between values and Rust types: the variant, the variant of many, the Rust type, and both
+/// names for errors.
 macro_rules! conversions {
     ($($one:ident $many:ident $rust:ty, $name:expr, $names:expr;)*) => {$(
         impl From<$rust> for Value {
@@ -155,8 +155,8 @@ macro_rules! of_scalars {
         conversions! { $($one $many $rust, $name, concat!($name, "[]");)* }
 
         impl Value {
-            /// Returns the ROS name of the value's type, such as `float64` or, for arrays and sequences, `float64[]`. For an
-            /// empty list of messages it is `no messages`.
+            /// Returns the ROS name of the value's type, such as `float64` or, for arrays and sequences, `float64[]`.
+            /// For an empty list of messages it is `no messages`.
             #[must_use]
             pub fn kind(&self) -> String {
                 match self {
@@ -185,8 +185,8 @@ macro_rules! of_scalars {
                 })
             }
 
-            /// Returns a copy of the element with this index, or `None` if the index is not below the length, or the value is
-            /// neither an array nor a sequence.
+            /// Returns a copy of the element with this index, or `None` if the index is not below the length, or the
+            /// value is neither an array nor a sequence.
             #[must_use]
             pub fn element(&self, index: usize) -> Option<Self> {
                 Some(match self {

@@ -103,7 +103,8 @@ fn infinite(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     })
 }
 
-/// Writes a string, in quotes where YAML would take it for something else. Cuts a long one unless `f` is alternate (`{:#}`).
+/// Writes a string, in quotes where YAML would take it for something else. Cuts a long one unless `f` is alternate
+/// (`{:#}`).
 fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     let end = if f.alternate() || text.len() <= SHOWN_MAX { text.len() } else { boundary(text) };
     let (shown, rest) = (&text[..end], if end < text.len() { "..." } else { "" });

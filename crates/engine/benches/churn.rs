@@ -1,4 +1,5 @@
-//! The cost of adding and removing an entity, beside few and beside many others. Prints a table. Measures nothing in `cargo test`.
+//! The cost of adding and removing an entity, beside few and beside many others. Prints a table. Measures nothing in
+//! `cargo test`.
 //!
 //! ```text
 //! cargo bench -p rospin-engine --bench churn

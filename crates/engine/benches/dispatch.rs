@@ -1,8 +1,8 @@
-//! The dispatch path, for a tool that counts instructions: `dispatch CASE COUNT` runs `COUNT` activations and ends. Without arguments
-//! it prints the cases.
+//! The dispatch path, for a tool that counts instructions: `dispatch CASE COUNT` runs `COUNT` activations and ends.
+//! Without arguments it prints the cases.
 //!
-//! `.ci/instructions.sh` runs it with two counts. It divides the difference in instructions by the difference in activations, so that
-//! the instructions of setting up do not count.
+//! `.ci/instructions.sh` runs it with two counts. It divides the difference in instructions by the difference in
+//! activations, so that the instructions of setting up do not count.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ enum Load {
     Messages(usize),
     /// A subscription with a full queue.
     Queued,
-    /// This number of subscriptions of one topic, with full queues. They take turns, so each activation is of another entity than
-    /// the one before.
+    /// This number of subscriptions of one topic, with full queues. They take turns, so each activation is of another
+    /// entity than the one before.
     Turns(usize),
 }
 
@@ -76,7 +76,8 @@ fn timer(policy: &str, count: u64) -> Outcome {
     Ok(())
 }
 
-/// Returns an executor on a clock that stands still: the tool cannot run code that reads the kernel's clock without a system call.
+/// Returns an executor on a clock that stands still: the tool cannot run code that reads the kernel's clock without a
+/// system call.
 fn still(policy: &str) -> Result<(ManualClock, Context, Executor), Box<dyn std::error::Error>> {
     let clock = ManualClock::new();
     let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));

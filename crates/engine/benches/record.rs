@@ -1,7 +1,7 @@
 //! The cost of an event that is recorded: rounds of activations with the recorder off and on, in turns, in one run.
 //!
-//! A callback publishes to its own subscription, so that one thread does everything and never sleeps. Five events are recorded for
-//! each activation: publication, release, end, dispatch, take.
+//! A callback publishes to its own subscription, so that one thread does everything and never sleeps. Five events are
+//! recorded for each activation: publication, release, end, dispatch, take.
 
 use std::cell::Cell;
 use std::sync::Arc;

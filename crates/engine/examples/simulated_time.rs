@@ -1,4 +1,5 @@
-//! A tracker on simulated time. A thread drives ROS time twice as fast as real time, and the recording starts over once.
+//! A tracker on simulated time. A thread drives ROS time twice as fast as real time, and the recording starts over
+//! once.
 //!
 //! `cargo run -p rospin-engine --example simulated_time`
 
@@ -23,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         *updates += 1;
         println!("{:?}: update {updates}", shown.now());
     })?;
-    // The callback runs while ROS time still shows the end of the recording, so no timer sees the new time with old updates.
+    // The callback runs while ROS time still shows the end of the recording, so no timer sees the new time with old
+    // updates.
     let backward = JumpThreshold { min_backward: Some(Duration::from_millis(1)), ..JumpThreshold::default() };
     let shown = time.clone();
     let _reset = tracker.create_jump_callback(backward, move |updates, jump| {

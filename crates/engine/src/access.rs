@@ -10,7 +10,8 @@ pub(crate) trait Access {
     /// Runs `f` on the state. No other thread has the state meanwhile. `f` must not call this again.
     fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R;
 
-    /// Does what [`with`](Self::with) does, for a step between two callbacks. Another thread's step has probably written the lines.
+    /// Does what [`with`](Self::with) does, for a step between two callbacks. Another thread's step has probably
+    /// written the lines.
     fn with_lines<R>(&self, lines: &mut WrittenLines, f: impl FnOnce(&mut State) -> R) -> R;
 }
 

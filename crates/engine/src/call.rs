@@ -46,8 +46,8 @@ pub enum CallError {
         /// The time that was set with [`Call::timeout`].
         after: Duration,
     },
-    /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait for ever.
-    /// The request was sent nevertheless.
+    /// The callback that awaits the call holds the mutually exclusive group that the service needs, so it would wait
+    /// for ever. The request was sent nevertheless.
     #[error(
         "service `{service}` is in the group that its caller holds; put it into another group, or register the caller with \
          releases_group_at_await"
@@ -56,8 +56,9 @@ pub enum CallError {
         /// The name of the service.
         service: String,
     },
-    /// A synchronous callback waits for the call, and the service cannot run before the callback returns. Either both are in one
-    /// group, or the callback blocks the only thread of the service's executor. The request was sent nevertheless.
+    /// A synchronous callback waits for the call, and the service cannot run before the callback returns. Either both
+    /// are in one group, or the callback blocks the only thread of the service's executor. The request was sent
+    /// nevertheless.
     #[error(
         "service `{service}` cannot run before the synchronous callback that waits for it returns; make the callback asynchronous \
          and await the call, or put the service on another executor"
@@ -66,12 +67,13 @@ pub enum CallError {
         /// The name of the service.
         service: String,
     },
-    /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback waits,
-    /// directly or through others, for the group that the caller holds. The request was sent nevertheless.
+    /// The call would close a cycle of callbacks that wait for each other: the service needs a group whose callback
+    /// waits, directly or through others, for the group that the caller holds. The request was sent nevertheless.
     ///
-    /// Cycles are found among calls that are awaited while a mutually exclusive group is held, over all executors of a context.
-    /// Calls with a [timeout](Call::timeout) do not count, since they end by themselves. Nor do calls of callbacks that hold no
-    /// group meanwhile. A callback that may give up its call by other means (a `select!`) counts as waiting until it does.
+    /// Cycles are found among calls that are awaited while a mutually exclusive group is held, over all executors of a
+    /// context. Calls with a [timeout](Call::timeout) do not count, since they end by themselves. Nor do calls of
+    /// callbacks that hold no group meanwhile. A callback that may give up its call by other means (a `select!`) counts
+    /// as waiting until it does.
     #[error(
         "the call of service `{service}` would close a cycle of callbacks that wait for each other, by calls of {}; register one \
          of them with releases_group_at_await, or put it into a group of its own",
@@ -80,8 +82,8 @@ pub enum CallError {
     Cycle {
         /// The name of the service.
         service: String,
-        /// The services that are called on the cycle, this one first. Each is called by a callback that holds the group of the
-        /// service before it.
+        /// The services that are called on the cycle, this one first. Each is called by a callback that holds the group
+        /// of the service before it.
         cycle: Vec<String>,
     },
 }
@@ -104,8 +106,8 @@ struct Parts<Resp> {
 }
 
 impl<Resp> Parts<Resp> {
-    /// Ends the call, with that outcome or unanswered. The caller's waker is foreign code, and so is the drop of a response that nobody
-    /// awaits.
+    /// Ends the call, with that outcome or unanswered. The caller's waker is foreign code, and so is the drop of a
+    /// response that nobody awaits.
     fn end(self, outcome: Option<Result<Resp, CallError>>) {
         let Self { answered, sender } = self;
         // Dropped before the caller is told: one that has its response must not count as waiting.
@@ -119,8 +121,8 @@ impl<Resp> Parts<Resp> {
 }
 
 impl<Resp> Reply<Resp> {
-    /// Sends the response and wakes the task that awaits the call. If the call was dropped or has timed out, the response is
-    /// dropped. Allocates nothing.
+    /// Sends the response and wakes the task that awaits the call. If the call was dropped or has timed out, the
+    /// response is dropped. Allocates nothing.
     pub fn send(self, response: Resp) {
         self.finish(Ok(response));
     }
@@ -155,9 +157,9 @@ impl<Resp> fmt::Debug for Reply<Resp> {
 
 /// A future of the response to a request.
 ///
-/// Any task or thread may await it, inside of callbacks or outside. It ends with the response, or with an error that says why no
-/// response will come, for example because the service was dropped. It waits as long as the service is busy or its executor does
-/// not spin, unless it has a [timeout](Self::timeout).
+/// Any task or thread may await it, inside of callbacks or outside. It ends with the response, or with an error that
+/// says why no response will come, for example because the service was dropped. It waits as long as the service is busy
+/// or its executor does not spin, unless it has a [timeout](Self::timeout).
 ///
 /// # Errors
 /// See [`CallError`].
@@ -176,8 +178,8 @@ enum Outcome<Resp> {
 pub(crate) struct Sent<Resp> {
     receiver: oneshot::Receiver<Result<Resp, CallError>>,
     progress: Arc<Progress>,
-    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has no
-    /// callback.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has
+    /// no callback.
     needs_group: Option<GroupKey>,
     /// The executor that runs the service, if one does.
     executor: Option<Arc<Shared>>,
@@ -200,12 +202,12 @@ impl<Resp> Call<Resp> {
         Self { service: String::new(), outcome: Outcome::Failed(error) }
     }
 
-    /// Sets the time from now, on the steady clock, after which the call ends with [`CallError::Timeout`]. The service runs
-    /// nevertheless, and its late response is dropped.
+    /// Sets the time from now, on the steady clock, after which the call ends with [`CallError::Timeout`]. The service
+    /// runs nevertheless, and its late response is dropped.
     ///
-    /// The executor whose thread polls the call watches the time. If no executor polls it, the service's executor does. While
-    /// that executor does not spin, the timeout does not pass. A call has no timeout if no executor polls it and the service is a
-    /// [`RequestQueue`](crate::RequestQueue) outside of executors.
+    /// The executor whose thread polls the call watches the time. If no executor polls it, the service's executor does.
+    /// While that executor does not spin, the timeout does not pass. A call has no timeout if no executor polls it and
+    /// the service is a [`RequestQueue`](crate::RequestQueue) outside of executors.
     ///
     /// Reads the clock and allocates; neither blocks nor locks.
     ///
@@ -289,7 +291,8 @@ impl<Resp> Sent<Resp> {
             && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
     }
 
-    /// Notes that the group that the callback holds waits for the service's group. Notes nothing if the callback holds none.
+    /// Notes that the group that the callback holds waits for the service's group. Notes nothing if the callback holds
+    /// none.
     ///
     /// # Errors
     /// If the wait would close a cycle. The error has the services that are called on it.
@@ -321,8 +324,8 @@ impl<Resp> Drop for Sent<Resp> {
 }
 
 impl Limit {
-    /// Polls the sleep. If no executor polls it, `service_on`, the service's executor, watches the time. Pending for ever if there
-    /// is no executor at all.
+    /// Polls the sleep. If no executor polls it, `service_on`, the service's executor, watches the time. Pending for
+    /// ever if there is no executor at all.
     fn poll(&mut self, service_on: Option<&Arc<Shared>>, cx: &mut TaskContext<'_>) -> Poll<Result<(), SleepError>> {
         let due = self.due;
         let sleep = match &mut self.sleep {

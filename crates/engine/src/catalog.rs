@@ -1,5 +1,5 @@
-//! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of one is
-//! written from them.
+//! The names of a program's executors, groups and callbacks. A deployment file is compared with them, and a template of
+//! one is written from them.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +10,8 @@ use crate::sync::{Mutex, MutexGuard};
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan, NamedCallback, Names};
 
-/// Catalog of the program's executors, groups and callbacks. It is closed before the first spin, so that it does not grow with
-/// entities that come and go.
+/// Catalog of the program's executors, groups and callbacks. It is closed before the first spin, so that it does not
+/// grow with entities that come and go.
 #[derive(Debug)]
 pub(crate) struct Catalog(Mutex<Option<Program>>);
 
@@ -70,8 +70,8 @@ impl Program {
 }
 
 impl Catalog {
-    /// Creates a catalog. It is closed from the beginning unless it is wanted, that is, unless there is a deployment file or a
-    /// template to write.
+    /// Creates a catalog. It is closed from the beginning unless it is wanted, that is, unless there is a deployment
+    /// file or a template to write.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self(Mutex::new(is_wanted.then(Program::default)))
     }
@@ -86,8 +86,8 @@ impl Catalog {
         });
     }
 
-    /// Adds a group on the executor of that name, unless the catalog is closed. `node` is empty for a group of no node. `holder` lives as
-    /// long as the group.
+    /// Adds a group on the executor of that name, unless the catalog is closed. `node` is empty for a group of no node.
+    /// `holder` lives as long as the group.
     pub(crate) fn group<T: Send + Sync + 'static>(&self, (node, name): (&str, &str), executor: &str, holder: &Arc<T>) {
         if let Some(Program { deployment: all, groups, .. }) = &mut *self.lock() {
             if !node.is_empty() {

@@ -1,13 +1,13 @@
 //! The changes that handles ask of an executor: entities and groups come, go and change.
 //!
-//! The executor's own thread makes a change between two callbacks. If nothing spins, the thread that asks makes it at once.
-//! Changes are made in the order in which they were asked for. Two kinds are never made: a handle that is dropped before its
-//! entity was added takes the addition back, and the last request to a timer replaces earlier ones. So memory is bounded by the
-//! entities and the handles that are alive, however long a callback runs.
+//! The executor's own thread makes a change between two callbacks. If nothing spins, the thread that asks makes it at
+//! once. Changes are made in the order in which they were asked for. Two kinds are never made: a handle that is dropped
+//! before its entity was added takes the addition back, and the last request to a timer replaces earlier ones. So
+//! memory is bounded by the entities and the handles that are alive, however long a callback runs.
 //!
-//! A change is a closure, so the loop owns its state, and a callback may create and drop anything. Between two picks only
-//! [`CHANGES_A_STEP`] changes are made, so an urgent callback does not wait for thousands of them. While some are left, a pick
-//! checks that the activation it found still has its handle (`State::has_changes_left`).
+//! A change is a closure, so the loop owns its state, and a callback may create and drop anything. Between two picks
+//! only [`CHANGES_A_STEP`] changes are made, so an urgent callback does not wait for thousands of them. While some are
+//! left, a pick checks that the activation it found still has its handle (`State::has_changes_left`).
 
 use std::collections::BTreeMap;
 
@@ -50,8 +50,8 @@ impl<S> Changes<S> {
         Ok(ticket)
     }
 
-    /// Takes out a change that has not been made, so that it never is. Returns `None` if its making has begun, or if the
-    /// executor is closed.
+    /// Takes out a change that has not been made, so that it never is. Returns `None` if its making has begun, or if
+    /// the executor is closed.
     pub(crate) fn take_back(&self, ticket: Ticket) -> Option<Change<S>> {
         self.0.lock().changes.remove(&ticket)
     }

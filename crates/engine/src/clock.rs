@@ -14,9 +14,9 @@ use crate::time_source::{ManualClock, TimeListener, TimeSource};
 
 /// The longest time until an idle executor notices that the system clock was set.
 ///
-/// The kernel wakes nobody who sleeps on another clock, and nobody when the system clock is set back. So a thread that waits
-/// for a timer on the system clock beside one on the steady clock, or for a timer on ROS time that follows the system clock,
-/// looks again after this time. Threads that poll instead of sleeping look as often.
+/// The kernel wakes nobody who sleeps on another clock, and nobody when the system clock is set back. So a thread that
+/// waits for a timer on the system clock beside one on the steady clock, or for a timer on ROS time that follows the
+/// system clock, looks again after this time. Threads that poll instead of sleeping look as often.
 pub(crate) const STEP_NOTICED_AFTER: Duration = Duration::from_secs(1);
 
 /// Reader of the clocks of a [`Context`](crate::Context). Cheap to clone; reading neither blocks nor allocates.
@@ -97,12 +97,13 @@ impl Clock {
         &self.driver
     }
 
-    /// Returns the time until which a thread may sleep: to the due time `steady` on the steady clock or `system` on the system
-    /// clock, whichever comes first. There is no such time if neither is given, or if the clock is moved by hand.
+    /// Returns the time until which a thread may sleep: to the due time `steady` on the steady clock or `system` on the
+    /// system clock, whichever comes first. There is no such time if neither is given, or if the clock is moved by
+    /// hand.
     ///
-    /// A thread can sleep on one clock only. The kernel wakes a sleeper on the system clock when that clock is set forward, but
-    /// not when it is set back. So a thread that waits for both clocks, or for ROS time that follows the system clock, sleeps on
-    /// the steady clock, at most [`STEP_NOTICED_AFTER`] at a time.
+    /// A thread can sleep on one clock only. The kernel wakes a sleeper on the system clock when that clock is set
+    /// forward, but not when it is set back. So a thread that waits for both clocks, or for ROS time that follows the
+    /// system clock, sleeps on the steady clock, at most [`STEP_NOTICED_AFTER`] at a time.
     pub(crate) fn deadline(&self, steady: Option<Instant>, system: Option<SystemDue>) -> Deadline {
         if !self.passes() {
             // The thread that moves the clock wakes the sleepers.
@@ -141,8 +142,8 @@ pub(crate) struct WaitBegin {
     pub(crate) now: Instant,
     /// The turn of ROS time that the clock was read in; 0 for other clocks.
     pub(crate) turn: u64,
-    /// On the steady clock, on which a timer that follows ROS time is while nobody drives that. The two clocks cannot be read at the
-    /// same moment, so one cannot be calculated from the other.
+    /// On the steady clock, on which a timer that follows ROS time is while nobody drives that. The two clocks cannot
+    /// be read at the same moment, so one cannot be calculated from the other.
     pub(crate) steady: Instant,
 }
 
@@ -150,8 +151,9 @@ pub(crate) struct WaitBegin {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SystemDue {
     pub(crate) due: Instant,
-    /// True if the due time moves back, too, when the clock is set back, so that a sleeping thread must notice the step. That
-    /// holds for timers on ROS time, which wait for a duration. Timers on the system clock itself wait for a time of day.
+    /// True if the due time moves back, too, when the clock is set back, so that a sleeping thread must notice the
+    /// step. That holds for timers on ROS time, which wait for a duration. Timers on the system clock itself wait for a
+    /// time of day.
     pub(crate) follows_steps_back: bool,
 }
 

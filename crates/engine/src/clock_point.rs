@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use rospin_core::{ClockKind, Instant, Time};
 
-/// A point in time whose type names its clock: [`Instant`] for the steady clock, [`Time`] for ROS time, and [`SystemTime`] for the
-/// system clock.
+/// A point in time whose type names its clock: [`Instant`] for the steady clock, [`Time`] for ROS time, and
+/// [`SystemTime`] for the system clock.
 pub trait ClockPoint: Copy + Send + Sync + 'static {
     /// The clock that the point is on.
     #[doc(hidden)]

@@ -76,15 +76,15 @@ impl ContextOptions {
         })
     }
 
-    /// Sets the deployment: which groups are on which executors, and which cores and OS priorities executors have. It takes
-    /// precedence over the program.
+    /// Sets the deployment: which groups are on which executors, and which cores and OS priorities executors have. It
+    /// takes precedence over the program.
     ///
-    /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the program's
-    /// spin is over, it finishes the callback that it runs and begins no other. Beside
-    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over at once,
-    /// it still runs everything that is ready, and the spin returns after that. Create an executor before the groups that the
-    /// file puts on it. Otherwise it has the policy and the threads that the file gives it, and those of its options are
-    /// ignored with a warning in the `log` crate.
+    /// An executor that only the file names spins on threads of its own while one of the program's spins. Once the
+    /// program's spin is over, it finishes the callback that it runs and begins no other. Beside
+    /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over
+    /// at once, it still runs everything that is ready, and the spin returns after that. Create an executor before the
+    /// groups that the file puts on it. Otherwise it has the policy and the threads that the file gives it, and those
+    /// of its options are ignored with a warning in the `log` crate.
     ///
     /// Names in the file that the program does not have are found when an executor begins to spin for the first time.
     #[must_use]
@@ -93,9 +93,9 @@ impl ContextOptions {
         self
     }
 
-    /// Sets a file that a deployment template is written to when an executor begins to spin for the first time. The template has
-    /// the program's executors, groups, callbacks and threads as they are, for a user to edit, and in comments how to write
-    /// chains and the names of other programs.
+    /// Sets a file that a deployment template is written to when an executor begins to spin for the first time. The
+    /// template has the program's executors, groups, callbacks and threads as they are, for a user to edit, and in
+    /// comments how to write chains and the names of other programs.
     #[must_use]
     pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
         self.template = Some(file.into());
@@ -124,20 +124,21 @@ impl ContextOptions {
         self
     }
 
-    /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, an item that could not be taken
-    /// from its source, or a callback that another one holds up. It runs on executor threads, and should not block.
+    /// Sets the function that is called for each [`Incident`]: a panic or an error of a callback, an item that could
+    /// not be taken from its source, or a callback that another one holds up. It runs on executor threads, and should
+    /// not block.
     #[must_use]
     pub fn on_incident(mut self, report: impl Fn(&Incident) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);
         self
     }
 
-    /// Sets the function that is called for each [`MissedDeadline`], as soon as the late callback has ended, so that a robot can
-    /// go into a safe state. It runs on executor threads before their next callbacks, and should not block. Without it, missed
-    /// deadlines are only [counted](Context::missed_deadlines).
+    /// Sets the function that is called for each [`MissedDeadline`], as soon as the late callback has ended, so that a
+    /// robot can go into a safe state. It runs on executor threads before their next callbacks, and should not block.
+    /// Without it, missed deadlines are only [counted](Context::missed_deadlines).
     ///
-    /// Due times of timers are counted from their creation, so the first spin of an executor finds those late that have passed. That
-    /// alone misses no deadline: the time that something waited for the first spin does not count.
+    /// Due times of timers are counted from their creation, so the first spin of an executor finds those late that have
+    /// passed. That alone misses no deadline: the time that something waited for the first spin does not count.
     #[must_use]
     pub fn on_missed_deadline(mut self, report: impl Fn(&MissedDeadline) + Send + Sync + 'static) -> Self {
         self.report_miss = Some(Arc::new(report));
@@ -146,8 +147,8 @@ impl ContextOptions {
 
     /// Runs callbacks in the context of this Tokio runtime instead of one of rospin's own.
     ///
-    /// It must not be a current-thread runtime that only the thread of `spin` drives: while that thread spins, nobody would drive
-    /// the runtime's I/O.
+    /// It must not be a current-thread runtime that only the thread of `spin` drives: while that thread spins, nobody
+    /// would drive the runtime's I/O.
     #[cfg(feature = "tokio")]
     #[must_use]
     pub fn tokio(mut self, handle: tokio::runtime::Handle) -> Self {
@@ -156,7 +157,8 @@ impl ContextOptions {
     }
 }
 
-/// The clocks, topics, services and settings that executors have in common. Cheap to clone; clones are the same context.
+/// The clocks, topics, services and settings that executors have in common. Cheap to clone; clones are the same
+/// context.
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, ExecutorOptions};
@@ -222,25 +224,25 @@ impl Context {
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         // Created before the call: `default` is user code, which must not run under the registry's lock.
         let made = T::default();
-        // Two types of the same name come from two versions of a crate. Values of the second type are not shared then. Names of
-        // types are kept for ever: a program has a bounded number of them.
+        // Two types of the same name come from two versions of a crate. Values of the second type are not shared then.
+        // Names of types are kept for ever: a program has a bounded number of them.
         self.0.shared.get_or_insert::<T, T>(type_name::<T>(), |_| made).unwrap_or_default()
     }
 
-    /// Returns the numbers of entities without a name of their own whose names begin with `path`. They live as long as a group that has
-    /// them.
+    /// Returns the numbers of entities without a name of their own whose names begin with `path`. They live as long as
+    /// a group that has them.
     pub(crate) fn unnamed(&self, path: &str) -> Arc<Unnamed> {
         let name = format!("entities of {path}");
         self.0.shared.get_or_insert::<Unnamed, Unnamed>(&name, Unnamed::new).unwrap_or_default()
     }
 
-    /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment file has for
-    /// threads called `name`. Where the file has no line for them, and executors in it are real-time, they get a priority above
-    /// those: a message is as urgent as the threads that it passes.
+    /// Runs `create`, which starts threads of a middleware or another library, with the settings that the deployment
+    /// file has for threads called `name`. Where the file has no line for them, and executors in it are real-time, they
+    /// get a priority above those: a message is as urgent as the threads that it passes.
     ///
-    /// The calling thread gets these settings while `create` runs, since threads inherit scheduling and cores from their creator.
-    /// Settings that it could not give up again are left out: without rights, that is a niceness. A setting that it cannot have
-    /// becomes a warning in the `log` crate.
+    /// The calling thread gets these settings while `create` runs, since threads inherit scheduling and cores from
+    /// their creator. Settings that it could not give up again are left out: without rights, that is a niceness. A
+    /// setting that it cannot have becomes a warning in the `log` crate.
     ///
     /// Threads that exist when an executor begins to spin also get the settings for their own names, but only then.
     pub fn start_threads<R>(&self, name: &str, create: impl FnOnce() -> R) -> R {
@@ -252,17 +254,18 @@ impl Context {
         create()
     }
 
-    /// Returns the list of the middlewares that have reported their threads. The list exists as long as somebody holds it.
+    /// Returns the list of the middlewares that have reported their threads. The list exists as long as somebody holds
+    /// it.
     #[must_use]
     pub fn foreign_threads(&self) -> Arc<ForeignList> {
         self.shared()
     }
 
-    /// Gives the threads of middlewares a priority above the real-time executors of the deployment, and above an executor whose
-    /// threads are scheduled as `own` says. With `None`, only the deployment's executors count.
+    /// Gives the threads of middlewares a priority above the real-time executors of the deployment, and above an
+    /// executor whose threads are scheduled as `own` says. With `None`, only the deployment's executors count.
     ///
-    /// Logs a report of the threads that are not above them then. If that is for want of a right, and the deployment file's
-    /// `on_shortfall` is `fail`, returns the report as an error instead. The same report comes only once.
+    /// Logs a report of the threads that are not above them then. If that is for want of a right, and the deployment
+    /// file's `on_shortfall` is `fail`, returns the report as an error instead. The same report comes only once.
     pub(crate) fn raise_foreign_threads(&self, own: Option<OsScheduling>) -> Result<(), DeployError> {
         let deployed = self.deployed();
         let highest = own.and_then(foreign::priority).max(deployed.and_then(Deployed::highest_priority));
@@ -293,15 +296,16 @@ impl Context {
         RosTime::new(self.0.clock.clone())
     }
 
-    /// Returns the numbers of items that were lost so far, by entity and cause, including losses of entities that are gone.
+    /// Returns the numbers of items that were lost so far, by entity and cause, including losses of entities that are
+    /// gone.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         self.0.ledger.losses()
     }
 
-    /// Returns the numbers of deadlines that were missed so far, by entity, including those of entities that are gone. A
-    /// deadline is the one that an entity's options or the deployment file set, or else a timer's period; it counts under every
-    /// policy.
+    /// Returns the numbers of deadlines that were missed so far, by entity, including those of entities that are gone.
+    /// A deadline is the one that an entity's options or the deployment file set, or else a timer's period; it counts
+    /// under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> Vec<Misses> {
         self.0.ledger.misses()
@@ -343,8 +347,8 @@ impl Context {
         self.0.deployed.as_ref()
     }
 
-    /// Writes the template, and compares the program with its deployment, before an executor spins for the first time, and before
-    /// each further spin until they agree. No executor of the context spins before that.
+    /// Writes the template, and compares the program with its deployment, before an executor spins for the first time,
+    /// and before each further spin until they agree. No executor of the context spins before that.
     pub(crate) fn check_once(&self) -> Result<(), DeployError> {
         if self.0.catalog.is_closed() {
             return Ok(());

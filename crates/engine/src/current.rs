@@ -1,7 +1,7 @@
 //! The callback that the calling thread runs, and the executor that the thread belongs to.
 //!
-//! Both are thread locals. The executor is set once a spin. The callback is set around every run, so it is a single word. A
-//! future that is polled asks here if its wait can ever end, and which executor wakes it.
+//! Both are thread locals. The executor is set once a spin. The callback is set around every run, so it is a single
+//! word. A future that is polled asks here if its wait can ever end, and which executor wakes it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ impl Running {
         Self(address(group) | IS_SYNCHRONOUS)
     }
 
-    /// Creates the word for an asynchronous callback that holds the group `holds` while it waits, or no group if that is `None`.
+    /// Creates the word for an asynchronous callback that holds the group `holds` while it waits, or no group if that
+    /// is `None`.
     pub(crate) fn asynchronous(holds: Option<GroupKey>) -> Self {
         Self(address(holds))
     }
@@ -81,7 +82,8 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let ended = RUNNING.with(|running| running.replace(self.0));
         if ended & HAS_WAITS != 0 {
-            // A synchronous callback has ended and waits no longer. An asynchronous one has taken its waits out already.
+            // A synchronous callback has ended and waits no longer. An asynchronous one has taken its waits out
+            // already.
             end_noted();
         }
     }

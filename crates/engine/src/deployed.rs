@@ -45,8 +45,8 @@ pub enum DeployError {
 
 /// Checks that this machine has all cores that a deployment names.
 ///
-/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without the
-/// program.
+/// A program does that by itself when it begins to spin. This function is for tools that read deployment files without
+/// the program.
 ///
 /// # Errors
 /// [`DeployError::Core`] for the first executor or thread with a core that the machine does not have.
@@ -62,8 +62,8 @@ pub fn check_cores(plan: &Deployment) -> Result<(), DeployError> {
     Ok(())
 }
 
-/// A context's deployment plan (which callback belongs to which executor, with which settings) and the priorities that its chains
-/// give.
+/// A context's deployment plan (which callback belongs to which executor, with which settings) and the priorities that
+/// its chains give.
 pub(crate) struct Deployed {
     plan: Deployment,
     chains: PriorityMap,
@@ -89,8 +89,8 @@ impl Deployed {
     /// Returns the name of the executor that the file puts the group on, if it names one.
     pub(crate) fn executor_of(&self, node: &str, group: &str) -> Option<String> {
         self.plan.executor_of(node, group).unwrap_or_else(|contradiction| {
-            // At the beginning of the first spin, a contradiction is an error. For groups that are created later, it is only this
-            // warning.
+            // At the beginning of the first spin, a contradiction is an error. For groups that are created later, it is
+            // only this warning.
             log::warn!(target: "rospin", "{contradiction}; it stays where the program puts it");
             None
         })
@@ -98,8 +98,8 @@ impl Deployed {
 
     // ---- callbacks ----
 
-    /// Returns the file's settings for the entity of that name, whose node is in `namespace`. A priority that the file gives to the
-    /// entity itself takes precedence over one that follows from chains.
+    /// Returns the file's settings for the entity of that name, whose node is in `namespace`. A priority that the file
+    /// gives to the entity itself takes precedence over one that follows from chains.
     pub(crate) fn callback(&self, name: &str, namespace: &str) -> CallbackPlan {
         let mut plan = self.plan.callback(name, namespace).cloned().unwrap_or_else(|| CallbackPlan::new(name));
         let of_chains = || priority_in(&self.chains, name, namespace).map(|Priority(priority)| priority);
@@ -109,7 +109,8 @@ impl Deployed {
 
     // ---- the beginning ----
 
-    /// Compares the deployment with the program and the machine, and locks memory if the file says so, before anything runs.
+    /// Compares the deployment with the program and the machine, and locks memory if the file says so, before anything
+    /// runs.
     pub(crate) fn begin(&self, program: &Program) -> Result<(), DeployError> {
         self.check_names(program)?;
         self.warn_of_deadlines(program);
@@ -155,8 +156,8 @@ impl Deployed {
 
     // ---- other threads ----
 
-    /// Gives the process's threads the settings that the file has for their names, except the main thread, the calling thread and
-    /// threads of executors. `executors` has the names of the program's executors.
+    /// Gives the process's threads the settings that the file has for their names, except the main thread, the calling
+    /// thread and threads of executors. `executors` has the names of the program's executors.
     pub(crate) fn set_up_threads(&self, executors: &[String]) -> Result<(), DeployError> {
         if self.plan.threads.is_empty() {
             return Ok(());
@@ -177,8 +178,8 @@ impl Deployed {
         Ok(())
     }
 
-    /// Returns true if a thread of that name belongs to an executor: for the executor `control`, `control` or `control-1`. The
-    /// kernel cuts off long names of threads.
+    /// Returns true if a thread of that name belongs to an executor: for the executor `control`, `control` or
+    /// `control-1`. The kernel cuts off long names of threads.
     fn is_executors(&self, executors: &[String], thread: &str) -> bool {
         let is_of = |executor: &str| {
             let rest = thread.strip_prefix(&cut_off(executor));
@@ -188,8 +189,8 @@ impl Deployed {
         self.plan.executors.iter().any(|plan| is_of(&plan.name)) || executors.iter().any(|executor| is_of(executor))
     }
 
-    /// Returns the options for threads called `name`, for a caller that is about to start them. They are those of the file's line
-    /// for that name, or else a priority above the file's real-time executors.
+    /// Returns the options for threads called `name`, for a caller that is about to start them. They are those of the
+    /// file's line for that name, or else a priority above the file's real-time executors.
     pub(crate) fn thread(&self, name: &str) -> ThreadOptions {
         let above =
             || self.highest_priority().map(foreign::above).unwrap_or_default().on_shortfall(self.on_shortfall());
@@ -206,7 +207,8 @@ impl Deployed {
         self.plan.executors.iter().filter_map(|plan| plan.scheduling.and_then(foreign::priority)).max()
     }
 
-    /// Logs the message about a setting that could not be had, or returns it as an error, as the file's `on_shortfall` says.
+    /// Logs the message about a setting that could not be had, or returns it as an error, as the file's `on_shortfall`
+    /// says.
     pub(crate) fn shortfall(&self, message: String) -> Result<(), DeployError> {
         self.react(self.plan.on_shortfall, message)
     }
@@ -230,8 +232,8 @@ impl Deployed {
     }
 }
 
-/// Returns the priority of the entity called `name`, whose node is in `namespace`, from priorities by absolute and relative names. Of
-/// several that name it, the highest one counts, which is that of its most critical chain.
+/// Returns the priority of the entity called `name`, whose node is in `namespace`, from priorities by absolute and
+/// relative names. Of several that name it, the highest one counts, which is that of its most critical chain.
 pub(crate) fn priority_in(priorities: &PriorityMap, name: &str, namespace: &str) -> Option<Priority> {
     let forms = forms(name, namespace);
     let absolute = forms.first().and_then(|full| priorities.get(&format!("/{full}")));
@@ -252,8 +254,8 @@ fn with_placement(
     if cores.is_empty() { options } else { options.cores(CoreSet::new(cores.iter().copied())) }
 }
 
-/// Applies a deployment file's plan of an executor to the executor's options. Settings that the plan does not name stay as the
-/// program has them, except for the reaction to a shortfall, which is `on_shortfall`.
+/// Applies a deployment file's plan of an executor to the executor's options. Settings that the plan does not name stay
+/// as the program has them, except for the reaction to a shortfall, which is `on_shortfall`.
 fn apply_plan(mut options: ExecutorOptions, plan: &ExecutorPlan, on_shortfall: OnShortfall) -> ExecutorOptions {
     if let Some(Ok(policy)) = plan.policy.as_deref().map(rospin_core::policy::by_name) {
         options = options.boxed_policy(policy);

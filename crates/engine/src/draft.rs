@@ -32,8 +32,8 @@ pub(crate) struct Draft<'a, T> {
     take: T,
 }
 
-/// The part of a draft that depends neither on the source's type nor on the callback's. Its functions are compiled once, and not
-/// again for each callback of each program.
+/// The part of a draft that depends neither on the source's type nor on the callback's. Its functions are compiled
+/// once, and not again for each callback of each program.
 struct Outline<'a> {
     group: &'a Arc<GroupCore>,
     kind: EntityKind,
@@ -48,8 +48,8 @@ struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Begins an entity without a source: applies the deployment, and opens the loss counters. `depth` is the depth of the
-    /// entity's queue, which the deployment may replace; `None` if the entity has no queue.
+    /// Begins an entity without a source: applies the deployment, and opens the loss counters. `depth` is the depth of
+    /// the entity's queue, which the deployment may replace; `None` if the entity has no queue.
     fn new(
         group: &'a Arc<GroupCore>,
         kind: EntityKind,
@@ -78,8 +78,8 @@ impl<'a> Outline<'a> {
         Ok((outline, signal))
     }
 
-    /// Returns the notifier that tells the executor of further items before the callback of the first one has ended; `None` if
-    /// only one activation may be under way.
+    /// Returns the notifier that tells the executor of further items before the callback of the first one has ended;
+    /// `None` if only one activation may be under way.
     fn more(&self, in_flight: u32) -> Option<Notifier> {
         // A timer has no signal: the scheduler starts its next activation by itself.
         let signal = self.signal.as_ref().filter(|_| in_flight > 1);
@@ -124,8 +124,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// Enters the entity, with its name and its counters, into the catalog, and applies the settings of the deployment file, which take
-/// precedence.
+/// Enters the entity, with its name and its counters, into the catalog, and applies the settings of the deployment
+/// file, which take precedence.
 fn deploy(
     group: &GroupCore,
     (name, losses): (&str, &Arc<LossCounters>),
@@ -204,8 +204,8 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
         let hook = driver.add_hook(threshold);
         let source = JumpSource::new(Arc::clone(&driver), hook);
         let take = attach_own(source, &signal);
-        // The closer removes the jump callback from the driver at once: ROS time must not wait until the executor has removed the
-        // entity.
+        // The closer removes the jump callback from the driver at once: ROS time must not wait until the executor has
+        // removed the entity.
         outline.closer = Some(Box::new(move || driver.unhook(hook)));
         Ok(Self { outline, take })
     }

@@ -53,8 +53,8 @@ impl Drop for EntityHandle {
                 }
             });
         }
-        // The removal was submitted first. If the timer's request were taken back before that, the timer could fire in between
-        // although its handle had cancelled it.
+        // The removal was submitted first. If the timer's request were taken back before that, the timer could fire in
+        // between although its handle had cancelled it.
         if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
             executor.take_back(ticket);
         }
@@ -67,14 +67,14 @@ impl fmt::Debug for EntityHandle {
     }
 }
 
-/// Defines the handle `$name` of one kind of entity. `$doc` is the beginning of its documentation, and `$field` the part that only
-/// this kind has.
+/// Defines the handle `$name` of one kind of entity. `$doc` is the beginning of its documentation, and `$field` the
+/// part that only this kind has.
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident $(, $field:ident: $type:ty)?) => {
         $(#[$doc])*
         ///
-        /// Dropping the handle removes the entity. From then on it gets no more items, and from the executor's next pick on its
-        /// callback does not start any more. A callback that is running is not waited for.
+        /// Dropping the handle removes the entity. From then on it gets no more items, and from the executor's next
+        /// pick on its callback does not start any more. A callback that is running is not waited for.
         #[derive(Debug)]
         #[must_use = "the entity is removed when its handle is dropped, and its callback never runs; keep it (`let _timer = ..`, not `let _ = ..`)"]
         pub struct $name {
@@ -89,7 +89,8 @@ macro_rules! handle {
                 &self.handle.name
             }
 
-            /// Returns the entity's account: the number under which recordings have its losses. It is unique in the process.
+            /// Returns the entity's account: the number under which recordings have its losses. It is unique in the
+            /// process.
             #[must_use]
             pub fn account(&self) -> u64 {
                 self.handle.losses.number
@@ -101,8 +102,8 @@ macro_rules! handle {
                 self.handle.losses.get(cause)
             }
 
-            /// Returns the number of activations that ended after their deadlines: the one that the options set, or else a
-            /// timer's period. They are counted under every policy.
+            /// Returns the number of activations that ended after their deadlines: the one that the options set, or
+            /// else a timer's period. They are counted under every policy.
             #[must_use]
             pub fn missed_deadlines(&self) -> u64 {
                 self.handle.losses.misses()

@@ -18,8 +18,8 @@ use crate::spin::{SpinEnd, SpinError};
 
 /// An executor runs the callbacks of its groups, on one or more threads, in the order of its policy.
 ///
-/// Nothing runs before [`spin`](Self::spin), and nothing runs after it returned. Dropping the executor drops all callbacks and
-/// payloads. Handles that are still around do nothing from then on.
+/// Nothing runs before [`spin`](Self::spin), and nothing runs after it returned. Dropping the executor drops all
+/// callbacks and payloads. Handles that are still around do nothing from then on.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,8 +41,8 @@ use crate::spin::{SpinEnd, SpinError};
 #[derive(Debug)]
 pub struct Executor {
     solo: Solo,
-    /// The executors that only the deployment file names, which spin along with this one; `None` without a deployment file.
-    /// They are dropped after this one.
+    /// The executors that only the deployment file names, which spin along with this one; `None` without a deployment
+    /// file. They are dropped after this one.
     companions: Option<Arc<Companions>>,
 }
 
@@ -78,8 +78,8 @@ impl Context {
 }
 
 impl Executor {
-    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or a callback panics in a group
-    /// that [halts then](crate::OnPanic::Halt).
+    /// Runs callbacks until the options say to stop, [`halt`](ExecutorHandle::halt) is called, or a callback panics in
+    /// a group that [halts then](crate::OnPanic::Halt).
     ///
     /// Callbacks that are running are waited for. An asynchronous one that is suspended goes on in the next spin.
     ///
@@ -89,8 +89,8 @@ impl Executor {
         self.along(options, || self.solo.spin(options))
     }
 
-    /// Runs `spin` after the deployment file was checked and its settings for threads were applied. The executors that only the
-    /// file names spin along.
+    /// Runs `spin` after the deployment file was checked and its settings for threads were applied. The executors that
+    /// only the file names spin along.
     fn along<R>(&self, options: SpinOptions, spin: impl FnOnce() -> Result<R, SpinError>) -> Result<R, SpinError> {
         let leader = self.solo.handle();
         let context = &leader.context;
@@ -135,8 +135,8 @@ impl Executor {
     /// Returns the due time of the executor's next timer or sleeper, on the steady clock; `None` if none waits. Timers
     /// and sleepers on ROS time count only while it follows the system clock.
     ///
-    /// Tests move a [`ManualClock`](crate::ManualClock) to that time. This call waits for the end of a spin that another thread
-    /// is in; never call it from a callback.
+    /// Tests move a [`ManualClock`](crate::ManualClock) to that time. This call waits for the end of a spin that
+    /// another thread is in; never call it from a callback.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.solo.next_due()
@@ -167,8 +167,8 @@ impl Executor {
 impl ExecutorHandle {
     /// Creates a mutually exclusive group: one of its callbacks runs at a time, and has the payload to itself.
     ///
-    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
-    /// executor.
+    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on
+    /// another executor.
     pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
         let options = options.into();
         CallbackGroup::new(&self.deployed_for(&options), options, payload)
@@ -176,8 +176,8 @@ impl ExecutorHandle {
 
     /// Creates a reentrant group, whose callbacks run on any number of threads at once.
     ///
-    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on another
-    /// executor.
+    /// May be called from a callback. A [deployment file](crate::ContextOptions::deployment) may put the group on
+    /// another executor.
     pub fn create_reentrant_group(&self, options: impl Into<GroupOptions>) -> ReentrantGroup {
         let options = options.into();
         ReentrantGroup::new(&self.deployed_for(&options), options)

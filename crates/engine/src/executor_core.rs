@@ -17,8 +17,8 @@ use crate::state::State;
 /// The most times that a thread which ends a spin looks for changes that others asked for just then.
 const LOOKS_AT_THE_END: usize = 16;
 
-/// The inside of an executor, which its handles share. Threads change its state by [`submit`](Self::submit): at once if nothing spins,
-/// else between two callbacks. Any thread may touch the part `shared` without the lock.
+/// The inside of an executor, which its handles share. Threads change its state by [`submit`](Self::submit): at once if
+/// nothing spins, else between two callbacks. Any thread may touch the part `shared` without the lock.
 pub(crate) struct ExecutorCore {
     pub(crate) shared: Arc<Shared>,
     threads: u16,
@@ -59,7 +59,8 @@ impl ExecutorCore {
         self.submit(move |state| state.set_users_trace(&shared, threads, trace));
     }
 
-    /// Takes back and drops a change that was submitted. Returns true if that was in time, so that the change is never made.
+    /// Takes back and drops a change that was submitted. Returns true if that was in time, so that the change is never
+    /// made.
     pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
         if self.shared.is_copy() {
             return true;
@@ -73,12 +74,12 @@ impl ExecutorCore {
 
     /// Makes the changes that were submitted, if nothing spins. Otherwise the thread that holds the state makes them.
     ///
-    /// Other threads may submit changes all the time, and find the state held by the caller each time. Then some are left for
-    /// the next thread that touches the state, at the latest for the next spin.
+    /// Other threads may submit changes all the time, and find the state held by the caller each time. Then some are
+    /// left for the next thread that touches the state, at the latest for the next spin.
     pub(crate) fn settle(&self) {
         for _ in 0..LOOKS_AT_THE_END {
-            // This thread unlocks the state, then looks at the news. A thread that submits writes the news, then tries the
-            // lock. The fence makes one of the two see the other.
+            // This thread unlocks the state, then looks at the news. A thread that submits writes the news, then tries
+            // the lock. The fence makes one of the two see the other.
             fence(Ordering::SeqCst);
             if !self.shared.news.load(Ordering::Acquire) || self.with_idle_state(|_| ()).is_none() {
                 return;
@@ -86,8 +87,8 @@ impl ExecutorCore {
         }
     }
 
-    /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if the state is locked: by a
-    /// spin, or by another thread for a moment.
+    /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if the state is
+    /// locked: by a spin, or by another thread for a moment.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = self.state.try_lock()?;
         // At most the changes that exist now: other threads may go on submitting.
@@ -99,8 +100,8 @@ impl ExecutorCore {
         Some(result)
     }
 
-    /// Makes the changes that were submitted, then runs `f` on the state. Waits for a thread that has the state for a moment, but
-    /// returns `None` if the executor spins.
+    /// Makes the changes that were submitted, then runs `f` on the state. Waits for a thread that has the state for a
+    /// moment, but returns `None` if the executor spins.
     pub(crate) fn wait_for_idle_state<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Option<R> {
         loop {
             let result = self.with_idle_state(&mut f);
@@ -127,8 +128,9 @@ impl ExecutorCore {
             return;
         }
         if !shared.times.clock.passes() {
-            // The news may be that the clock was moved. A thread that read the clock before that and is about to park without
-            // a deadline must look again, too. It counted itself as waiting while it had the state, so this unparks it.
+            // The news may be that the clock was moved. A thread that read the clock before that and is about to park
+            // without a deadline must look again, too. It counted itself as waiting while it had the state, so this
+            // unparks it.
             shared.bell.parker.unpark_all();
         }
         state.has_changes_left = true;
@@ -155,7 +157,8 @@ impl ExecutorCore {
         self.changes.is_closed()
     }
 
-    /// Ends the executor: drops all callbacks and payloads. Signals that sources and wakers still have do nothing from then on.
+    /// Ends the executor: drops all callbacks and payloads. Signals that sources and wakers still have do nothing from
+    /// then on.
     pub(crate) fn close(&self) {
         if self.shared.is_copy() {
             return;

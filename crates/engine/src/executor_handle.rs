@@ -37,8 +37,9 @@ impl ExecutorHandle {
         &self.core.shared
     }
 
-    /// Returns the settings of the executor's threads as the kernel reported them when it last began to spin, with the settings
-    /// that the threads could not have. Empty if no settings were [named](crate::ExecutorOptions::thread). Locks for a moment.
+    /// Returns the settings of the executor's threads as the kernel reported them when it last began to spin, with the
+    /// settings that the threads could not have. Empty if no settings were [named](crate::ExecutorOptions::thread).
+    /// Locks for a moment.
     #[must_use]
     pub fn thread_reports(&self) -> Vec<ThreadReport> {
         self.shared().threads.reports()
@@ -52,20 +53,20 @@ impl ExecutorHandle {
     }
 
     /// Sleeps until the clock of `due` shows that time: an [`Instant`](crate::Instant) is on the steady clock, a
-    /// [`Time`](crate::Time) in ROS time, and a [`SystemTime`](std::time::SystemTime) on the system clock. ROS time may also get
-    /// there by a jump.
+    /// [`Time`](crate::Time) in ROS time, and a [`SystemTime`](std::time::SystemTime) on the system clock. ROS time may
+    /// also get there by a jump.
     ///
     /// See [`sleep`](Self::sleep) for the costs, and [`Sleep`] for the executor that wakes it.
     pub fn sleep_until(&self, due: impl ClockPoint) -> Sleep {
         Sleep::until_point(self.shared(), due)
     }
 
-    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, the sleep lasts at most
-    /// `duration` from the jump on.
+    /// Sleeps for a duration on the clock of that kind, from now on. If ROS time jumps back meanwhile, the sleep lasts
+    /// at most `duration` from the jump on.
     ///
-    /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep` relies on a
-    /// thread of Tokio instead, which is an ordinary one (`SCHED_OTHER`). Under load it makes an urgent callback as late as
-    /// ordinary threads are, so use this method there.
+    /// The executor wakes the callback itself, and the callback goes on at its own priority. `tokio::time::sleep`
+    /// relies on a thread of Tokio instead, which is an ordinary one (`SCHED_OTHER`). Under load it makes an urgent
+    /// callback as late as ordinary threads are, so use this method there.
     ///
     /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for the costs of polling it.
     ///
@@ -98,11 +99,12 @@ impl ExecutorHandle {
         Sleep::after(self.shared(), clock, duration)
     }
 
-    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit`, counted from now on
-    /// the clock of that kind. The future is dropped then.
+    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit`,
+    /// counted from now on the clock of that kind. The future is dropped then.
     ///
-    /// It works as `tokio::time::timeout` does, on any clock, and without Tokio's thread: see [`sleep`](Self::sleep). Reads a clock;
-    /// neither blocks, locks nor allocates. See [`Sleep`] for the executor that wakes it, and for the costs of polling it.
+    /// It works as `tokio::time::timeout` does, on any clock, and without Tokio's thread: see [`sleep`](Self::sleep).
+    /// Reads a clock; neither blocks, locks nor allocates. See [`Sleep`] for the executor that wakes it, and for the
+    /// costs of polling it.
     ///
     /// ```
     /// use std::time::Duration;

@@ -33,8 +33,8 @@ impl ExecutorOptions {
         }
     }
 
-    /// Sets the policy, which picks the ready callback that runs next: one of [`policy`](rospin_core::policy), or one of your
-    /// own.
+    /// Sets the policy, which picks the ready callback that runs next: one of [`policy`](rospin_core::policy), or one
+    /// of your own.
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Self {
         self.policy = Box::new(policy);
@@ -48,8 +48,8 @@ impl ExecutorOptions {
         self
     }
 
-    /// Sets the number of threads that run callbacks, including the one that calls [`spin`](crate::Executor::spin). 0 means as
-    /// many as there are cores.
+    /// Sets the number of threads that run callbacks, including the one that calls [`spin`](crate::Executor::spin). 0
+    /// means as many as there are cores.
     #[must_use]
     pub fn threads(mut self, threads: u16) -> Self {
         let cores = || std::thread::available_parallelism().ok().and_then(|cores| u16::try_from(cores.get()).ok());
@@ -57,11 +57,11 @@ impl ExecutorOptions {
         self
     }
 
-    /// Sets the scheduling class, priority and cores that each thread has while it spins. Every spin takes some system calls for
-    /// it.
+    /// Sets the scheduling class, priority and cores that each thread has while it spins. Every spin takes some system
+    /// calls for it.
     ///
-    /// After the spin, the thread that calls [`spin`](crate::Executor::spin) gets its former settings back, if the kernel allows
-    /// it: without rights it cannot lower its nice value again, which is logged.
+    /// After the spin, the thread that calls [`spin`](crate::Executor::spin) gets its former settings back, if the
+    /// kernel allows it: without rights it cannot lower its nice value again, which is logged.
     ///
     /// A setting that a thread cannot have is logged, or ends the spin, as the options say; see
     /// [`thread_reports`](crate::ExecutorHandle::thread_reports).
@@ -71,12 +71,13 @@ impl ExecutorOptions {
         self
     }
 
-    /// Sets the time for which an idle thread polls for work before it sleeps. The default is zero; [`Duration::MAX`] polls for
-    /// ever.
+    /// Sets the time for which an idle thread polls for work before it sleeps. The default is zero; [`Duration::MAX`]
+    /// polls for ever.
     ///
-    /// A thread that polls starts a callback in about a microsecond. To wake one that sleeps takes at least ten times as long,
-    /// part of it on the thread of the publisher. But a thread that polls needs a core of its own: under a real-time class,
-    /// nothing else runs there. With several threads, each idle one polls. Has no effect under a manual clock.
+    /// A thread that polls starts a callback in about a microsecond. To wake one that sleeps takes at least ten times
+    /// as long, part of it on the thread of the publisher. But a thread that polls needs a core of its own: under a
+    /// real-time class, nothing else runs there. With several threads, each idle one polls. Has no effect under a
+    /// manual clock.
     #[must_use]
     pub fn busy_poll(mut self, duration: Duration) -> Self {
         self.busy_poll = duration;
@@ -136,8 +137,8 @@ impl SpinOptions {
         Self::default()
     }
 
-    /// Returns options with which a spin lasts until one callback has run; an asynchronous one until it first waits or ends.
-    /// The spin waits if no callback is ready.
+    /// Returns options with which a spin lasts until one callback has run; an asynchronous one until it first waits or
+    /// ends. The spin waits if no callback is ready.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]
@@ -145,8 +146,8 @@ impl SpinOptions {
         Self { until: Until::Once, timeout: None }
     }
 
-    /// Returns options with which a spin runs everything that is ready, and everything that becomes ready meanwhile. The spin
-    /// does not wait.
+    /// Returns options with which a spin runs everything that is ready, and everything that becomes ready meanwhile.
+    /// The spin does not wait.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]

@@ -1,10 +1,10 @@
 //! Threads that a middleware starts: a message is only as urgent as the least urgent thread that it passes.
 //!
-//! If executors are real-time, the threads of their middleware get a priority above all callbacks, unless a deployment file has a
-//! `[[thread]]` line for them. They get it as soon as they are started
-//! ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins to spin. All of a
-//! middleware's threads are raised, not only those that carry messages: they share locks that inherit no priority. If a thread
-//! cannot be raised, or the file has another setting for it, that is logged once.
+//! If executors are real-time, the threads of their middleware get a priority above all callbacks, unless a deployment
+//! file has a `[[thread]]` line for them. They get it as soon as they are started
+//! ([`Context::start_threads`](crate::Context::start_threads)), and again, by name, when an executor begins to spin.
+//! All of a middleware's threads are raised, not only those that carry messages: they share locks that inherit no
+//! priority. If a thread cannot be raised, or the file has another setting for it, that is logged once.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,8 @@ use rospin_core::OsScheduling;
 
 use crate::os::{ThreadOptions, scheduling_of, threads_of_process};
 
-/// The highest priority that a middleware's threads get without a line in the deployment file: the kernel's watchdogs have 99.
+/// The highest priority that a middleware's threads get without a line in the deployment file: the kernel's watchdogs
+/// have 99.
 const HIGHEST: u8 = 98;
 
 /// Role of a middleware's thread on the way that messages take.
@@ -21,8 +22,8 @@ const HIGHEST: u8 = 98;
 pub enum ThreadRole {
     /// Messages pass this thread: it reads or writes the network, or hands messages on.
     Carries,
-    /// No messages pass this thread: it finds other processes, answers for them or cleans up. It shares locks with threads that
-    /// carry messages.
+    /// No messages pass this thread: it finds other processes, answers for them or cleans up. It shares locks with
+    /// threads that carry messages.
     Serves,
 }
 
@@ -81,10 +82,10 @@ impl ForeignList {
         self.lock().of.push(threads);
     }
 
-    /// Gives the threads a priority above executors of up to the priority `highest`, except threads that `is_planned` says have a
-    /// line in the deployment file. Returns a report of the threads that are not above them after that, with true if one of them
-    /// has no line, so that a right is missing. Returns `None` if all threads are above them, or if the report is the same as
-    /// last time.
+    /// Gives the threads a priority above executors of up to the priority `highest`, except threads that `is_planned`
+    /// says have a line in the deployment file. Returns a report of the threads that are not above them after that,
+    /// with true if one of them has no line, so that a right is missing. Returns `None` if all threads are above them,
+    /// or if the report is the same as last time.
     pub(crate) fn raise(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Option<(String, bool)> {
         let late = self.late(highest, is_planned);
         let told = describe(&late, highest)?;
@@ -96,7 +97,8 @@ impl ForeignList {
         Some((told, late.iter().any(|thread| !thread.is_planned)))
     }
 
-    /// Raises the threads above the priority `highest`, except those that are planned. Returns those that are not above it then.
+    /// Raises the threads above the priority `highest`, except those that are planned. Returns those that are not above
+    /// it then.
     fn late(&self, highest: u8, is_planned: impl Fn(&str) -> bool) -> Vec<Late> {
         let known = self.lock().of.clone();
         let find = |name: &str| {
@@ -149,8 +151,8 @@ pub(crate) fn above(highest: u8) -> ThreadOptions {
     ThreadOptions::new().inherited().scheduling(OsScheduling::Fifo { priority })
 }
 
-/// Returns the real-time priority of a thread; `None` if it is an ordinary thread. A reservation (`SCHED_DEADLINE`) counts as the
-/// highest priority that a middleware's thread can still be above.
+/// Returns the real-time priority of a thread; `None` if it is an ordinary thread. A reservation (`SCHED_DEADLINE`)
+/// counts as the highest priority that a middleware's thread can still be above.
 pub(crate) fn priority(scheduling: OsScheduling) -> Option<u8> {
     match scheduling {
         OsScheduling::Fifo { priority } | OsScheduling::RoundRobin { priority } => Some(priority),

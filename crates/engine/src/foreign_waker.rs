@@ -7,8 +7,9 @@ use crate::incident::contain_and_log;
 
 /// Waker of other code. If it panics when it is woken or dropped, that panic ends here and is logged.
 ///
-/// For code that keeps wakers and calls them on the threads of others: without it, a waker that panics keeps those after it from being
-/// called, unwinds into whoever made the change that the wakers wait for, and ends the process if that one unwinds already.
+/// For code that keeps wakers and calls them on the threads of others: without it, a waker that panics keeps those
+/// after it from being called, unwinds into whoever made the change that the wakers wait for, and ends the process if
+/// that one unwinds already.
 pub struct ForeignWaker(Option<Waker>);
 
 impl ForeignWaker {

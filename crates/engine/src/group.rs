@@ -1,9 +1,9 @@
 //! Mutually exclusive callback groups, and the methods that create entities on them.
 //!
-//! Methods that take asynchronous callbacks have names of their own. With one trait over both forms, the compiler no longer
-//! derives the types of a closure's parameters, because a synchronous callback takes `&mut P` and an asynchronous one
-//! `Payload<P>`: `|planner, _| planner.obstacles += 1` would be E0282, "type annotations needed". Callbacks of nodes name their
-//! message anyway; most of the engine's name nothing.
+//! Methods that take asynchronous callbacks have names of their own. With one trait over both forms, the compiler no
+//! longer derives the types of a closure's parameters, because a synchronous callback takes `&mut P` and an
+//! asynchronous one `Payload<P>`: `|planner, _| planner.obstacles += 1` would be E0282, "type annotations needed".
+//! Callbacks of nodes name their message anyway; most of the engine's name nothing.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,11 +25,11 @@ use crate::source::{Source, SourceError, StreamSource};
 use crate::timer::Timer;
 use crate::topic::TopicError;
 
-/// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to itself. rclrs
-/// calls it a worker.
+/// A mutually exclusive callback group with a payload: one of its callbacks runs at a time, and has the payload to
+/// itself. rclrs calls it a worker.
 ///
-/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the handle
-/// that its `create_` method returns. All methods may be called while the executor spins, also from callbacks.
+/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the
+/// handle that its `create_` method returns. All methods may be called while the executor spins, also from callbacks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +54,8 @@ use crate::topic::TopicError;
 /// ```
 pub struct CallbackGroup<P: Send + 'static> {
     core: Arc<GroupCore>,
-    /// Neither a subtype nor a supertype may stand in for the payload's type, since callbacks take the payload unchecked.
+    /// Neither a subtype nor a supertype may stand in for the payload's type, since callbacks take the payload
+    /// unchecked.
     payload: PhantomData<fn(P) -> P>,
 }
 
@@ -92,9 +93,10 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a callback that runs before ROS time jumps, if the jump reaches the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does not wait for
-    /// an asynchronous callback that is suspended, even if that holds the group, since that callback may itself wait for ROS
-    /// time. So it may change the payload between two polls of such a callback, but never during one.
+    /// It precedes everything that the policy picks from, and runs as soon as no callback of its group runs. It does
+    /// not wait for an asynchronous callback that is suspended, even if that holds the group, since that callback may
+    /// itself wait for ROS time. So it may change the payload between two polls of such a callback, but never during
+    /// one.
     ///
     /// There is no callback after a jump: the new time is known before it.
     ///
@@ -112,7 +114,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a subscription of a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the
+    /// group is gone.
     pub fn create_local_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -130,7 +133,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// [`create_local_subscription`](Self::create_local_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the
+    /// group is gone.
     pub fn create_local_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -145,12 +149,12 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Subscription { handle })
     }
 
-    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a request. A plain
-    /// `&str` is its name.
+    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a
+    /// request. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
-    /// gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if
+    /// the group is gone.
     pub fn create_local_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -172,8 +176,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
     /// Creates a local service with an asynchronous callback, see [`create_local_service`](Self::create_local_service).
     ///
     /// # Errors
-    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
-    /// gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if
+    /// the group is gone.
     pub fn create_local_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -194,8 +198,8 @@ impl<P: Send + 'static> CallbackGroup<P> {
         Ok(Service { handle })
     }
 
-    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with the group's payload and each item.
-    /// `kind` is the kind that the entity has for policies and traces.
+    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with the group's payload and each
+    /// item. `kind` is the kind that the entity has for policies and traces.
     ///
     /// # Errors
     /// If the source cannot notify, or if the group is gone.

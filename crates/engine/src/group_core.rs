@@ -50,7 +50,8 @@ impl GroupCore {
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
         let (path, namespace) = (options.path(), namespace_of(&options.node).to_owned());
-        // A node can have several groups whose entities' names begin alike, such as its own group and one that has the node's name.
+        // A node can have several groups whose entities' names begin alike, such as its own group and one that has the
+        // node's name.
         let unnamed = if options.node.is_empty() { Arc::default() } else { executor.context.unnamed(&path) };
         let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
         let addition = executor.core.submit(move |state| {
@@ -87,8 +88,8 @@ impl GroupCore {
         format!("{}/{}", self.path, of.strip_prefix("~/").unwrap_or(of).trim_start_matches('/'))
     }
 
-    /// Returns the name of an entity whose options give it the name `given`: relative to the node's namespace, unless it begins with
-    /// `/`.
+    /// Returns the name of an entity whose options give it the name `given`: relative to the node's namespace, unless
+    /// it begins with `/`.
     pub(crate) fn name_given(&self, given: &str) -> String {
         match given.strip_prefix('/') {
             Some(absolute) => absolute.to_owned(),
@@ -186,24 +187,25 @@ macro_rules! common_methods {
             &self.core.context
         }
 
-        /// Returns the name that an entity of the group has unless its options give it one: the node, the group, and `of`, which
-        /// says what the entity serves, such as a topic. Leading slashes are left out, and so is the name of a group that is
-        /// called as its node: `controller/scan` for the topic `scan` in the node's own group, and `left/controller/sensing/scan`
-        /// for one in the group `sensing` of the node `/left/controller`.
+        /// Returns the name that an entity of the group has unless its options give it one: the node, the group, and
+        /// `of`, which says what the entity serves, such as a topic. Leading slashes are left out, and so is the name
+        /// of a group that is called as its node: `controller/scan` for the topic `scan` in the node's own group, and
+        /// `left/controller/sensing/scan` for one in the group `sensing` of the node `/left/controller`.
         #[must_use]
         pub fn entity_name(&self, of: &str) -> String {
             self.core.entity_name(of)
         }
 
-        /// Returns the full name of an entity of the group to which a user gives the name `given`: as ROS names, it is relative to
-        /// the namespace of the group's node unless it begins with `/`. In `/left`, `safety/scan` is `left/safety/scan`, and
-        /// `/safety/scan` is `safety/scan`.
+        /// Returns the full name of an entity of the group to which a user gives the name `given`: as ROS names, it is
+        /// relative to the namespace of the group's node unless it begins with `/`. In `/left`, `safety/scan` is
+        /// `left/safety/scan`, and `/safety/scan` is `safety/scan`.
         #[must_use]
         pub fn name_given(&self, given: &str) -> String {
             self.core.name_given(given)
         }
 
-        /// Returns the depth that the deployment file sets for the queue of the entity called `entity`; `None` if it sets none.
+        /// Returns the depth that the deployment file sets for the queue of the entity called `entity`; `None` if it
+        /// sets none.
         ///
         /// It is for sources that are not rospin's. Queues of topics and services have that depth anyway.
         #[must_use]
@@ -211,8 +213,8 @@ macro_rules! common_methods {
             self.core.deployed_depth(entity)
         }
 
-        /// Returns the priority that the deployment file gives the entity called `entity`, itself or by a chain; `None` if it
-        /// gives none.
+        /// Returns the priority that the deployment file gives the entity called `entity`, itself or by a chain; `None`
+        /// if it gives none.
         ///
         /// It is for work that an entity hands on to another one. The entity itself has that priority anyway.
         #[must_use]
@@ -220,8 +222,8 @@ macro_rules! common_methods {
             self.core.deployed_priority(entity)
         }
 
-        /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the group
-        /// alive.
+        /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the
+        /// group alive.
         #[must_use]
         pub fn failures(&self, entity: &str) -> $crate::Failures {
             self.core.failures(entity)

@@ -2,8 +2,8 @@
 
 use std::ops::BitOr;
 
-/// Set of promises that a publisher makes, or of demands that a subscription makes. A subscription gets messages only of
-/// publishers whose promises include all of its demands: quality of service as DDS and ROS 2 match it.
+/// Set of promises that a publisher makes, or of demands that a subscription makes. A subscription gets messages only
+/// of publishers whose promises include all of its demands: quality of service as DDS and ROS 2 match it.
 ///
 /// Between the threads of a process nothing is lost on the way, so the engine only compares the sets.
 ///

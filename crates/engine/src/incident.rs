@@ -23,8 +23,8 @@ pub enum OnPanic {
     Halt,
 }
 
-/// A panic or an error of a callback, an item that could not be taken from its source, or a callback that waits for another one, with
-/// the names of those concerned.
+/// A panic or an error of a callback, an item that could not be taken from its source, or a callback that waits for
+/// another one, with the names of those concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Incident {
@@ -48,9 +48,9 @@ pub enum IncidentKind {
     TakeFailed(String),
     /// The callback returned an error with this message.
     Failed(String),
-    /// The entity has been ready for a second and cannot start, because a callback that awaits something holds its group, or because
-    /// its own callback awaits something. It is told once for each pair of entities. If the one awaits what the other does, neither
-    /// ever goes on.
+    /// The entity has been ready for a second and cannot start, because a callback that awaits something holds its
+    /// group, or because its own callback awaits something. It is told once for each pair of entities. If the one
+    /// awaits what the other does, neither ever goes on.
     HeldUp {
         /// The name of the entity whose callback awaits something.
         by: String,
@@ -72,8 +72,8 @@ impl IncidentKind {
 }
 
 impl Incident {
-    /// Writes it to the log, as a context does unless [its options](crate::ContextOptions::on_incident) name another function: as a
-    /// warning if a callback waits for another one, and as an error otherwise.
+    /// Writes it to the log, as a context does unless [its options](crate::ContextOptions::on_incident) name another
+    /// function: as a warning if a callback waits for another one, and as an error otherwise.
     pub fn log(&self) {
         let is_warning = matches!(self.kind, IncidentKind::HeldUp { .. });
         let level = if is_warning { log::Level::Warn } else { log::Level::Error };
@@ -138,7 +138,8 @@ pub(crate) type MissReporter = Arc<dyn Fn(&MissedDeadline) + Send + Sync>;
 /// Function that is called for each incident.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
 
-/// A reporter for errors that an entity's callback returns: see [`CallbackGroup::failures`](crate::CallbackGroup::failures).
+/// A reporter for errors that an entity's callback returns: see
+/// [`CallbackGroup::failures`](crate::CallbackGroup::failures).
 #[derive(Clone)]
 pub struct Failures {
     report: Reporter,
@@ -156,7 +157,8 @@ impl Failures {
     }
 
     /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that
-    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given. A panic of that function is logged.
+    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given. A panic of that function is
+    /// logged.
     pub fn report(&self, reason: impl fmt::Display) {
         // `u64::MAX` stands for the callback that the calling thread runs.
         self.tell(u64::MAX, IncidentKind::Failed(reason.to_string()));
@@ -189,8 +191,8 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     }
 }
 
-/// Runs user code other than a callback. Returns `None` if it panicked: the panic hook has reported that, and it must not take
-/// the executor down.
+/// Runs user code other than a callback. Returns `None` if it panicked: the panic hook has reported that, and it must
+/// not take the executor down.
 pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
     caught(user_code).ok()
 }

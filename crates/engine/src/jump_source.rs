@@ -32,8 +32,8 @@ impl Source for JumpSource {
     }
 
     fn pending(&self) -> Pending {
-        // The executor passes over notifications that come before it has added the entity. Adding the entity asks for this
-        // instead.
+        // The executor passes over notifications that come before it has added the entity. Adding the entity asks for
+        // this instead.
         if self.driver.has_news(self.hook) { Pending::Unknown } else { Pending::Empty }
     }
 }

@@ -1,7 +1,7 @@
 //! The engine of rospin, a real-time, event-driven executor for ROS 2. Programs use it through the crate `rospin`.
 //!
-//! The engine runs callbacks on an executor's threads, in the order of a [`policy`] that knows which callback is urgent.
-//! Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
+//! The engine runs callbacks on an executor's threads, in the order of a [`policy`] that knows which callback is
+//! urgent. Callbacks are synchronous or asynchronous, Tokio works inside them, and everything that is lost is counted.
 //!
 //! - A [`Context`] has the clocks, topics and services.
 //! - An [`Executor`] has threads and a policy; it is spun.

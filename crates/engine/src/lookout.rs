@@ -1,12 +1,12 @@
 //! A lookout for a due time, which reads the clock only when the time may have come.
 //!
-//! An executor with a timer must know before each pick if the timer is due. Reading the clock takes as long as the rest of the step.
-//! So once the clock was read, the lookout knows how many ticks of the processor's counter must pass at least until the due time, and
-//! until then it only reads the counter, for some milliseconds at most. Every error in what it measures makes it read the clock too
-//! early rather than too late.
+//! An executor with a timer must know before each pick if the timer is due. Reading the clock takes as long as the rest
+//! of the step. So once the clock was read, the lookout knows how many ticks of the processor's counter must pass at
+//! least until the due time, and until then it only reads the counter, for some milliseconds at most. Every error in
+//! what it measures makes it read the clock too early rather than too late.
 //!
-//! On a virtual machine, reading the counter took 10 ns and reading the clock 23. The counter is used only where the kernel
-//! takes its own time from it.
+//! On a virtual machine, reading the counter took 10 ns and reading the clock 23. The counter is used only where the
+//! kernel takes its own time from it.
 
 use std::time::Duration;
 
@@ -14,15 +14,16 @@ use rospin_core::Instant;
 
 use crate::os::TickCounter;
 
-/// The shortest time over which the rate of the counter is measured. Two readings that belong together are less than a microsecond
-/// apart, unless the thread was interrupted.
+/// The shortest time over which the rate of the counter is measured. Two readings that belong together are less than a
+/// microsecond apart, unless the thread was interrupted.
 const MEASURED_OVER: Duration = Duration::from_millis(1);
 
-/// The longest time for which the counter alone is believed, and so the longest time by which a timer could be late if the kernel
-/// gave up the counter while the executor spins.
+/// The longest time for which the counter alone is believed, and so the longest time by which a timer could be late if
+/// the kernel gave up the counter while the executor spins.
 const LONGEST: Duration = Duration::from_millis(5);
 
-/// Part of the expected ticks that is believed: 7 of 8, since the kernel's clock may be slewed by up to a tenth (`adjtimex(2)`).
+/// Part of the expected ticks that is believed: 7 of 8, since the kernel's clock may be slewed by up to a tenth
+/// (`adjtimex(2)`).
 const BELIEVED: [u64; 2] = [7, 8];
 
 /// Number of binary places of a rate.
@@ -36,8 +37,8 @@ pub(crate) struct Lookout {
     counter: Option<TickCounter>,
     /// A reading of the clock, and one of the counter right after it; `None` before the first one.
     origin: Option<(Instant, u64)>,
-    /// The last two rates that were measured, in ticks a nanosecond with [`PLACES`]; zero if there is none. The lower one counts: a
-    /// machine that was suspended in between has counted too much only once.
+    /// The last two rates that were measured, in ticks a nanosecond with [`PLACES`]; zero if there is none. The lower
+    /// one counts: a machine that was suspended in between has counted too much only once.
     rates: [u64; 2],
     /// The due time that the next two are for.
     due: Instant,
@@ -67,8 +68,8 @@ impl Lookout {
     /// Reads the clock, and calculates for how many ticks it need not be read again.
     #[inline(never)]
     fn look(&mut self, counter: TickCounter, due: Instant, now: &dyn Fn() -> Instant) -> bool {
-        // The counter is read before the clock, and was read after it at the origin. So if the thread is interrupted in between, the
-        // measured rate is too low, never too high.
+        // The counter is read before the clock, and was read after it at the origin. So if the thread is interrupted in
+        // between, the measured rate is too low, never too high.
         let ticks = counter.read();
         let time = now();
         if self.measure(ticks, time) {

@@ -139,8 +139,8 @@ impl LossCounters {
         }
     }
 
-    /// Has `waker` woken with each loss of any cause from now on, under the locks of the thread that counts the loss. Returns
-    /// the number for [`unwatch`](Self::unwatch).
+    /// Has `waker` woken with each loss of any cause from now on, under the locks of the thread that counts the loss.
+    /// Returns the number for [`unwatch`](Self::unwatch).
     pub(crate) fn watch(&self, waker: Waker) -> u64 {
         let mut watchers = self.watchers.lock();
         let number = watchers.last().map_or(0, |last| last.number + 1);
@@ -205,8 +205,8 @@ impl Drop for LossCounters {
     }
 }
 
-/// The counters of all entities of a context. The losses of an entity are kept after it is gone: under its own name, or under
-/// its group's name if it was given none.
+/// The counters of all entities of a context. The losses of an entity are kept after it is gone: under its own name, or
+/// under its group's name if it was given none.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     book: Mutex<Book>,
@@ -222,8 +222,8 @@ struct Book {
 }
 
 impl Ledger {
-    /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name of their
-    /// own share one there, so that the ledger does not grow with every entity that comes and goes.
+    /// Opens counters for an entity. After it is gone, its losses are kept under `retire_as`. Entities without a name
+    /// of their own share one there, so that the ledger does not grow with every entity that comes and goes.
     pub(crate) fn open(self: &Arc<Self>, entity: &str, retire_as: &str, scribe: &Scribe) -> Arc<LossCounters> {
         let number = fresh_number();
         let counters = Arc::new(LossCounters {

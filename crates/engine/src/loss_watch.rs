@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::loss::{LossCause, LossCounters};
 use crate::source::{Notifier, Pending, Source, TakeError};
 
-/// The losses of an entity for one cause, as the source of another entity. An item is the number of all losses so far. There is
-/// an item whenever that number has grown since the last one, or is above zero before the first one.
+/// The losses of an entity for one cause, as the source of another entity. An item is the number of all losses so far.
+/// There is an item whenever that number has grown since the last one, or is above zero before the first one.
 ///
 /// [`Entity::watch_losses`](crate::Entity::watch_losses) creates it. It does not keep the entity alive.
 pub struct LossWatch {

@@ -49,8 +49,9 @@ impl Membership {
 #[derive(Debug)]
 pub(crate) struct TimerShared {
     pub(crate) kind: TimerKind,
-    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if the timer will not fire. For a
-    /// timer on ROS time, [`ON_STEADY`] is added while the scheduler has it on the steady clock, and the due time is on that clock.
+    /// The due time that the executor noted last, in nanoseconds on the timer's clock; [`NEVER`] if the timer will not
+    /// fire. For a timer on ROS time, [`ON_STEADY`] is added while the scheduler has it on the steady clock, and the
+    /// due time is on that clock.
     due_ns: AtomicU64,
     pub(crate) settings: Mutex<TimerSettings>,
 }
@@ -141,8 +142,8 @@ impl TimerShared {
         Some(DueOn { at: Instant::from_nanos(due_ns), clock })
     }
 
-    /// Returns the due time on the timer's own clock for which it has fired, before the next one is noted; `None` if it fired by the
-    /// steady clock.
+    /// Returns the due time on the timer's own clock for which it has fired, before the next one is noted; `None` if it
+    /// fired by the steady clock.
     #[inline]
     pub(crate) fn fired(&self) -> Option<Instant> {
         if self.kind.clock == ClockKind::Steady {
@@ -156,8 +157,8 @@ impl TimerShared {
         self.settings.lock().request.is_some()
     }
 
-    /// Takes out the ticket of the change by which the executor cancels or restarts the timer, if it has yet to make it. With the
-    /// ticket, the change can be taken back.
+    /// Takes out the ticket of the change by which the executor cancels or restarts the timer, if it has yet to make
+    /// it. With the ticket, the change can be taken back.
     pub(crate) fn take_ticket(&self) -> Option<Ticket> {
         self.settings.lock().ticket.take()
     }

@@ -24,15 +24,16 @@ impl GroupOptions {
         Self { name: name.into(), node: String::new(), on_panic: OnPanic::default(), releases_at_await: false }
     }
 
-    /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment) use it,
-    /// and it is part of the [names of the group's entities](crate::CallbackGroup::entity_name).
+    /// Sets the node that the group belongs to, by its full name. [Deployment files](crate::ContextOptions::deployment)
+    /// use it, and it is part of the [names of the group's entities](crate::CallbackGroup::entity_name).
     #[must_use]
     pub fn node(mut self, node: impl Into<String>) -> Self {
         self.node = node.into();
         self
     }
 
-    /// Returns the beginning of the names of the group's entities, see [`entity_name`](crate::CallbackGroup::entity_name).
+    /// Returns the beginning of the names of the group's entities, see
+    /// [`entity_name`](crate::CallbackGroup::entity_name).
     pub(crate) fn path(&self) -> String {
         let (node, name) = (self.node.trim_start_matches('/'), &self.name);
         match node.rsplit('/').next() {
@@ -49,11 +50,12 @@ impl GroupOptions {
         self
     }
 
-    /// Lets other callbacks of the group run while an asynchronous one waits. They still exclude each other between two awaits. One
-    /// activation of each entity is under way at a time, unless [`max_in_flight`](EntityOptions::max_in_flight) says otherwise.
+    /// Lets other callbacks of the group run while an asynchronous one waits. They still exclude each other between two
+    /// awaits. One activation of each entity is under way at a time, unless
+    /// [`max_in_flight`](EntityOptions::max_in_flight) says otherwise.
     ///
-    /// Without it, an asynchronous callback holds the group from its beginning to its end: what the callback finds in the payload
-    /// after an await is what it left there.
+    /// Without it, an asynchronous callback holds the group from its beginning to its end: what the callback finds in
+    /// the payload after an await is what it left there.
     #[must_use]
     pub const fn releases_at_await(mut self) -> Self {
         self.releases_at_await = true;
@@ -88,46 +90,46 @@ pub(crate) struct Common {
 /// The setters of [`Common`], for each of the options below.
 macro_rules! common_setters {
     () => {
-        /// Sets the name under which the entity appears in messages, traces, chains and loss counts. Without it, the group
-        /// [makes a name](crate::CallbackGroup::entity_name).
+        /// Sets the name under which the entity appears in messages, traces, chains and loss counts. Without it, the
+        /// group [makes a name](crate::CallbackGroup::entity_name).
         #[must_use]
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.common.name = Some(name.into());
             self
         }
 
-        /// Sets the priority for [`FixedPriority`](crate::policy::FixedPriority). It takes precedence over the context's
-        /// [priorities](crate::ContextOptions::priorities).
+        /// Sets the priority for [`FixedPriority`](crate::policy::FixedPriority). It takes precedence over the
+        /// context's [priorities](crate::ContextOptions::priorities).
         #[must_use]
         pub const fn priority(mut self, priority: Priority) -> Self {
             self.common.priority = Some(priority);
             self
         }
 
-        /// Sets the time from the release until the callback should have ended, for [`Edf`](crate::policy::Edf). Without it, a
-        /// periodic timer has its period as the deadline, and any other entity has none.
+        /// Sets the time from the release until the callback should have ended, for [`Edf`](crate::policy::Edf).
+        /// Without it, a periodic timer has its period as the deadline, and any other entity has none.
         #[must_use]
         pub const fn deadline(mut self, deadline: Duration) -> Self {
             self.common.deadline = Some(deadline);
             self
         }
 
-        /// Sets the number of activations that may be in flight at the same time (running, or suspended at an await), at least
-        /// 1 and at most 1024. Memory for all of them is allocated when the entity is created. Further items wait in the
-        /// source.
+        /// Sets the number of activations that may be in flight at the same time (running, or suspended at an await),
+        /// at least 1 and at most 1024. Memory for all of them is allocated when the entity is created. Further items
+        /// wait in the source.
         ///
-        /// It has an effect in a reentrant group, and in a mutually exclusive one for an asynchronous callback that [releases the
-        /// group](Self::releases_group_at_await). The default is the number of the executor's threads, and 16 for an asynchronous
-        /// callback. It is 1 in a group whose [options](GroupOptions::releases_at_await) let all of its callbacks release it, such as
-        /// a node's own. Other callbacks have one activation at a time.
+        /// It has an effect in a reentrant group, and in a mutually exclusive one for an asynchronous callback that
+        /// [releases the group](Self::releases_group_at_await). The default is the number of the executor's threads,
+        /// and 16 for an asynchronous callback. It is 1 in a group whose [options](GroupOptions::releases_at_await) let
+        /// all of its callbacks release it, such as a node's own. Other callbacks have one activation at a time.
         #[must_use]
         pub fn max_in_flight(mut self, count: u32) -> Self {
             self.common.max_in_flight = Some(count.clamp(1, 1024));
             self
         }
 
-        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the callback holds the group
-        /// until it ends.
+        /// Lets other callbacks of the group run while this asynchronous one waits. Without it, the callback holds the
+        /// group until it ends.
         #[must_use]
         pub const fn releases_group_at_await(mut self) -> Self {
             self.common.releases_group_at_await = true;
@@ -150,8 +152,8 @@ impl EntityOptions {
         Self { common: Common { name: Some(name.into()), ..Common::default() }, depth: None }
     }
 
-    /// Sets the number of items that the source keeps, as a template of a deployment file shows it. It does not change the
-    /// source, which should have been created with the depth of
+    /// Sets the number of items that the source keeps, as a template of a deployment file shows it. It does not change
+    /// the source, which should have been created with the depth of
     /// [`CallbackGroup::deployed_depth`](crate::CallbackGroup::deployed_depth).
     #[must_use]
     pub const fn depth(mut self, depth: usize) -> Self {
@@ -266,32 +268,34 @@ impl SubscriptionOptions {
         }
     }
 
-    /// Sets the number of messages that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue is full, the
-    /// oldest message makes room for a new one, and is counted as lost. When the subscription is created, 16 bytes are allocated for
-    /// each message, rounded up to a power of two.
+    /// Sets the number of messages that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue
+    /// is full, the oldest message makes room for a new one, and is counted as lost. When the subscription is created,
+    /// 16 bytes are allocated for each message, rounded up to a power of two.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         (self.depth, self.keeps_all) = (depth.max(1), false);
         self
     }
 
-    /// Keeps all messages as long as there are at most `room`, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). Publishers that [keep all](PublisherOptions::keep_all),
-    /// too, wait for room. Otherwise it is as with [`keep_last`](Self::keep_last).
+    /// Keeps all messages as long as there are at most `room`, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX).
+    /// Publishers that [keep all](PublisherOptions::keep_all), too, wait for room. Otherwise it is as with
+    /// [`keep_last`](Self::keep_last).
     #[must_use]
     pub fn keep_all(mut self, room: usize) -> Self {
         (self.depth, self.keeps_all) = (room.max(1), true);
         self
     }
 
-    /// Makes the subscription also receive earlier messages of [transient local](PublisherOptions::transient_local) publishers.
+    /// Makes the subscription also receive earlier messages of [transient local](PublisherOptions::transient_local)
+    /// publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.transient_local = true;
         self
     }
 
-    /// Sets the guarantees that publishers must give: messages of other publishers are not received. The default demands
-    /// nothing.
+    /// Sets the guarantees that publishers must give: messages of other publishers are not received. The default
+    /// demands nothing.
     #[must_use]
     pub const fn demands(mut self, demands: Guarantees) -> Self {
         self.demands = demands;
@@ -343,30 +347,31 @@ impl PublisherOptions {
         }
     }
 
-    /// Makes [`publish`](crate::Publisher::publish) wait while the queue of a subscription is full, at most for that time (real time,
-    /// also under a manual clock). So a publisher that is faster than its subscriptions is slowed, and loses nothing. After that
-    /// time it displaces the oldest messages, as it does at once by default.
+    /// Makes [`publish`](crate::Publisher::publish) wait while the queue of a subscription is full, at most for that
+    /// time (real time, also under a manual clock). So a publisher that is faster than its subscriptions is slowed, and
+    /// loses nothing. After that time it displaces the oldest messages, as it does at once by default.
     ///
-    /// Threads that spin an executor never wait: a callback that waited for another callback might keep that from running. They
-    /// displace at once, or use [`publish_if_room`](crate::Publisher::publish_if_room).
-    /// A wait does not end when executors halt: choose a time after which the thread may still end the program.
+    /// Threads that spin an executor never wait: a callback that waited for another callback might keep that from
+    /// running. They displace at once, or use [`publish_if_room`](crate::Publisher::publish_if_room). A wait does not
+    /// end when executors halt: choose a time after which the thread may still end the program.
     #[must_use]
     pub const fn wait_for_room(mut self, at_most: Duration) -> Self {
         (self.patience, self.keeps_all) = (Some(at_most), false);
         self
     }
 
-    /// Makes [`publish`](crate::Publisher::publish) wait as [`wait_for_room`](Self::wait_for_room) does, but only for subscriptions
-    /// that [keep all](SubscriptionOptions::keep_all). In others it displaces at once. This is what a reliable writer that keeps
-    /// all does in DDS, with `at_most` as its `max_blocking_time`.
+    /// Makes [`publish`](crate::Publisher::publish) wait as [`wait_for_room`](Self::wait_for_room) does, but only for
+    /// subscriptions that [keep all](SubscriptionOptions::keep_all). In others it displaces at once. This is what a
+    /// reliable writer that keeps all does in DDS, with `at_most` as its `max_blocking_time`.
     #[must_use]
     pub const fn keep_all(mut self, at_most: Duration) -> Self {
         (self.patience, self.keeps_all) = (Some(at_most), true);
         self
     }
 
-    /// Makes the publisher keep its last `depth` messages, at most [`DEPTH_MAX`](crate::DEPTH_MAX), for later [subscriptions that ask
-    /// for them](SubscriptionOptions::transient_local). When the publisher is created, 32 bytes are allocated for each.
+    /// Makes the publisher keep its last `depth` messages, at most [`DEPTH_MAX`](crate::DEPTH_MAX), for later
+    /// [subscriptions that ask for them](SubscriptionOptions::transient_local). When the publisher is created, 32 bytes
+    /// are allocated for each.
     #[must_use]
     pub const fn transient_local(mut self, depth: usize) -> Self {
         self.latched = depth;
@@ -410,9 +415,10 @@ impl ServiceOptions {
         Self { common: Common::default(), service: service.into(), depth: 10 }
     }
 
-    /// Sets the number of requests that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue is full, the
-    /// oldest request makes room for a new one, and its caller gets [`CallError::QueueFull`](crate::CallError::QueueFull). When the
-    /// service is created, 16 bytes are allocated for each request, rounded up to a power of two.
+    /// Sets the number of requests that are kept, at least 1 and at most [`DEPTH_MAX`](crate::DEPTH_MAX). If the queue
+    /// is full, the oldest request makes room for a new one, and its caller gets
+    /// [`CallError::QueueFull`](crate::CallError::QueueFull). When the service is created, 16 bytes are allocated for
+    /// each request, rounded up to a power of two.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.depth = depth.max(1);

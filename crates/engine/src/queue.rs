@@ -13,10 +13,11 @@ use crate::options::SubscriptionOptions;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::topic::{TopicEnds, TopicError, TopicSource};
 
-/// A subscription of a local topic, without a callback. Its owner takes the messages, on any thread, without an executor.
+/// A subscription of a local topic, without a callback. Its owner takes the messages, on any thread, without an
+/// executor.
 ///
-/// It is for code that has a loop of its own: a dedicated thread, another runtime, a test. Subscriptions with a callback are
-/// created on a [group](crate::CallbackGroup::create_local_subscription).
+/// It is for code that has a loop of its own: a dedicated thread, another runtime, a test. Subscriptions with a
+/// callback are created on a [group](crate::CallbackGroup::create_local_subscription).
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions};
@@ -35,8 +36,8 @@ pub struct Queue<T: Send + Sync + 'static> {
 }
 
 impl Context {
-    /// Creates a subscription of a local topic, without a callback, for code that has a loop of its own. A plain `&str` is its topic.
-    /// Options that only matter to executors, such as a priority, are ignored.
+    /// Creates a subscription of a local topic, without a callback, for code that has a loop of its own. A plain `&str`
+    /// is its topic. Options that only matter to executors, such as a priority, are ignored.
     ///
     /// # Errors
     /// If the topic carries messages of another type, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).
@@ -74,8 +75,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
         self.source.any().len()
     }
 
-    /// Returns the time at which the oldest message arrived, on the steady clock; `None` if there is no message. While a
-    /// publisher displaces that message, the time may be that of a later one.
+    /// Returns the time at which the oldest message arrived, on the steady clock; `None` if there is no message. While
+    /// a publisher displaces that message, the time may be that of a later one.
     #[must_use]
     pub fn oldest_arrival(&self) -> Option<Instant> {
         self.source.any().oldest()
@@ -83,8 +84,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
 
     /// Sets the waker that is called from now on whenever a message has arrived.
     ///
-    /// The publisher's thread calls the waker, so it should neither block nor take messages. Messages that have arrived already
-    /// do not call it. Any function can be a waker, by [`Wake`](std::task::Wake).
+    /// The publisher's thread calls the waker, so it should neither block nor take messages. Messages that have arrived
+    /// already do not call it. Any function can be a waker, by [`Wake`](std::task::Wake).
     pub fn set_waker(&self, waker: Waker) {
         self.source.any().set_waker(waker);
     }
@@ -102,8 +103,8 @@ impl<T: Send + Sync + 'static> Queue<T> {
     }
 }
 
-/// A queue can become the source of an entity, for example of one that filters it. From then on its losses count as the entity's,
-/// also those from before.
+/// A queue can become the source of an entity, for example of one that filters it. From then on its losses count as the
+/// entity's, also those from before.
 impl<T: Send + Sync + 'static> Source for Queue<T> {
     type Item = Arc<T>;
     type Attachment = ();
@@ -111,8 +112,8 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         if let Some(losses) = notifier.losses() {
             self.source.set_losses(Arc::clone(losses));
-            // From now on the topic counts losses with the entity's counters, so the queue's own counters do not change any
-            // more.
+            // From now on the topic counts losses with the entity's counters, so the queue's own counters do not change
+            // any more.
             std::mem::replace(&mut self.losses, Arc::clone(losses)).move_to(losses);
         }
         self.source.attach(notifier)

@@ -18,8 +18,8 @@ use crate::source::{Source, SourceError, StreamSource};
 use crate::timer::Timer;
 use crate::topic::TopicError;
 
-/// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several activations of one
-/// callback. It has no payload; callbacks share data by capturing it.
+/// A reentrant callback group: its callbacks run on any number of the executor's threads at once, also several
+/// activations of one callback. It has no payload; callbacks share data by capturing it.
 ///
 /// In all other respects it is like a [`CallbackGroup`](crate::CallbackGroup).
 ///
@@ -76,7 +76,8 @@ impl ReentrantGroup {
     /// Creates a callback that runs before ROS time jumps, if the jump reaches the threshold: see
     /// [`RosTime::set`](crate::RosTime::set).
     ///
-    /// It precedes everything that the policy picks from. There is no callback after a jump: the new time is known before it.
+    /// It precedes everything that the policy picks from. There is no callback after a jump: the new time is known
+    /// before it.
     ///
     /// # Errors
     /// If the group is gone.
@@ -92,7 +93,8 @@ impl ReentrantGroup {
     /// Creates a subscription of a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the
+    /// group is gone.
     pub fn create_local_subscription<T, F>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -110,7 +112,8 @@ impl ReentrantGroup {
     /// [`create_local_subscription`](Self::create_local_subscription).
     ///
     /// # Errors
-    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is gone.
+    /// If the topic carries messages of another type, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the
+    /// group is gone.
     pub fn create_local_subscription_async<T, F, Fut>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -125,12 +128,12 @@ impl ReentrantGroup {
         Ok(Subscription { handle })
     }
 
-    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a request. A plain
-    /// `&str` is its name.
+    /// Creates a local service: a service of this context, no ROS service. The callback returns the response to a
+    /// request. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
-    /// gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if
+    /// the group is gone.
     pub fn create_local_service<Req, Resp, F>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -152,8 +155,8 @@ impl ReentrantGroup {
     /// Creates a local service with an asynchronous callback, see [`create_local_service`](Self::create_local_service).
     ///
     /// # Errors
-    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if the group is
-    /// gone.
+    /// If the service exists already, or has other types, if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX), or if
+    /// the group is gone.
     pub fn create_local_service_async<Req, Resp, F, Fut>(
         &self,
         options: impl Into<ServiceOptions>,
@@ -174,8 +177,8 @@ impl ReentrantGroup {
         Ok(Service { handle })
     }
 
-    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with each item. `kind` is the kind that the
-    /// entity has for policies and traces.
+    /// Creates an entity that takes the items of any [`Source`], and calls `callback` with each item. `kind` is the
+    /// kind that the entity has for policies and traces.
     ///
     /// # Errors
     /// If the source cannot notify, or if the group is gone.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
-/// Error of a name that is in use for values of another type: of a topic with other messages, or of a service with other requests
-/// and responses.
+/// Error of a name that is in use for values of another type: of a topic with other messages, or of a service with
+/// other requests and responses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{name}` is in use for {existing}, so it cannot be used for {requested}")]
 pub struct TypeMismatch {
@@ -38,11 +38,11 @@ pub(crate) struct Name {
 }
 
 impl Registry {
-    /// Returns the value of type `V` under `name`. If the name has no value, `make` creates one. `T` is the type that error
-    /// messages show for the value.
+    /// Returns the value of type `V` under `name`. If the name has no value, `make` creates one. `T` is the type that
+    /// error messages show for the value.
     ///
-    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was faster. A value
-    /// that does not keep its [`Name`] leaves an entry behind.
+    /// Takes logarithmic time. `make` runs without the lock, and its result may be dropped if another thread was
+    /// faster. A value that does not keep its [`Name`] leaves an entry behind.
     pub(crate) fn get_or_insert<V, T>(
         self: &Arc<Self>,
         name: &str,
@@ -55,8 +55,8 @@ impl Registry {
         self.get_or_insert_for(name, type_name::<T>(), make)
     }
 
-    /// Returns the value of type `V` under `name` like [`get_or_insert`](Self::get_or_insert). `requested` is the name of the type
-    /// that error messages show for the value.
+    /// Returns the value of type `V` under `name` like [`get_or_insert`](Self::get_or_insert). `requested` is the name
+    /// of the type that error messages show for the value.
     pub(crate) fn get_or_insert_for<V: Send + Sync + 'static>(
         self: &Arc<Self>,
         name: &str,

@@ -32,8 +32,8 @@ use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 pub struct RequestQueue<Req: Send + 'static, Resp: Send + 'static>(ServiceSource<Req, Resp>);
 
 impl Context {
-    /// Creates a local service without a callback; a plain `&str` is its name. The owner of the queue takes the requests and answers
-    /// them.
+    /// Creates a local service without a callback; a plain `&str` is its name. The owner of the queue takes the
+    /// requests and answers them.
     ///
     /// # Errors
     /// If the service exists already, or has other types, or if the depth is above [`DEPTH_MAX`](crate::DEPTH_MAX).

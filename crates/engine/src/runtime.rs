@@ -1,5 +1,5 @@
-//! The Tokio context that callbacks run in. Executor threads poll the callbacks. Tokio drives its I/O, its timers and spawned
-//! tasks, on a thread of its own.
+//! The Tokio context that callbacks run in. Executor threads poll the callbacks. Tokio drives its I/O, its timers and
+//! spawned tasks, on a thread of its own.
 
 #[cfg(feature = "tokio")]
 pub(crate) use with_tokio::Runtime;
@@ -22,8 +22,8 @@ mod with_tokio {
         own: OnceLock<Own>,
     }
 
-    /// A runtime of rospin's own. Its drop shuts it down without waiting, since that may happen within another runtime, where
-    /// waiting is not allowed.
+    /// A runtime of rospin's own. Its drop shuts it down without waiting, since that may happen within another runtime,
+    /// where waiting is not allowed.
     #[derive(Debug)]
     struct Own(Option<tokio::runtime::Runtime>);
 
@@ -51,12 +51,14 @@ mod with_tokio {
             Ok(())
         }
 
-        /// Runs `f` in the context of the runtime, or in none if the user gave none and none was [prepared](Self::prepare).
+        /// Runs `f` in the context of the runtime, or in none if the user gave none and none was
+        /// [prepared](Self::prepare).
         pub(crate) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
             let own = || self.own.get().and_then(|own| own.0.as_ref()).map(|runtime| runtime.handle().clone());
             let handle = self.users.clone().or_else(own);
             let _entered = handle.as_ref().map(Handle::enter);
-            // The caller may be a Tokio task. Its budget of operations would run out during the spin and never be renewed.
+            // The caller may be a Tokio task. Its budget of operations would run out during the spin and never be
+            // renewed.
             let mut f = Some(f);
             let whole_spin = std::future::poll_fn(|_| match f.take() {
                 Some(f) => Poll::Ready(f()),

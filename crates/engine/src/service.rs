@@ -1,4 +1,5 @@
-//! Local services: services of a context, no ROS services. A callback answers requests, and clients await the responses.
+//! Local services: services of a context, no ROS services. A callback answers requests, and clients await the
+//! responses.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -83,8 +84,8 @@ struct Server<Req, Resp> {
     producer: Producer<Box<Request<Req, Resp>>>,
     notifier: Option<Notifier>,
     losses: Arc<LossCounters>,
-    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has no
-    /// callback.
+    /// The group whose callbacks exclude the service's callback; `None` if the service is in a reentrant group, or has
+    /// no callback.
     needs_group: Option<GroupKey>,
 }
 
@@ -133,8 +134,8 @@ pub struct Client<Req: Send + 'static, Resp: Send + 'static> {
 }
 
 impl Context {
-    /// Creates a client of the local service called `service`, which need not exist yet. A local service is one of this context, no ROS
-    /// service.
+    /// Creates a client of the local service called `service`, which need not exist yet. A local service is one of this
+    /// context, no ROS service.
     ///
     /// # Errors
     /// If the service has other types.
@@ -152,13 +153,14 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
         Ok(Self { endpoint, clock: context.clock().clone(), waits: context.shared() })
     }
 
-    /// Sends a request at once, and returns a future of the response. The service answers even if nobody awaits the future.
+    /// Sends a request at once, and returns a future of the response. The service answers even if nobody awaits the
+    /// future.
     ///
-    /// The future may be awaited anywhere, also in asynchronous callbacks. It waits as long as the service takes: give it a
-    /// [timeout](Call::timeout) if that may be too long.
+    /// The future may be awaited anywhere, also in asynchronous callbacks. It waits as long as the service takes: give
+    /// it a [timeout](Call::timeout) if that may be too long.
     ///
-    /// A call that could never end returns an error when it is awaited: if the caller [holds](CallError::SameGroup) the group
-    /// that the service needs, if the call closes a [cycle](CallError::Cycle), or if a synchronous callback
+    /// A call that could never end returns an error when it is awaited: if the caller [holds](CallError::SameGroup) the
+    /// group that the service needs, if the call closes a [cycle](CallError::Cycle), or if a synchronous callback
     /// [blocks](CallError::InCallback) the service.
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
@@ -195,8 +197,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
 
     /// Waits until the service exists, for as long as that takes.
     ///
-    /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if its own
-    /// thread is the one that would create the service.
+    /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if
+    /// its own thread is the one that would create the service.
     pub async fn wait_for_service(&self) {
         loop {
             let available = {

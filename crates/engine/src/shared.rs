@@ -51,8 +51,8 @@ pub(crate) struct Shared {
     pub(crate) sleeps: Sleeps,
     /// True once the executor has had a jump callback.
     has_jump_callbacks: AtomicBool,
-    /// True if a thread of the executor must look at something besides the inbox: a change that was submitted, or a clock that
-    /// was moved.
+    /// True if a thread of the executor must look at something besides the inbox: a change that was submitted, or a
+    /// clock that was moved.
     pub(crate) news: AtomicBool,
     /// True from a call for an idle thread until a thread looks for work. Used only if idle threads poll.
     called: AtomicBool,
@@ -123,8 +123,8 @@ impl Shared {
         }
     }
 
-    /// Ends a call for an idle thread, since the calling thread looks for work now. If it finds more than it can run, it calls
-    /// another thread itself.
+    /// Ends a call for an idle thread, since the calling thread looks for work now. If it finds more than it can run,
+    /// it calls another thread itself.
     pub(crate) fn answer_call(&self) {
         if self.called.load(Ordering::Relaxed) {
             self.called.store(false, Ordering::Relaxed);
@@ -175,15 +175,16 @@ impl Shared {
 impl TimeListener for Shared {
     fn clock_moved(&self) {
         self.poke();
-        // Under a manual clock, the thread that watches the timers parks without a deadline, and may be any of them. So all
-        // threads are unparked.
+        // Under a manual clock, the thread that watches the timers parks without a deadline, and may be any of them. So
+        // all threads are unparked.
         self.bell.parker.unpark_all();
     }
 
     fn ros_time_moved(&self, dial: &Dial) {
         if self.times.ros_watch.is_up_now(dial) {
             if self.times.ros_watch.has_turned(dial) {
-                // Threads that take the short way from callback to callback must look, too: timers may change their clock.
+                // Threads that take the short way from callback to callback must look, too: timers may change their
+                // clock.
                 self.poke();
             }
             self.bell.parker.unpark_one();

@@ -18,8 +18,8 @@ pub(crate) struct Signal {
     flag: Flag,
     /// The entity's counters, for losses that only its source sees; `None` for the signal of a waker.
     losses: Option<Arc<LossCounters>>,
-    /// The queue in which the executor looks up since when its oldest message waits, so that notifications need not say. It is
-    /// settled when the entity is added: from then on `None` means that there will be no such queue.
+    /// The queue in which the executor looks up since when its oldest message waits, so that notifications need not
+    /// say. It is settled when the entity is added: from then on `None` means that there will be no such queue.
     asked: OnceLock<Option<QueueView>>,
 }
 
@@ -40,9 +40,10 @@ impl Signal {
         executor.bell.parker.unpark_one();
     }
 
-    /// Has the executor ask `queue` since when its messages wait, so that notifications of it need not say. Returns false if they must
-    /// nevertheless. If several threads spin the executor, the queue's oldest message may be one that another thread is about to
-    /// take; and only one queue can be asked, which was there before the entity was added.
+    /// Has the executor ask `queue` since when its messages wait, so that notifications of it need not say. Returns
+    /// false if they must nevertheless. If several threads spin the executor, the queue's oldest message may be one
+    /// that another thread is about to take; and only one queue can be asked, which was there before the entity was
+    /// added.
     pub(crate) fn ask(&self, queue: QueueView) -> bool {
         !self.executor.has_threads && self.asked.set(Some(queue)).is_ok()
     }
@@ -59,8 +60,8 @@ impl Signal {
         self.executor.bell.inbox.raise(&self.flag);
     }
 
-    /// Returns the address of what [`raise`](Self::raise) writes first, if the queue is asked, or else [`raise_at`](Self::raise_at), for a
-    /// publisher that prefetches it.
+    /// Returns the address of what [`raise`](Self::raise) writes first, if the queue is asked, or else
+    /// [`raise_at`](Self::raise_at), for a publisher that prefetches it.
     pub(crate) fn address(&self, is_asked: bool) -> usize {
         self.executor.bell.inbox.address_of(&self.flag, !is_asked)
     }

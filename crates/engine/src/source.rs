@@ -17,8 +17,8 @@ use crate::sleep::Sleep;
 
 /// Handle with which a source tells an executor that it may have an item.
 ///
-/// May be called from any thread, under the locks of other libraries, and more often than needed. It takes nothing, runs
-/// nothing, neither blocks nor allocates, and never touches the source. Cheap to clone.
+/// May be called from any thread, under the locks of other libraries, and more often than needed. It takes nothing,
+/// runs nothing, neither blocks nor allocates, and never touches the source. Cheap to clone.
 #[derive(Clone)]
 pub struct Notifier(pub(crate) Arc<Signal>);
 
@@ -36,8 +36,8 @@ impl Notifier {
         self.0.executor().times.clock.now()
     }
 
-    /// Returns a sleep until `due`, for a source whose items come with time. The entity's executor wakes it. Poll it whenever the
-    /// source is taken from, with this notifier as the [waker](Waker).
+    /// Returns a sleep until `due`, for a source whose items come with time. The entity's executor wakes it. Poll it
+    /// whenever the source is taken from, with this notifier as the [waker](Waker).
     ///
     /// See [`Sleep`] for the costs.
     pub fn sleep_until(&self, due: impl ClockPoint) -> Sleep {
@@ -48,9 +48,9 @@ impl Notifier {
         self.0.executor()
     }
 
-    /// Counts items that the source itself lost, for example from its queue. They show in [`Entity::lost`](crate::Entity::lost)
-    /// and [`Context::losses`](crate::Context::losses). Does not allocate. Locks for a moment while a
-    /// [`LossWatch`](crate::LossWatch) watches the entity's losses.
+    /// Counts items that the source itself lost, for example from its queue. They show in
+    /// [`Entity::lost`](crate::Entity::lost) and [`Context::losses`](crate::Context::losses). Does not allocate. Locks
+    /// for a moment while a [`LossWatch`](crate::LossWatch) watches the entity's losses.
     pub fn count_lost(&self, cause: LossCause, count: u64) {
         if let Some(losses) = self.0.losses() {
             losses.add(cause, count);
@@ -62,8 +62,8 @@ impl Notifier {
         self.0.losses()
     }
 
-    /// Notifies that there may be an item to take, which arrived at `arrival` (steady clock). That time is the activation's
-    /// release.
+    /// Notifies that there may be an item to take, which arrived at `arrival` (steady clock). That time is the
+    /// activation's release.
     pub fn notify_at(&self, arrival: Instant) {
         self.0.notify(Some(arrival));
     }
@@ -94,8 +94,8 @@ pub enum Pending {
     /// No item is left, but the source need not notify before it is asked once more, by [`Source::pending`]. For
     /// [`Source::take_and_look`] only; elsewhere it counts as [`Unknown`](Self::Unknown).
     ///
-    /// The executor asks after the callback if that is synchronous and its group mutually exclusive: the entity cannot run again before,
-    /// so a notification meanwhile would be of no use. Otherwise it asks before the callback.
+    /// The executor asks after the callback if that is synchronous and its group mutually exclusive: the entity cannot
+    /// run again before, so a notification meanwhile would be of no use. Otherwise it asks before the callback.
     AskAgain,
 }
 
@@ -106,8 +106,8 @@ impl Pending {
         matches!(self, Self::Unknown | Self::AskAgain)
     }
 
-    /// Returns the time at which the next item arrived; `None` if no item is left. If it is not known whether one is, only the next
-    /// take will tell. Until then, it counts as one that arrives now, for which `now` reads the clock.
+    /// Returns the time at which the next item arrived; `None` if no item is left. If it is not known whether one is,
+    /// only the next take will tell. Until then, it counts as one that arrives now, for which `now` reads the clock.
     #[inline(always)]
     pub(crate) fn since(self, now: impl FnOnce() -> Instant) -> Option<Instant> {
         match self {
@@ -198,30 +198,33 @@ pub trait Source: Send + 'static {
 
     /// Takes one item without blocking.
     ///
-    /// Called on executor threads only. Returns `None` if there is no item, which is no error: notifications may be spurious.
+    /// Called on executor threads only. Returns `None` if there is no item, which is no error: notifications may be
+    /// spurious.
     ///
     /// # Errors
-    /// If the source has ended, or if an item was there and could not be taken. The source must have dropped the item then.
+    /// If the source has ended, or if an item was there and could not be taken. The source must have dropped the item
+    /// then.
     ///
     /// # Panics
-    /// A panic is reported and dealt with as the group [says](crate::OnPanic). It also ends the source, as [`TakeError::Closed`]
-    /// does. A panic of the callback does not end the source.
+    /// A panic is reported and dealt with as the group [says](crate::OnPanic). It also ends the source, as
+    /// [`TakeError::Closed`] does. A panic of the callback does not end the source.
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError>;
 
-    /// Returns the contents of the source. Called once when the entity is added, after a [`take_and_look`](Self::take_and_look) that
-    /// returned [`Pending::AskAgain`], and, unless the source has a `take_and_look` of its own, after every take that returned an item.
-    /// A source that knows its contents saves a futile take. After a take without an item, the engine waits for the next notification.
+    /// Returns the contents of the source. Called once when the entity is added, after a
+    /// [`take_and_look`](Self::take_and_look) that returned [`Pending::AskAgain`], and, unless the source has a
+    /// `take_and_look` of its own, after every take that returned an item. A source that knows its contents saves a
+    /// futile take. After a take without an item, the engine waits for the next notification.
     ///
     /// # Panics
-    /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken. After [`Pending::AskAgain`],
-    /// the callback may have handled that item; the panic counts as the callback's nevertheless.
+    /// A panic ends the source, see [`try_take`](Self::try_take), and loses the item that was just taken. After
+    /// [`Pending::AskAgain`], the callback may have handled that item; the panic counts as the callback's nevertheless.
     fn pending(&self) -> Pending {
         Pending::Unknown
     }
 
     /// Takes one item without blocking, and returns it with what the source has left then: does what
-    /// [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other, as by default, or in one step where that is
-    /// shorter. The engine takes items by this method alone.
+    /// [`try_take`](Self::try_take) and [`pending`](Self::pending) do one after the other, as by default, or in one
+    /// step where that is shorter. The engine takes items by this method alone.
     ///
     /// # Errors
     /// As [`try_take`](Self::try_take).
@@ -232,10 +235,11 @@ pub trait Source: Send + 'static {
         Ok(self.try_take()?.map(|item| (item, self.pending())))
     }
 
-    /// Prefetches what the next take needs, without waiting for it. `distance` is the number of callbacks after which that
-    /// take probably comes: 6 in a first call, which may fetch what the source has of its items, 4 in a second one, which may fetch where
-    /// the next item is, and 2 in a third one, which may fetch the item. Each looks only at what the one before has fetched. Any of
-    /// them may be left out: the first one is in executors with few entities, and all are on several threads. Does nothing by default.
+    /// Prefetches what the next take needs, without waiting for it. `distance` is the number of callbacks after which
+    /// that take probably comes: 6 in a first call, which may fetch what the source has of its items, 4 in a second
+    /// one, which may fetch where the next item is, and 2 in a third one, which may fetch the item. Each looks only at
+    /// what the one before has fetched. Any of them may be left out: the first one is in executors with few entities,
+    /// and all are on several threads. Does nothing by default.
     ///
     /// # Panics
     /// A panic is contained, and has no effect. Not called once the source has ended.
@@ -244,8 +248,8 @@ pub trait Source: Send + 'static {
     /// Returns a function that ends the source at once when its entity's handle is dropped. Called once, after
     /// [`attach`](Self::attach).
     ///
-    /// The source itself is dropped later, by the executor, since its callback may be running. The function is called on the
-    /// thread that drops the handle, and must neither block nor wait for the source. A panic is an incident.
+    /// The source itself is dropped later, by the executor, since its callback may be running. The function is called
+    /// on the thread that drops the handle, and must neither block nor wait for the source. A panic is an incident.
     fn closer(&self) -> Option<Closer> {
         None
     }

@@ -1,8 +1,8 @@
-//! The dispatch loop: drain, pick, run, complete, and park if there is nothing to run. The decisions between two callbacks are in
-//! `turn`.
+//! The dispatch loop: drain, pick, run, complete, and park if there is nothing to run. The decisions between two
+//! callbacks are in `turn`.
 //!
-//! The same loop serves any number of threads. One thread borrows the state; several share it behind a lock that is held only
-//! between callbacks.
+//! The same loop serves any number of threads. One thread borrows the state; several share it behind a lock that is
+//! held only between callbacks.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::cell::RefCell;
@@ -65,8 +65,8 @@ struct Seat {
     has_woken: bool,
     /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
-    /// True if the last step led to a further item of the entity that had run before. Then `goes_on` is tried first: elsewhere it
-    /// would be in vain. The result is the same without it.
+    /// True if the last step led to a further item of the entity that had run before. Then `goes_on` is tried first:
+    /// elsewhere it would be in vain. The result is the same without it.
     repeats: bool,
     lookout: Lookout,
     /// The thread's short time slices, once it waited for work.
@@ -103,8 +103,8 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// Spins until the condition on which the spin ends holds, or until `main` is done if it is given. Nothing runs any more when
-    /// this returns.
+    /// Spins until the condition on which the spin ends holds, or until `main` is done if it is given. Nothing runs any
+    /// more when this returns.
     pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<SpinEnd, SpinError> {
         let executor = self.executor;
         if executor.spinning.swap(true, Ordering::AcqRel) {
@@ -177,8 +177,8 @@ impl<'a> Spin<'a> {
         Ok(())
     }
 
-    /// Runs the loop of one thread. If a panic of a policy, a trace or the awaited future unwinds through it, puts back the state
-    /// and the payload that the thread had.
+    /// Runs the loop of one thread. If a panic of a policy, a trace or the awaited future unwinds through it, puts back
+    /// the state and the payload that the thread had.
     fn thread(&self, access: &impl Access, thread: ThreadIndex, main: Option<MainFuture<'_>>) {
         let _inside = RunsCallbacks::here();
         let _here = SeatOfThread::take(self.executor, self.width());
@@ -213,8 +213,8 @@ impl<'a> Spin<'a> {
         let mut lines = WrittenLines::new();
         loop {
             let woken = main.as_mut().filter(|main| main.is_woken());
-            // The future is not polled between a round of wake-ups and its pick. It might take long, and sleepers that become due
-            // meanwhile would miss the pick.
+            // The future is not polled between a round of wake-ups and its pick. It might take long, and sleepers that
+            // become due meanwhile would miss the pick.
             seat.main_waits = seat.has_woken && woken.is_some();
             if let Some(main) = woken.filter(|_| !seat.main_waits) {
                 self.give_back_before_poll(access, seat);
@@ -272,7 +272,8 @@ impl<'a> Spin<'a> {
         }
     }
 
-    /// Gives back the run and calls another thread for other work, since the awaited future is polled next and may take long.
+    /// Gives back the run and calls another thread for other work, since the awaited future is polled next and may take
+    /// long.
     fn give_back_before_poll(&self, access: &impl Access, seat: &mut Seat) {
         let wake_another = access.with(|state| {
             if std::mem::take(&mut seat.was_idle) {

@@ -46,7 +46,8 @@ pub(crate) fn template(program: &Program) -> String {
     name_groups(&mut plan);
     name_callbacks(&mut plan, program);
     let executors: Vec<_> = plan.executors.iter().map(|executor| cut_off(&executor.name)).collect();
-    // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors' names.
+    // Leaves out the main thread, which has the process's name, and executors' threads, which have the executors'
+    // names.
     let others = threads_of_process().unwrap_or_default().into_iter().filter(|(thread, _)| !thread.is_main());
     let mut names: Vec<_> =
         others.map(|(_, name)| name).filter(|name| can_be_named(name) && !executors.contains(name)).collect();
@@ -56,8 +57,8 @@ pub(crate) fn template(program: &Program) -> String {
     format!("{BEGINNING}{}{chain}", plan.to_toml())
 }
 
-/// Names groups relative to the namespaces of their nodes, so that the groups of several robots are one. A group that is on another executor
-/// than that one has an absolute name.
+/// Names groups relative to the namespaces of their nodes, so that the groups of several robots are one. A group that
+/// is on another executor than that one has an absolute name.
 fn name_groups(plan: &mut Deployment) {
     let groups = std::mem::take(&mut plan.groups);
     for group in &groups {
@@ -76,8 +77,8 @@ fn name_groups(plan: &mut Deployment) {
     }
 }
 
-/// Names callbacks relative to the namespaces of their nodes, so that the callbacks of several robots are one. A callback that has other
-/// settings than that one has an absolute name.
+/// Names callbacks relative to the namespaces of their nodes, so that the callbacks of several robots are one. A
+/// callback that has other settings than that one has an absolute name.
 fn name_callbacks(plan: &mut Deployment, program: &Program) {
     let callbacks = std::mem::take(&mut plan.callbacks);
     for callback in &callbacks {
@@ -106,8 +107,8 @@ fn relative<'a>(name: &'a str, namespace: &str) -> &'a str {
     forms(name, namespace).last().copied().unwrap_or(name)
 }
 
-/// Returns callbacks for the example of a chain, by their relative names: the first timer, or the first callback if there is none, and the
-/// first callback that is not a timer. Callbacks that every node has are left out.
+/// Returns callbacks for the example of a chain, by their relative names: the first timer, or the first callback if
+/// there is none, and the first callback that is not a timer. Callbacks that every node has are left out.
 fn chain<'a>(plan: &'a Deployment, program: &Program) -> Vec<&'a str> {
     let names = plan.callbacks.iter().map(|callback| callback.name.as_str()).filter(|name| !is_of_every_node(name));
     let is_timer = |name: &&str| program.timers.contains(*name);

@@ -96,7 +96,8 @@ impl ManualClock {
         Self::default()
     }
 
-    /// Moves steady time and system time forward, at most to [`Instant::LAST_READING`], and wakes the executors that follow the clock.
+    /// Moves steady time and system time forward, at most to [`Instant::LAST_READING`], and wakes the executors that
+    /// follow the clock.
     pub fn advance(&self, by: Duration) {
         self.change(|hands| {
             for clock in [&hands.steady_ns, &hands.system_ns] {
@@ -106,7 +107,8 @@ impl ManualClock {
         });
     }
 
-    /// Sets the system time, forward or back, at least to 1970 and at most to 292 years later, and wakes the executors that follow the clock.
+    /// Sets the system time, forward or back, at least to 1970 and at most to 292 years later, and wakes the executors
+    /// that follow the clock.
     pub fn set_system(&self, time: SystemTime) {
         let reading = time.to_reading().min(Instant::LAST_READING);
         self.change(|hands| hands.system_ns.store(reading.as_nanos(), Ordering::Release));

@@ -34,9 +34,9 @@ handle! {
     Timer, shared: Arc<TimerShared>
 }
 
-/// All methods may be called from any thread and from callbacks, and never wait for a callback. A change takes effect before the
-/// executor's next pick, and the last of several changes wins; it allocates and may lock. A query sees changes at once and locks
-/// for a moment.
+/// All methods may be called from any thread and from callbacks, and never wait for a callback. A change takes effect
+/// before the executor's next pick, and the last of several changes wins; it allocates and may lock. A query sees
+/// changes at once and locks for a moment.
 impl Timer {
     pub(crate) const fn new(handle: EntityHandle, shared: Arc<TimerShared>) -> Self {
         Self { handle, shared }

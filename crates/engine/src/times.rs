@@ -70,7 +70,8 @@ impl RosWatch {
         self.timers.has_turned(dial)
     }
 
-    /// Returns the same as [`is_up`](Self::is_up), for a caller that has just written the dial or the watch of the timers.
+    /// Returns the same as [`is_up`](Self::is_up), for a caller that has just written the dial or the watch of the
+    /// timers.
     pub(crate) fn is_up_now(&self, dial: &Dial) -> bool {
         self.timers.is_up_now(dial) || self.sleeps.is_up(dial)
     }

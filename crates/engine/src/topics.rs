@@ -8,8 +8,8 @@ use crate::registry::Registry;
 /// Namespace of in-process topics. Publishers and subscriptions of one topic name are connected if they are in the same
 /// namespace. Cheap to clone; clones are the same namespace.
 ///
-/// Every [`Context`](crate::Context) has one of its own, which is used unless [options](crate::PublisherOptions::within) name
-/// another. It may be shared by several contexts.
+/// Every [`Context`](crate::Context) has one of its own, which is used unless
+/// [options](crate::PublisherOptions::within) name another. It may be shared by several contexts.
 ///
 /// ```
 /// use rospin_engine::{Context, ContextOptions, PublisherOptions, SubscriptionOptions, Topics};

@@ -9,8 +9,8 @@ use crate::incident::contain_and_log;
 
 /// A list of tasks that wait until some data changes. It is kept beside the data, behind the same lock.
 ///
-/// A task that waits checks the data first, and again after every wake-up. A thread that changes the data takes all waiters out
-/// under the lock and wakes them without it, since wakers are user code.
+/// A task that waits checks the data first, and again after every wake-up. A thread that changes the data takes all
+/// waiters out under the lock and wakes them without it, since wakers are user code.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -58,8 +58,8 @@ impl Waiters {
         Self(Vec::new())
     }
 
-    /// Adds a waiter, and returns a future that resolves when the list is woken or dropped. Allocates. Removes waiters whose
-    /// future was dropped.
+    /// Adds a waiter, and returns a future that resolves when the list is woken or dropped. Allocates. Removes waiters
+    /// whose future was dropped.
     pub fn wait(&mut self) -> Waiting {
         let (sender, receiver) = oneshot::channel();
         self.0.retain(|waiting| !waiting.is_canceled());

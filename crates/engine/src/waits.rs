@@ -1,12 +1,12 @@
 //! Waits between groups, and cycles of them.
 //!
-//! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead from
-//! group to group and back to the first one, none of the callbacks can go on: a deadlock.
+//! While a callback holds its group and awaits a call, its group waits for the group of the service. If such waits lead
+//! from group to group and back to the first one, none of the callbacks can go on: a deadlock.
 //!
 //! A call is a future that may be polled anywhere, so each poll checks what its thread runs: a callback that holds the
-//! service's group, or one that blocks the only thread of the service's executor, would wait for ever. A group that is held
-//! while a call is awaited is recorded here, and the call that closes a cycle ends with an error. Only calls without a response
-//! yet touch the lock.
+//! service's group, or one that blocks the only thread of the service's executor, would wait for ever. A group that is
+//! held while a call is awaited is recorded here, and the call that closes a cycle ends with an error. Only calls
+//! without a response yet touch the lock.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -135,8 +135,8 @@ impl Waits {
     }
 }
 
-/// Returns the services that are called on the cycle that `last` would close, its own first; `None` if it closes none. Visits
-/// each wait once.
+/// Returns the services that are called on the cycle that `last` would close, its own first; `None` if it closes none.
+/// Visits each wait once.
 fn cycle(waits: &[Arc<Wait>], last: &Wait) -> Option<Vec<String>> {
     /// A wait on the way, and the index of the step before it.
     struct Step<'a>(&'a Wait, Option<usize>);

@@ -19,8 +19,8 @@ pub(crate) struct Label {
     pub(crate) losses: Arc<LossCounters>,
 }
 
-/// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves it from
-/// the state to a thread and back. The body is in the same box, so that a run begins with one look-up less.
+/// A callback: its body, its label, and the data of its current run. It is kept in a box, since every activation moves
+/// it from the state to a thread and back. The body is in the same box, so that a run begins with one look-up less.
 pub(crate) struct Callback<B: ?Sized = dyn Body> {
     pub(crate) cx: RunContext,
     /// The payload of the group while the callback is lent to a thread; always `None` in a reentrant group.
@@ -46,8 +46,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Takes an item and runs the callback, or polls a suspended one again. Notes the outcome, or the message of a panic, in the
-    /// callback's `result`.
+    /// Takes an item and runs the callback, or polls a suspended one again. Notes the outcome, or the message of a
+    /// panic, in the callback's `result`.
     #[inline(always)]
     pub(crate) fn run(&mut self) {
         self.callback.run(self.activation.release);
@@ -60,7 +60,8 @@ impl Callback {
     pub(crate) fn run(&mut self, release: Instant) {
         let Self { body, cx, payload, result, .. } = self;
         (cx.release, cx.pending) = (release, Pending::Empty);
-        // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used further.
+        // Unwind safety: after a panic the body is only abandoned, and the group's options say if the payload is used
+        // further.
         match catch_unwind(AssertUnwindSafe(|| body.run(cx, payload))) {
             Ok(ran) => *result = Ok(ran),
             Err(panic) => self.fail(panic),

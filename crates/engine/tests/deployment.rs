@@ -34,7 +34,8 @@ fn look(group: &'static str) -> Seen {
     }
 }
 
-/// Runs the program: two groups on one executor, as its author wrote it. Each group's callback looks at its thread once.
+/// Runs the program: two groups on one executor, as its author wrote it. Each group's callback looks at its thread
+/// once.
 fn program(options: ContextOptions) -> Result<Vec<Seen>, SpinError> {
     let executor = Context::new(options).create_executor(ExecutorOptions::new("main"));
     let (send, seen) = channel();
@@ -400,7 +401,8 @@ fn threads_of_a_middleware_have_what_the_file_says() {
     let before = mine();
     let seen = context.start_threads("dds-receive", || thread::spawn(|| look("dds")));
     let seen = seen.join().unwrap();
-    // Without rights the creator could not undo this niceness. So it does not take it, and the thread does not inherit it.
+    // Without rights the creator could not undo this niceness. So it does not take it, and the thread does not inherit
+    // it.
     let nicest = OsScheduling::Other { nice: 19 };
     let undone = thread::spawn(move || {
         drop(ThreadOptions::new().scheduling(nicest).apply_for_now());

@@ -1,26 +1,26 @@
-//! Random programs on the engine's public API. A scheduler decides at every lock and every atomic access which thread goes on, and the
-//! program moves time. If a rule is broken, the program is made small and printed with the rule.
+//! Random programs on the engine's public API. A scheduler decides at every lock and every atomic access which thread
+//! goes on, and the program moves time. If a rule is broken, the program is made small and printed with the rule.
 //!
 //! `.ci/explore.sh` runs it. Its text says how to run more programs, and how to run one of them again.
 //!
-//! Several threads work between a notification and a callback, and a hand-written test tries only one order of their steps.
-//! Here entities of all kinds come and go inside and outside of callbacks; callbacks await, panic, or take long; spins are of
-//! every kind; there are several executors, moved groups, and clocks that are set. One seed decides the program and the
-//! interleaving. The engine touches the machine only in `src/sync/` and `src/lock_free/`, which are shuttle's here, and time is
-//! a manual clock.
+//! Several threads work between a notification and a callback, and a hand-written test tries only one order of their
+//! steps. Here entities of all kinds come and go inside and outside of callbacks; callbacks await, panic, or take long;
+//! spins are of every kind; there are several executors, moved groups, and clocks that are set. One seed decides the
+//! program and the interleaving. The engine touches the machine only in `src/sync/` and `src/lock_free/`, which are
+//! shuttle's here, and time is a manual clock.
 //!
-//! - **Judges** (`explore/model/`) see the records of the program's own callbacks and threads, in the order of the model's
-//!   steps. A publication is certainly queued when `publish` has returned, and possibly from its call on. A rule counts as
-//!   broken only where that is certain.
-//! - **Quiet** means that all threads but the main one are blocked, which the test's scheduler sees. An activation that is
-//!   certainly ready then, on an executor with an idle thread, was forgotten. Callbacks that "take long" block until the next
-//!   quiet moment, so the rule also holds beside busy threads.
-//! - **Mutants**: `.ci/mutants.sh` injects the bugs of `explore/mutants.toml` into a copy of the engine, each behind a name,
-//!   builds it once, and searches for each of them.
+//! - **Judges** (`explore/model/`) see the records of the program's own callbacks and threads, in the order of the
+//!   model's steps. A publication is certainly queued when `publish` has returned, and possibly from its call on. A
+//!   rule counts as broken only where that is certain.
+//! - **Quiet** means that all threads but the main one are blocked, which the test's scheduler sees. An activation that
+//!   is certainly ready then, on an executor with an idle thread, was forgotten. Callbacks that "take long" block until
+//!   the next quiet moment, so the rule also holds beside busy threads.
+//! - **Mutants**: `.ci/mutants.sh` injects the bugs of `explore/mutants.toml` into a copy of the engine, each behind a
+//!   name, builds it once, and searches for each of them.
 //!
-//! It cannot see the time that code takes (locks held for long, quadratic costs), OS priorities, weak memory (shuttle's atomics
-//! are sequentially consistent; loom checks the lock-free pieces), timeouts of parked threads, which never expire here, and
-//! Tokio.
+//! It cannot see the time that code takes (locks held for long, quadratic costs), OS priorities, weak memory (shuttle's
+//! atomics are sequentially consistent; loom checks the lock-free pieces), timeouts of parked threads, which never
+//! expire here, and Tokio.
 #![cfg(rospin_shuttle)]
 #![expect(clippy::print_stdout, reason = "it tells what it ran, and what to run again")]
 
@@ -74,8 +74,8 @@ fn random_programs() {
     let progress = progress.map(Arc::new);
     let before = move |seed: u64| {
         if let Some(file) = &progress {
-            // If the process ends, the number of its program is left in this file. The file is overwritten in place, since creating
-            // one anew is slow.
+            // If the process ends, the number of its program is left in this file. The file is overwritten in place,
+            // since creating one anew is slow.
             let _ = file.write_all_at(format!("{seed:<20}").as_bytes(), 0);
         }
     };

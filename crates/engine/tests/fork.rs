@@ -12,8 +12,8 @@ use rospin_engine::{Context, ContextOptions, Deployment, Executor, ExecutorOptio
 
 /// Runs `body` in a forked process, which must succeed in time.
 fn in_forked_child(body: impl FnOnce()) {
-    // SAFETY: the child runs `body` and ends. `body` is not async-signal-safe, and neither is the code that it tests. The C library's
-    // `malloc` works in the child, and other locks that threads of the test may have held are not used.
+    // SAFETY: the child runs `body` and ends. `body` is not async-signal-safe, and neither is the code that it tests.
+    // The C library's `malloc` works in the child, and other locks that threads of the test may have held are not used.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {
@@ -81,7 +81,8 @@ fn an_executor_that_spins_in_the_parent_is_dropped_in_the_child() {
     });
     executor.halt();
     spinning.join().unwrap().unwrap();
-    // SAFETY: the executor comes from a box. The other thread that had the reference has ended, and the child dropped only its copy.
+    // SAFETY: the executor comes from a box. The other thread that had the reference has ended, and the child dropped
+    // only its copy.
     drop(unsafe { Box::from_raw(std::ptr::from_ref(executor).cast_mut()) });
 }
 

@@ -1,10 +1,11 @@
-//! Checks every interleaving of the six lock-free pieces and of the brief lock, in every order that the memory model allows.
+//! Checks every interleaving of the six lock-free pieces and of the brief lock, in every order that the memory model
+//! allows.
 //!
 //! `.ci/loom.sh` runs it. Each model was seen to fail for certain wrong versions of the code, which its text names.
 //!
-//! Loom derives further interleavings from the last access to an object before a write. A thread that reads and then writes, as a push
-//! does, hides an earlier read of another thread. So in each model the thread that reads first is spawned last: the first interleaving
-//! has the writes before that read, and loom finds the others from it.
+//! Loom derives further interleavings from the last access to an object before a write. A thread that reads and then
+//! writes, as a push does, hides an earlier read of another thread. So in each model the thread that reads first is
+//! spawned last: the first interleaving has the writes before that read, and loom finds the others from it.
 #![cfg(rospin_loom)]
 
 #[path = "../src/lock_free/mod.rs"]

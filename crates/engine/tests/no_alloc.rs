@@ -1,7 +1,7 @@
 //! The engine's dispatch path does not allocate in steady state, for synchronous callbacks.
 //!
-//! Allocations of executor threads are counted from their first callback on. Taking, running, completing, picking and parking all
-//! happen between two callbacks. The test needs a process of its own.
+//! Allocations of executor threads are counted from their first callback on. Taking, running, completing, picking and
+//! parking all happen between two callbacks. The test needs a process of its own.
 
 mod common;
 
@@ -19,8 +19,8 @@ use rospin_engine::{
 };
 
 thread_local! {
-    /// True if the allocations of this thread are counted, from its first callback on. Reading it does not allocate, since its initial
-    /// value is constant and it has no destructor.
+    /// True if the allocations of this thread are counted, from its first callback on. Reading it does not allocate,
+    /// since its initial value is constant and it has no destructor.
     static COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -91,7 +91,8 @@ fn allocations(executor: &Executor, context: &Context, also: fn()) -> u64 {
             handle.halt();
         }
     });
-    // ROS time passes and a timer on it fires. The executor's threads must not allocate; the thread that drives time may.
+    // ROS time passes and a timer on it fires. The executor's threads must not allocate; the thread that drives time
+    // may.
     let time = context.ros_time();
     time.set_active(true);
     let counter = heard.clone();

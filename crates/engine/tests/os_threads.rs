@@ -1,4 +1,5 @@
-//! Settings of executor threads in the operating system: they are in place while it spins, and reported if they cannot be had.
+//! Settings of executor threads in the operating system: they are in place while it spins, and reported if they cannot
+//! be had.
 
 use std::sync::mpsc::channel;
 use std::thread;

@@ -42,13 +42,13 @@ pub(crate) enum ChildError {
     Malformed(serde_json::Error),
 }
 
-/// Runs a child of `experiment` for each order, all at the same time, and returns their answers in the order of the orders. An
-/// order is what the child is asked to do. `duration` is the time that the children need; `progress` is told the share of it that
-/// is over, from 0 to 1.
+/// Runs a child of `experiment` for each order, all at the same time, and returns their answers in the order of the
+/// orders. An order is what the child is asked to do. `duration` is the time that the children need; `progress` is told
+/// the share of it that is over, from 0 to 1.
 ///
 /// # Errors
-/// As soon as a child cannot be started or fails, or when a child still runs long after `duration`. All children are stopped
-/// then. Also if an answer cannot be read.
+/// As soon as a child cannot be started or fails, or when a child still runs long after `duration`. All children are
+/// stopped then. Also if an answer cannot be read.
 pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     experiment: &str,
     orders: &[O],
@@ -58,8 +58,8 @@ pub(crate) fn run<O: Serialize, A: DeserializeOwned>(
     run_program(&env::current_exe()?, experiment, orders, duration, progress)
 }
 
-/// Runs children as [`run`] does. `begin` returns the command for the child whose order has this index in `orders`: this program,
-/// or one that starts it.
+/// Runs children as [`run`] does. `begin` returns the command for the child whose order has this index in `orders`:
+/// this program, or one that starts it.
 pub(crate) fn run_commands<O: Serialize, A: DeserializeOwned>(
     begin: &dyn Fn(usize) -> Command,
     experiment: &str,
@@ -104,8 +104,8 @@ pub(crate) fn run_program<O: Serialize, A: DeserializeOwned>(
     run_commands(&|_| Command::new(program), experiment, orders, duration, progress)
 }
 
-/// The way in which a family of children ended: all without an error; one with an error, whose number and exit status are here;
-/// or not in time.
+/// The way in which a family of children ended: all without an error; one with an error, whose number and exit status
+/// are here; or not in time.
 enum End {
     Good,
     Failed(usize, ExitStatus),
@@ -116,7 +116,8 @@ enum End {
 struct Family(Vec<Child>);
 
 impl Family {
-    /// Waits until all children have ended, one has failed, or [`OVERTIME`] after `duration` is over. Children may still run then.
+    /// Waits until all children have ended, one has failed, or [`OVERTIME`] after `duration` is over. Children may
+    /// still run then.
     fn wait(&mut self, duration: Duration, progress: &dyn Fn(f64)) -> io::Result<End> {
         let start = Instant::now();
         let poll = (duration / 20).clamp(POLL[0], POLL[1]);
@@ -160,8 +161,8 @@ impl Drop for Family {
 
 /// Starts a child of `experiment`, and writes its order to its stdin.
 fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::Result<Child> {
-    // The command's allocator would otherwise reserve 1 GiB, and a child that locks its memory would have the kernel provide all
-    // of it.
+    // The command's allocator would otherwise reserve 1 GiB, and a child that locks its memory would have the kernel
+    // provide all of it.
     if env::var_os("MIMALLOC_ARENA_RESERVE").is_none() {
         command.env("MIMALLOC_ARENA_RESERVE", "64MiB");
     }

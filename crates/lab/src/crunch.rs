@@ -16,8 +16,8 @@ const CALIBRATION_WARM_UP: Duration = Duration::from_millis(50);
 const CALIBRATION_BURSTS: usize = 9;
 /// Number of divisions in a burst, which take about half a millisecond.
 const CALIBRATION_DIVISIONS: u64 = 200_000;
-/// Shortest and longest piece of work between two looks at the clock, in nanoseconds of CPU time. A core would have to become
-/// half as fast within a piece to overshoot by more than the shortest one.
+/// Shortest and longest piece of work between two looks at the clock, in nanoseconds of CPU time. A core would have to
+/// become half as fast within a piece to overshoot by more than the shortest one.
 const PIECE_MIN_NS: f64 = 2_000.0;
 const PIECE_MAX_NS: f64 = 1_000_000.0;
 
@@ -62,8 +62,8 @@ pub(crate) fn crunch(work: Duration, calibration: Calibration) {
     }
 }
 
-/// Does as many divisions as take `work` by the calibration. Unlike [`crunch`], makes no system call, so that it suits work of a few
-/// microseconds; it is as exact as the core's clock rate is constant.
+/// Does as many divisions as take `work` by the calibration. Unlike [`crunch`], makes no system call, so that it suits
+/// work of a few microseconds; it is as exact as the core's clock rate is constant.
 pub(crate) fn crunch_about(work: Duration, calibration: Calibration) {
     PrimeSearch::new().divide((work.as_nanos() as f64 * calibration.divisions_per_ns) as u64);
 }
@@ -137,8 +137,8 @@ mod tests {
             })
             .collect();
         overshoots.sort_unstable();
-        // The median counts, because an interrupt is charged to the thread that runs. The limit is 20 us plus the cost of
-        // reading the clock.
+        // The median counts, because an interrupt is charged to the thread that runs. The limit is 20 us plus the cost
+        // of reading the clock.
         assert!(overshoots[4] < Duration::from_micros(30), "{overshoots:?}");
     }
 

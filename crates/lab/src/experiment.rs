@@ -13,6 +13,7 @@ pub(crate) trait Experiment: Sync {
     fn about(&self) -> &'static str;
     /// Returns the experiment's subcommand with all options.
     fn command(&self) -> Command;
-    /// Runs the experiment with the options in `matches`, which are those of its subcommand. `out` is stdout, for the results.
+    /// Runs the experiment with the options in `matches`, which are those of its subcommand. `out` is stdout, for the
+    /// results.
     fn run(&self, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure>;
 }

@@ -1,7 +1,8 @@
-//! The lab: published executor experiments, rerun on this machine, and the other executors' designs that rospin is compared with.
+//! The lab: published executor experiments, rerun on this machine, and the other executors' designs that rospin is
+//! compared with.
 //!
-//! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and only the crate of the command
-//! depends on this one.
+//! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and only the crate of the
+//! command depends on this one.
 
 mod accelerator;
 mod callback_order;
@@ -29,12 +30,12 @@ use std::sync::OnceLock;
 
 pub use command::{DEFAULT_EXPERIMENT, NAME, command, run};
 
-/// Function that returns the number of heap allocations of this process so far. Only `rospin-counting` sets it, the program whose
-/// allocator counts.
+/// Function that returns the number of heap allocations of this process so far. Only `rospin-counting` sets it, the
+/// program whose allocator counts.
 static ALLOCATIONS: OnceLock<fn() -> u64> = OnceLock::new();
 
-/// Sets the function that returns the number of heap allocations of this process so far. A program whose allocator counts calls
-/// this once, before it runs an experiment. Later calls change nothing.
+/// Sets the function that returns the number of heap allocations of this process so far. A program whose allocator
+/// counts calls this once, before it runs an experiment. Later calls change nothing.
 pub fn count_allocations_by(allocations: fn() -> u64) {
     let _ = ALLOCATIONS.set(allocations);
 }

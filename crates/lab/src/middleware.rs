@@ -1,5 +1,5 @@
-//! Middlewares of an experiment's nodes, and the settings by which processes of one run find each other: on this machine, or
-//! between two hosts.
+//! Middlewares of an experiment's nodes, and the settings by which processes of one run find each other: on this
+//! machine, or between two hosts.
 
 use clap::ValueEnum;
 use rospin_engine::Context;
@@ -58,8 +58,8 @@ impl Middleware {
         format!("this program was built without {name}; build it with `cargo build --release --features {name}`")
     }
 
-    /// Starts the middleware for a process of a run. The threads of DDS and Zenoh get the scheduling that the deployment of
-    /// `context` has for threads called `dds` or `zenoh`.
+    /// Starts the middleware for a process of a run. The threads of DDS and Zenoh get the scheduling that the
+    /// deployment of `context` has for threads called `dds` or `zenoh`.
     ///
     /// # Errors
     /// If the program was built without the middleware, or the middleware cannot be started; in words.
@@ -75,7 +75,8 @@ impl Middleware {
 /// Place of a process in a run: all that it needs to find the others.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Process {
-    /// The number of the middleware's domain, below 233. It should be another one than that of any other run on this machine.
+    /// The number of the middleware's domain, below 233. It should be another one than that of any other run on this
+    /// machine.
     pub(crate) domain_id: u16,
     /// The number of this process in the run, from 0.
     pub(crate) number: u16,
@@ -84,15 +85,15 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Returns the address at which the process of that number is reached: that of its host, or the loopback address if all
-    /// processes are on this machine. All processes but the first one are on the second host.
+    /// Returns the address at which the process of that number is reached: that of its host, or the loopback address if
+    /// all processes are on this machine. All processes but the first one are on the second host.
     #[cfg(any(feature = "dds", feature = "zenoh", test))]
     pub(crate) fn address(&self, number: u16) -> &str {
         self.hosts.as_ref().map_or("127.0.0.1", |hosts| hosts[usize::from(number.min(1))].as_str())
     }
 
-    /// Returns the options of a DDS domain that uses only the loopback interface, or only the interface between the two hosts.
-    /// Robots on the network have no part in it. The settings in `CYCLONEDDS_URI` hold as well.
+    /// Returns the options of a DDS domain that uses only the loopback interface, or only the interface between the two
+    /// hosts. Robots on the network have no part in it. The settings in `CYCLONEDDS_URI` hold as well.
     #[cfg(feature = "dds")]
     pub(crate) fn dds_options(&self) -> rospin_dds::DomainOptions {
         let options = rospin_dds::DomainOptions::new().domain_id(self.domain_id);
@@ -106,8 +107,8 @@ impl Process {
         options.cyclonedds_uri(if added.is_empty() { interface } else { format!("{interface},{added}") })
     }
 
-    /// Returns the options of a Zenoh session without a router: every process connects to all with smaller numbers. Those that come at
-    /// the same time do not always hear of each other from a third one.
+    /// Returns the options of a Zenoh session without a router: every process connects to all with smaller numbers.
+    /// Those that come at the same time do not always hear of each other from a third one.
     #[cfg(feature = "zenoh")]
     pub(crate) fn zenoh_options(&self) -> rospin_zenoh::SessionOptions {
         let own = self.zenoh_endpoint(self.number);

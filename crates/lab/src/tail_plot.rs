@@ -1,5 +1,5 @@
-//! Plots of the tail: the share of starts that were at least as late as a time, with a curve for each contender, both axes
-//! logarithmic.
+//! Plots of the tail: the share of starts that were at least as late as a time, with a curve for each contender, both
+//! axes logarithmic.
 
 use plotters::prelude::*;
 use rospin_report::number;
@@ -10,8 +10,8 @@ const SHORTEST_US: f64 = 0.1;
 /// Number of points of a curve. Two points in one pixel would show nothing more.
 const POINTS: usize = 400;
 
-/// Returns an SVG with a curve for each pair in `curves`: a colour, and how late each start was after its due time, ascending, in
-/// microseconds. `plot` is the plot's name in an error, and `size` its width and height in pixels.
+/// Returns an SVG with a curve for each pair in `curves`: a colour, and how late each start was after its due time,
+/// ascending, in microseconds. `plot` is the plot's name in an error, and `size` its width and height in pixels.
 ///
 /// The time axis reaches over the starts in `all`: those of all plots that are compared with this one.
 pub(crate) fn tails<'a>(
@@ -49,8 +49,8 @@ pub(crate) fn tails<'a>(
     })
 }
 
-/// Returns the points of a curve: a lateness in microseconds, and the percentage of starts that were at least as late. A lateness
-/// below `earliest` is drawn there. The points are close together where starts are latest.
+/// Returns the points of a curve: a lateness in microseconds, and the percentage of starts that were at least as late.
+/// A lateness below `earliest` is drawn there. The points are close together where starts are latest.
 fn curve(late_us: &[f64], earliest: f64) -> Vec<(f64, f64)> {
     let count = late_us.len();
     let mut ranks: Vec<usize> = (0..=POINTS).map(|point| count_left(count, point)).collect();
@@ -59,8 +59,8 @@ fn curve(late_us: &[f64], earliest: f64) -> Vec<(f64, f64)> {
     ranks.into_iter().filter(|left| *left > 0).map(later).collect()
 }
 
-/// Returns how many of `count` starts a curve still has at and after its point of this number: all at point 0, down to one at
-/// point [`POINTS`], in equal steps of the logarithm.
+/// Returns how many of `count` starts a curve still has at and after its point of this number: all at point 0, down to
+/// one at point [`POINTS`], in equal steps of the logarithm.
 fn count_left(count: usize, point: usize) -> usize {
     let share = 1.0 - point as f64 / POINTS as f64;
     ((count as f64).powf(share).round() as usize).min(count)

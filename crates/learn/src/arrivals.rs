@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rospin_scenario::{Limit, Pattern};
 
-/// Numbers of messages in the limits of `at_most`. The time of each limit is the shortest in which one message more arrived.
+/// Numbers of messages in the limits of `at_most`. The time of each limit is the shortest in which one message more
+/// arrived.
 const COUNTS: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 /// The largest number of arrivals in a list. Later ones are left out.
 const LISTED: usize = 1_000;
@@ -23,7 +24,8 @@ pub(crate) fn pattern(times: &[u64], origin: u64) -> Pattern {
     if mean == 0 {
         return listed();
     }
-    // Distances from the grid that begins with the first arrival. Its period is whole, so that the jitter contains the rounding.
+    // Distances from the grid that begins with the first arrival. Its period is whole, so that the jitter contains the
+    // rounding.
     let distances = times.iter().zip(0_i128..).map(|(time, number)| i128::from(*time) - number * i128::from(mean));
     let (least, most) = distances.fold((i128::MAX, i128::MIN), |(least, most), one| (least.min(one), most.max(one)));
     let jitter = u64::try_from(most - least).unwrap_or(u64::MAX);

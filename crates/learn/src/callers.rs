@@ -1,15 +1,15 @@
 //! Callers of services and other callbacks whose releases are no messages: whoever ran at the time of the release.
 //!
-//! Requests and responses leave no events. The release of a service's callback has the time of the call, so its callers are
-//! those that ran at these times, if that can hardly be by chance. An event would be certain, but would have to travel with
-//! every request.
+//! Requests and responses leave no events. The release of a service's callback has the time of the call, so its callers
+//! are those that ran at these times, if that can hardly be by chance. An event would be certain, but would have to
+//! travel with every request.
 
 use std::collections::BTreeMap;
 
 use rospin_trace::Model;
 
-/// The probability of a coincidence, below which a callback counts as a caller: the share of time for which it ran, to the power of
-/// the number of releases at which it ran.
+/// The probability of a coincidence, below which a callback counts as a caller: the share of time for which it ran, to
+/// the power of the number of releases at which it ran.
 const CHANCE: f64 = 1e-3;
 /// The largest number of segments that are looked at for a release.
 const LOOKS: usize = 10_000;
@@ -46,8 +46,9 @@ impl Callers {
         }
     }
 
-    /// Returns the callers of `callback`, each with the number of its releases that they caused, and the releases without a caller.
-    /// A caller is a callback of the process that ran at more releases than can be by chance, and for which `counts` is true.
+    /// Returns the callers of `callback`, each with the number of its releases that they caused, and the releases
+    /// without a caller. A caller is a callback of the process that ran at more releases than can be by chance, and for
+    /// which `counts` is true.
     pub(crate) fn of_releases(
         &self,
         (process, callback): (usize, usize),

@@ -85,7 +85,8 @@ impl Comparison {
         comparison
     }
 
-    /// Returns the number of callbacks whose execution times differ by at most `percent` of the file's, or by at most `time`.
+    /// Returns the number of callbacks whose execution times differ by at most `percent` of the file's, or by at most
+    /// `time`.
     #[must_use]
     pub fn alike(&self, percent: f64, time: Duration) -> usize {
         let is_alike = |one: &&Execution| one.percent().abs() <= percent || one.recorded.abs_diff(one.file) <= time;
@@ -101,8 +102,8 @@ impl Comparison {
         }
     }
 
-    /// Counts the file's chains that are ways of messages in the recording, and adds a difference for each of the others: the link
-    /// at which it breaks.
+    /// Counts the file's chains that are ways of messages in the recording, and adds a difference for each of the
+    /// others: the link at which it breaks.
     fn chains(&mut self, edges: &BTreeSet<(String, String)>, file: &Scenario) {
         for chain in &file.chains {
             let mut links = chain.callbacks.windows(2);
@@ -175,8 +176,8 @@ fn differ(
     }
 }
 
-/// Returns for each callback the others in its mutually exclusive group, as text. Only the callbacks in `both` systems count;
-/// those of reentrant groups have no entry.
+/// Returns for each callback the others in its mutually exclusive group, as text. Only the callbacks in `both` systems
+/// count; those of reentrant groups have no entry.
 fn exclusions(system: &Scenario, both: &BTreeSet<&str>) -> BTreeMap<String, String> {
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for callback in system.callbacks.iter().filter(|callback| both.contains(callback.name.as_str())) {

@@ -29,8 +29,9 @@ impl Times {
         ExecutionTime::Uniform(Duration::from_nanos(self.at(0.0)), readable(self.at(100.0)))
     }
 
-    /// Returns a histogram with the 50th, 90th and 99th percentile and the longest time, to which the margin is added. Each of them
-    /// stands for all times up to it. Returns a constant if only the longest is left, as for a single time.
+    /// Returns a histogram with the 50th, 90th and 99th percentile and the longest time, to which the margin is added.
+    /// Each of them stands for all times up to it. Returns a constant if only the longest is left, as for a single
+    /// time.
     pub(crate) fn as_execution(&self, options: &Options) -> ExecutionTime {
         let longest = readable((self.at(options.percentile) as f64 * (1.0 + options.margin / 100.0)).round() as u64);
         let mut bins: Vec<Bin> = Vec::new();
@@ -76,7 +77,8 @@ fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Returns the time, rounded up to three digits. It is at least a nanosecond, because the analysis wants a time above zero.
+/// Returns the time, rounded up to three digits. It is at least a nanosecond, because the analysis wants a time above
+/// zero.
 pub(crate) fn readable(ns: u64) -> Duration {
     let ns = ns.max(1);
     let unit = 10_u64.pow(ns.ilog10().saturating_sub(2));

@@ -69,8 +69,9 @@ pub(crate) fn circle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
-/// Returns the ways of messages from a source to a sink, without those of a single callback. Returns true if some are missing,
-/// because there are more than [`CHAINS`], one has more than [`CALLBACKS`], or the search took too many steps. The graph must have no circles.
+/// Returns the ways of messages from a source to a sink, without those of a single callback. Returns true if some are
+/// missing, because there are more than [`CHAINS`], one has more than [`CALLBACKS`], or the search took too many steps.
+/// The graph must have no circles.
 pub(crate) fn ways(edges: &[Vec<usize>]) -> (Vec<Vec<usize>>, bool) {
     let mut is_released = vec![false; edges.len()];
     edges.iter().flatten().for_each(|receiver| is_released[*receiver] = true);
@@ -140,7 +141,8 @@ mod tests {
         assert!(found.len() == CHAINS && is_cut);
     }
 
-    /// A line of a hundred callbacks: recordings follow chains of at most 64, so a longer one would have no measured latency.
+    /// A line of a hundred callbacks: recordings follow chains of at most 64, so a longer one would have no measured
+    /// latency.
     #[test]
     fn ways_have_as_many_callbacks_as_chains_that_are_measured() {
         let edges: Vec<Vec<usize>> = (1..=100).map(|next| if next < 100 { vec![next] } else { vec![] }).collect();

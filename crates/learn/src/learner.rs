@@ -1,4 +1,5 @@
-//! Executors, groups and callbacks of a system that is learnt from the model of a recording. Messages are in `messages`.
+//! Executors, groups and callbacks of a system that is learnt from the model of a recording. Messages are in
+//! `messages`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -107,8 +108,8 @@ impl<'a> Learner<'a> {
         Ok(Learned { scenario: self.scenario, remarks: self.remarks })
     }
 
-    /// Returns the smallest number of activations of the callback in that place that must have sent a message, so that the message
-    /// is part of the system.
+    /// Returns the smallest number of activations of the callback in that place that must have sent a message, so that
+    /// the message is part of the system.
     pub(crate) fn enough(&self, place: usize) -> usize {
         (self.seen[place].runs as f64 * self.options.rare / 100.0).ceil().max(1.0) as usize
     }
@@ -235,8 +236,9 @@ impl<'a> Learner<'a> {
             if names.is_empty() { String::new() } else { Names::default().unique(&names.join(", "), &[]) };
     }
 
-    /// Returns the time from which offsets of timers and arrivals count, in nanoseconds of the steady clock: the earliest time that
-    /// lies one period before the first due time of a timer, or the beginning of the recording if there are no timers.
+    /// Returns the time from which offsets of timers and arrivals count, in nanoseconds of the steady clock: the
+    /// earliest time that lies one period before the first due time of a timer, or the beginning of the recording if
+    /// there are no timers.
     pub(crate) fn origin(&self) -> u64 {
         let due = |(callback, seen): (&usize, &Seen)| {
             let of = &self.model.callbacks[*callback];
@@ -247,9 +249,9 @@ impl<'a> Learner<'a> {
         first.unwrap_or(self.model.span.0)
     }
 
-    /// Returns the time from the origin to a timer's first due time, less whole periods: above zero, and at most one period.
-    /// Returns the whole time for a timer without a period, and `None` for one that was never released. `callback` is the place in
-    /// the model.
+    /// Returns the time from the origin to a timer's first due time, less whole periods: above zero, and at most one
+    /// period. Returns the whole time for a timer without a period, and `None` for one that was never released.
+    /// `callback` is the place in the model.
     fn offset(&self, callback: usize, origin: u64) -> Option<Duration> {
         let of = &self.model.callbacks[callback];
         let first = self.seen[self.places[&callback]].releases.first()?.saturating_sub(origin);
@@ -259,8 +261,8 @@ impl<'a> Learner<'a> {
         }))
     }
 
-    /// Returns true if the callback releases its group at awaits: another activation ran in the group while one of this callback
-    /// awaited something.
+    /// Returns true if the callback releases its group at awaits: another activation ran in the group while one of this
+    /// callback awaited something.
     fn lends_group(&self, callback: usize) -> bool {
         let of = &self.model.callbacks[callback];
         if !of.excludes {
@@ -284,7 +286,8 @@ impl<'a> Learner<'a> {
         })
     }
 
-    /// Adds the chains: the ways from sources to sinks, at most [`graph::CHAINS`]. Their measured latencies become remarks.
+    /// Adds the chains: the ways from sources to sinks, at most [`graph::CHAINS`]. Their measured latencies become
+    /// remarks.
     fn chains(&mut self) {
         let (ways, is_cut) = graph::ways(&graph::edges(&self.scenario));
         self.scenario.chains = graph::chains(&self.scenario, &ways);

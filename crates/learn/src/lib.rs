@@ -1,5 +1,5 @@
-//! System files that are learnt from recordings: executors, groups, callbacks with measured execution times, the messages between
-//! them, arrivals from outside, and chains.
+//! System files that are learnt from recordings: executors, groups, callbacks with measured execution times, the
+//! messages between them, arrivals from outside, and chains.
 //!
 //! - [`learn`] makes a [`Scenario`] of a [`Model`], with remarks that [`Learned::to_toml`] writes as comments.
 //! - [`Comparison`] tells two systems apart.
@@ -32,10 +32,11 @@ pub struct Options {
     pub margin: f64,
     /// Percent of the activations whose execution times count: 100 for all. The longer ones are left out.
     pub percentile: f64,
-    /// Percent of the activations of a callback that must have sent a message somewhere, so that the message is part of the system.
-    /// Rarer ones become remarks.
+    /// Percent of the activations of a callback that must have sent a message somewhere, so that the message is part of
+    /// the system. Rarer ones become remarks.
     pub rare: f64,
-    /// True if the callbacks that every node has are part of the system: those of its parameters, its types and its log.
+    /// True if the callbacks that every node has are part of the system: those of its parameters, its types and its
+    /// log.
     pub has_internals: bool,
 }
 

@@ -34,8 +34,8 @@ impl Learner<'_> {
         }
     }
 
-    /// Sets what subscriptions take: one topic, or several that they join. Where each activation takes from one of several topics,
-    /// the messages are addressed to the subscription's own name.
+    /// Sets what subscriptions take: one topic, or several that they join. Where each activation takes from one of
+    /// several topics, the messages are addressed to the subscription's own name.
     pub(crate) fn inputs(&mut self) {
         for (place, seen) in self.seen.iter().enumerate() {
             let takes: Vec<&String> = seen.takes.iter().filter_map(|topic| self.topic_names.get(topic)).collect();
@@ -66,8 +66,8 @@ impl Learner<'_> {
         }
     }
 
-    /// Returns the addresses at which the messages of a topic are published: the topic, and subscriptions of several topics that
-    /// do not join them.
+    /// Returns the addresses at which the messages of a topic are published: the topic, and subscriptions of several
+    /// topics that do not join them.
     fn addresses(&self, topic: &Topic) -> Vec<String> {
         let mut addresses: Vec<String> = self.topic_names.get(topic).cloned().into_iter().collect();
         for (callback, seen) in self.scenario.callbacks.iter().zip(&self.seen) {
@@ -103,8 +103,8 @@ impl Learner<'_> {
         }
     }
 
-    /// Has callers publish to the services, clients and waitables that they release. Releases without a caller are added as
-    /// arrivals from outside.
+    /// Has callers publish to the services, clients and waitables that they release. Releases without a caller are
+    /// added as arrivals from outside.
     pub(crate) fn calls(&mut self, callers: &Callers) {
         for place in 0..self.seen.len() {
             let kind = self.scenario.callbacks[place].kind;
@@ -240,8 +240,8 @@ impl Learner<'_> {
         }
     }
 
-    /// Leaves out the message of each circle that the fewest activations [`sent`](Self::sent), because neither analysis nor
-    /// simulation has circles.
+    /// Leaves out the message of each circle that the fewest activations [`sent`](Self::sent), because neither analysis
+    /// nor simulation has circles.
     pub(crate) fn break_circles(&mut self) {
         while let Some(circle) = graph::circle(&graph::edges(&self.scenario)) {
             let links = circle.iter().zip(circle.iter().cycle().skip(1));
@@ -263,8 +263,8 @@ impl Learner<'_> {
         }
     }
 
-    /// Returns the number of activations of the callback in that place that published on the topic called `address`; 0 if the
-    /// address is the name of a callback.
+    /// Returns the number of activations of the callback in that place that published on the topic called `address`; 0
+    /// if the address is the name of a callback.
     fn sent(&self, place: usize, address: &String) -> usize {
         let named = |topic: &Topic| self.topic_names.get(topic) == Some(address);
         let published = self.seen[place].publishes.iter().find(|(topic, _)| named(topic));
@@ -272,7 +272,8 @@ impl Learner<'_> {
     }
 }
 
-/// Returns a sentence about arrivals: their number with the noun `what`, `whence` they came, and their shortest and longest gap.
+/// Returns a sentence about arrivals: their number with the noun `what`, `whence` they came, and their shortest and
+/// longest gap.
 fn told(times: &[u64], what: &str, whence: &str) -> String {
     let what = plural(times.len(), what);
     let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();

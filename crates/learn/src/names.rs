@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// Returns the name that is wanted, with as many of the qualifiers in brackets as it takes to be the only one, or else with a
-    /// number.
+    /// Returns the name that is wanted, with as many of the qualifiers in brackets as it takes to be the only one, or
+    /// else with a number.
     pub(crate) fn unique(&mut self, wanted: &str, qualifiers: &[&str]) -> String {
         let wanted = clean(wanted);
         let qualified = |count: usize| match count {

@@ -27,8 +27,8 @@ impl Published {
         self.by_count.values().sum()
     }
 
-    /// Returns the largest number of messages such that at least `least` activations published so many each; 0 if fewer published
-    /// at all.
+    /// Returns the largest number of messages such that at least `least` activations published so many each; 0 if fewer
+    /// published at all.
     pub(crate) fn messages(&self, least: usize) -> usize {
         let mut runs = 0;
         let counts = self.by_count.iter().rev();

@@ -1,7 +1,7 @@
 //! The system file of the program that runs: recorded in memory, and written when the recording ends.
 //!
-//! This works without the `rospin` command, which robots need not have. Learning needs neither the reader of MCAP nor anything
-//! else that programs do not have, so it is no feature, and nothing is compiled anew for it.
+//! This works without the `rospin` command, which robots need not have. Learning needs neither the reader of MCAP nor
+//! anything else that programs do not have, so it is no feature, and nothing is compiled anew for it.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -13,7 +13,8 @@ use rospin_trace::{Model, ProcessName, Recording};
 
 use crate::{LearnError, Options, learn};
 
-/// The variable of the environment that names the system file to write. `%p` in it stands for the number of the process.
+/// The variable of the environment that names the system file to write. `%p` in it stands for the number of the
+/// process.
 pub const TEMPLATE: &str = "ROSPIN_SCENARIO_TEMPLATE";
 
 /// The largest number of events that are kept: 54 MiB.
@@ -33,8 +34,8 @@ pub enum SinkError {
     },
 }
 
-/// Sink that keeps the first million events in memory. It writes the program's system file whenever it is flushed: at the latest
-/// when the program's context is dropped.
+/// Sink that keeps the first million events in memory. It writes the program's system file whenever it is flushed: at
+/// the latest when the program's context is dropped.
 pub struct ModelSink {
     path: PathBuf,
     process: ProcessName,
@@ -49,8 +50,8 @@ pub struct ModelSink {
 }
 
 impl ModelSink {
-    /// Creates a sink that writes to the file. Where it is there already, the number of the process is added to its name, so that
-    /// nothing is overwritten.
+    /// Creates a sink that writes to the file. Where it is there already, the number of the process is added to its
+    /// name, so that nothing is overwritten.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName) -> Self {
         Self {
@@ -145,8 +146,8 @@ impl Sink for ModelSink {
     }
 }
 
-/// Returns the sink that writes the system file which [`TEMPLATE`] names; `None` if it is not set, or empty. `steady_ns` is the
-/// time on the steady clock now.
+/// Returns the sink that writes the system file which [`TEMPLATE`] names; `None` if it is not set, or empty.
+/// `steady_ns` is the time on the steady clock now.
 ///
 /// # Errors
 /// If the folder of the file is not there.
@@ -183,7 +184,8 @@ mod tests {
         assert!(sink_for(Some("".into()), 0).unwrap().is_none() && sink_for(None, 0).unwrap().is_none());
     }
 
-    /// A program that ends has its sinks flushed twice. The file is gone in between, so that it is seen whether it is written.
+    /// A program that ends has its sinks flushed twice. The file is gone in between, so that it is seen whether it is
+    /// written.
     #[test]
     fn nothing_is_learnt_twice() {
         let folder = std::env::temp_dir().join(format!("rospin-learn-twice-{}", std::process::id()));

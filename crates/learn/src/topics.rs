@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rospin_trace::Model;
 
-/// A topic: its name, and its process if topics of the engine in several processes have this name. Such a topic does not leave its
-/// process.
+/// A topic: its name, and its process if topics of the engine in several processes have this name. Such a topic does
+/// not leave its process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Topic {
     pub(crate) name: String,
@@ -40,9 +40,9 @@ impl Topics {
     }
 }
 
-/// Returns the name of a node's topic, which begins with `/`; `None` for other topics of the engine. The engine's topic for a
-/// node's has the type of its messages behind the name, and perhaps `timed` and a number before it. Where a recording has the topic
-/// of a publisher, it has the name alone.
+/// Returns the name of a node's topic, which begins with `/`; `None` for other topics of the engine. The engine's topic
+/// for a node's has the type of its messages behind the name, and perhaps `timed` and a number before it. Where a
+/// recording has the topic of a publisher, it has the name alone.
 fn of_node(recorded: &str) -> Option<&str> {
     let untimed = recorded.strip_prefix("timed ").and_then(|rest| rest.split_once(' '));
     let name = untimed.map_or(recorded, |(_, name)| name);

@@ -7,7 +7,8 @@ use syn::{Attribute, Error, Expr, ExprLit, Field, Lit, LitStr, Path, RangeLimits
 /// The attributes of fields, for error messages.
 const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_constraints`, `read_only`, `ignore_override`, `name`, `nested`";
 
-/// Returns the path of the crate with the trait: that of the struct's `#[parameters(crate = ...)]`, by default `::rospin`.
+/// Returns the path of the crate with the trait: that of the struct's `#[parameters(crate = ...)]`, by default
+/// `::rospin`.
 pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     let mut path = parse_quote!(::rospin);
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("parameters")) {

@@ -8,7 +8,8 @@ mod parameters;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Derives the trait `Parameters` for a struct, whose fields become parameters of a node. `rospin::Parameters` documents it.
+/// Derives the trait `Parameters` for a struct, whose fields become parameters of a node. `rospin::Parameters`
+/// documents it.
 #[proc_macro_derive(Parameters, attributes(parameter, parameters))]
 pub fn derive_parameters(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

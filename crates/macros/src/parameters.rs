@@ -92,7 +92,8 @@ impl FromIterator<FieldCode> for FieldsCode {
 }
 
 impl FieldCode {
-    /// Returns the code of the field at the place `at` of the handles. `rospin` is the path of the crate with the trait.
+    /// Returns the code of the field at the place `at` of the handles. `rospin` is the path of the crate with the
+    /// trait.
     fn new(field: &Field, at: usize, rospin: &Path) -> Result<Self> {
         let attributes = FieldAttributes::of(field)?;
         let (Some(ident), at, ty) = (&field.ident, Index::from(at), &field.ty) else {
@@ -167,8 +168,8 @@ fn options(attributes: &FieldAttributes, ty: &Type, rospin: &TokenStream) -> Tok
     options
 }
 
-/// Returns the default as a value of the field's type. Adds the `Some`, `String::from` or `vec!` that the attribute may leave
-/// out.
+/// Returns the default as a value of the field's type. Adds the `Some`, `String::from` or `vec!` that the attribute may
+/// leave out.
 fn default_value(value: &Expr, ty: &Type) -> TokenStream {
     let is_option = matches!(ty, Type::Path(path) if last_is(&path.path, "Option"));
     let says_so = match value {

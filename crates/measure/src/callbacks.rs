@@ -1,4 +1,5 @@
-//! Records in which callbacks note latencies of messages and ticks of a timer, without a lock and without an allocation.
+//! Records in which callbacks note latencies of messages and ticks of a timer, without a lock and without an
+//! allocation.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,7 +33,8 @@ impl Latencies {
         Self { values_ns: (0..most).map(|_| AtomicU64::new(0)).collect(), count: AtomicUsize::new(0) }
     }
 
-    /// Notes the latency of a message that arrives now and was sent at `sent_ns` on the steady clock. Neither blocks nor allocates.
+    /// Notes the latency of a message that arrives now and was sent at `sent_ns` on the steady clock. Neither blocks
+    /// nor allocates.
     pub fn note(&self, sent_ns: u64) {
         let late_ns = now_ns().saturating_sub(sent_ns);
         if let Some(value) = self.values_ns.get(self.count.fetch_add(1, Ordering::Relaxed)) {

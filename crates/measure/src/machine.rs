@@ -21,8 +21,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the description of this machine. Values that cannot be read are left out, or replaced as the fields say. Cores that
-    /// cannot be counted count as one.
+    /// Reads the description of this machine. Values that cannot be read are left out, or replaced as the fields say.
+    /// Cores that cannot be counted count as one.
     #[must_use]
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -66,8 +66,8 @@ pub struct CoreError {
     allowed: CoreSet,
 }
 
-/// Returns the core `asked`, or the last of the cores `allowed` if `asked` is `None`: interrupts and other programs tend to be on
-/// the first one. Returns core 0 if both are empty.
+/// Returns the core `asked`, or the last of the cores `allowed` if `asked` is `None`: interrupts and other programs
+/// tend to be on the first one. Returns core 0 if both are empty.
 ///
 /// # Errors
 /// If the process may not use the core that was asked for.

@@ -11,8 +11,8 @@ const TICKS_MIN: u64 = 5;
 /// The least number of cores that others must have kept busy for a measurement to be distrusted.
 const CORES_MIN: f64 = 0.1;
 
-/// Meter of the processor time that programs other than this one and its children take, from the meter's creation on. Time that a
-/// hypervisor took from the whole machine counts, too.
+/// Meter of the processor time that programs other than this one and its children take, from the meter's creation on.
+/// Time that a hypervisor took from the whole machine counts, too.
 pub struct Others {
     begun: Instant,
     /// Ticks of others at the beginning; `None` where `/proc` does not tell.
@@ -26,7 +26,8 @@ impl Others {
         Self { begun: Instant::now(), ticks: ticks_of_others() }
     }
 
-    /// Returns the number of cores that others kept busy since the start, on average; `None` if that is too little to matter, or unknown.
+    /// Returns the number of cores that others kept busy since the start, on average; `None` if that is too little to
+    /// matter, or unknown.
     #[must_use]
     pub fn busy_cores(&self) -> Option<f64> {
         let ticks = ticks_of_others()?.saturating_sub(self.ticks?);
@@ -42,8 +43,8 @@ fn ticks_of_others() -> Option<u64> {
     Some(all.saturating_sub(own_ticks(std::process::id(), processes())))
 }
 
-/// Returns the ticks that all programs have used, and those that were stolen, from the text of `/proc/stat`. Interrupts are left out, since
-/// they may be this program's.
+/// Returns the ticks that all programs have used, and those that were stolen, from the text of `/proc/stat`. Interrupts
+/// are left out, since they may be this program's.
 fn busy_ticks(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|number| number.parse().ok()).collect();

@@ -29,13 +29,13 @@ impl CpuMeter {
     }
 }
 
-/// Puts the process before everything else on the machine, as far as that is allowed. Returns true if its niceness is -20 now.
-/// It must be called before the process starts threads: Linux changes the niceness of the calling thread, and threads that it
-/// starts later inherit it.
+/// Puts the process before everything else on the machine, as far as that is allowed. Returns true if its niceness is
+/// -20 now. It must be called before the process starts threads: Linux changes the niceness of the calling thread, and
+/// threads that it starts later inherit it.
 ///
-/// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the machine.
-/// The process gets a session of its own, since Linux divides processor time among sessions first. The kernel still kills it when
-/// the thread that started it ends.
+/// All variants of an experiment run like this, so that they are compared with each other and not with the rest of the
+/// machine. The process gets a session of its own, since Linux divides processor time among sessions first. The kernel
+/// still kills it when the thread that started it ends.
 pub fn put_before_others() -> bool {
     let _ = setsid();
     let _ = set_parent_process_death_signal(Some(Signal::KILL));

@@ -48,11 +48,12 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Finds the options that threads on `core` can have, by trying them on threads that it starts for that. If `core` is `None`,
-    /// it is the last core that this process may use.
+    /// Finds the options that threads on `core` can have, by trying them on threads that it starts for that. If `core`
+    /// is `None`, it is the last core that this process may use.
     ///
     /// # Errors
-    /// If the process may not use `core`, if the kernel does not list the cores, or if a thread that tries the options panics.
+    /// If the process may not use `core`, if the kernel does not list the cores, or if a thread that tries the options
+    /// panics.
     pub fn find(core: Option<u16>) -> Result<Self, SetupError> {
         let core = choose_core(core, &CoreSet::of_current_thread()?)?;
         let timer = options(core, TIMER);
@@ -70,8 +71,8 @@ impl Setup {
         ThreadOptions::new().cores(CoreSet::new([self.core]))
     }
 
-    /// Returns true if the timer's thread gets all its settings, of which a real-time priority is one. It runs before all ordinary
-    /// threads then.
+    /// Returns true if the timer's thread gets all its settings, of which a real-time priority is one. It runs before
+    /// all ordinary threads then.
     #[must_use]
     pub fn is_real_time(&self) -> bool {
         self.missing.is_empty()

@@ -36,8 +36,8 @@ impl Summary {
     }
 }
 
-/// Returns the percentile of `values` by nearest rank: the smallest value such that at least `percent` per cent of all values
-/// are not above it. Returns `None` if there are no values. Sorts a copy of them.
+/// Returns the percentile of `values` by nearest rank: the smallest value such that at least `percent` per cent of all
+/// values are not above it. Returns `None` if there are no values. Sorts a copy of them.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

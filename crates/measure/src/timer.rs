@@ -1,5 +1,5 @@
-//! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread until its
-//! grid of due times is over.
+//! The two timers that every other one is compared with: a bare loop, and rospin's. Each runs on the calling thread
+//! until its grid of due times is over.
 
 use std::io;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use rospin_engine::{
 
 use crate::wake_up::{Grid, Lateness, sleep_loop};
 
-/// Number of missed due times that rospin's timer makes up for after a stall: those of one second at 10 kHz. The bare loop makes
-/// up for all of them, too.
+/// Number of missed due times that rospin's timer makes up for after a stall: those of one second at 10 kHz. The bare
+/// loop makes up for all of them, too.
 const CATCH_UP: u32 = 10_000;
 
 /// Reasons for which a timer could not be run.
@@ -42,33 +42,34 @@ pub struct Turn {
     pub period: Duration,
     /// Number of due times.
     pub firings: u64,
-    /// Time by which all due times are shifted, less than a millisecond and different in each run of a series. The lateness of
-    /// Tokio's timers depends on it, because they have a resolution of 1 ms.
+    /// Time by which all due times are shifted, less than a millisecond and different in each run of a series. The
+    /// lateness of Tokio's timers depends on it, because they have a resolution of 1 ms.
     pub phase: Duration,
 }
 
 impl Turn {
-    /// Returns an empty record of starts whose first due time is [a few milliseconds](Grid::soon) and the [phase](Self::phase)
-    /// from now.
+    /// Returns an empty record of starts whose first due time is [a few milliseconds](Grid::soon) and the
+    /// [phase](Self::phase) from now.
     #[must_use]
     pub fn begin(self) -> Lateness {
         Lateness::new(Grid::soon(self.period, self.firings, self.phase))
     }
 }
 
-/// Runs the turn in a bare loop that sleeps to absolute due times, on the calling thread, which has `options` meanwhile. Returns
-/// the lateness of each start, in microseconds.
+/// Runs the turn in a bare loop that sleeps to absolute due times, on the calling thread, which has `options`
+/// meanwhile. Returns the lateness of each start, in microseconds.
 #[must_use]
 pub fn run_bare(options: &ThreadOptions, turn: Turn) -> Vec<f64> {
-    // The options are applied before the grid begins, because an ordinary thread may have to wait long until it is set up.
+    // The options are applied before the grid begins, because an ordinary thread may have to wait long until it is set
+    // up.
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
     sleep_loop(&mut lateness);
     lateness.into_us()
 }
 
-/// Runs the turn with a timer of an executor, on the calling thread, which has `options` meanwhile. The timer makes up for missed
-/// due times. Returns the lateness of each start, in microseconds.
+/// Runs the turn with a timer of an executor, on the calling thread, which has `options` meanwhile. The timer makes up
+/// for missed due times. Returns the lateness of each start, in microseconds.
 ///
 /// # Errors
 /// If the timer cannot be created, or the executor's spin fails.
@@ -77,8 +78,8 @@ pub fn run_rospin(options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopE
     Ok(rospin(options, turn.begin())?.into_us())
 }
 
-/// Runs a rospin timer over the grid of `lateness`, and returns `lateness` with every start in it. The thread has `options`
-/// already; the executor sets them again, as it does in every program.
+/// Runs a rospin timer over the grid of `lateness`, and returns `lateness` with every start in it. The thread has
+/// `options` already; the executor sets them again, as it does in every program.
 fn rospin(options: &ThreadOptions, lateness: Lateness) -> Result<Lateness, LoopError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("timers").thread(options.clone()));

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Time after the last due time for which a timer may still go on. The first start that is later ends the record; those that
-/// follow are missing.
+/// Time after the last due time for which a timer may still go on. The first start that is later ends the record; those
+/// that follow are missing.
 pub const GRACE: Duration = Duration::from_millis(20);
 /// Time between setting up and the first due time.
 const LEAD: Duration = Duration::from_millis(5);
@@ -54,15 +54,16 @@ impl Grid {
         self.due_ns(self.count.saturating_sub(1))
     }
 
-    /// Returns the first due time of the grid after both `due_ns` and `now_ns`. ROS timers that miss due times continue there.
+    /// Returns the first due time of the grid after both `due_ns` and `now_ns`. ROS timers that miss due times continue
+    /// there.
     #[must_use]
     pub const fn next_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
         let next = due_ns + self.period_ns;
         if next > now_ns { next } else { next + ((now_ns - next) / self.period_ns + 1) * self.period_ns }
     }
 
-    /// Returns the end of the grid including [`GRACE`], in nanoseconds of the steady clock. The first start after it ends the
-    /// record.
+    /// Returns the end of the grid including [`GRACE`], in nanoseconds of the steady clock. The first start after it
+    /// ends the record.
     #[must_use]
     pub const fn over_ns(&self) -> u64 {
         self.last_ns() + GRACE.as_nanos() as u64
@@ -84,8 +85,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Returns a record with memory for all starts. The memory is touched here, because a page fault later would look like a
-    /// late start.
+    /// Returns a record with memory for all starts. The memory is touched here, because a page fault later would look
+    /// like a late start.
     #[must_use]
     pub fn new(grid: Grid) -> Self {
         let mut late_ns = vec![u64::MAX; usize::try_from(grid.count).unwrap_or(0)];
@@ -99,9 +100,9 @@ impl Lateness {
         &self.grid
     }
 
-    /// Records that a start which was due at `due_ns` happens now. A callback calls it before anything else. Due times after the
-    /// last one of the grid are not recorded. Returns false if no more starts follow: after the last due time, or after the
-    /// grid's end with [`GRACE`].
+    /// Records that a start which was due at `due_ns` happens now. A callback calls it before anything else. Due times
+    /// after the last one of the grid are not recorded. Returns false if no more starts follow: after the last due
+    /// time, or after the grid's end with [`GRACE`].
     pub fn start(&mut self, due_ns: u64) -> bool {
         let now_ns = now_ns();
         let counts = due_ns <= self.grid.last_ns() && self.late_ns.len() < self.late_ns.capacity();

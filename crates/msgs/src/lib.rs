@@ -5,9 +5,9 @@
 //! rospin-msgs = { version = "0.1", features = ["sensor_msgs"] }
 //! ```
 //!
-//! The types are generated when the crate is built, for the distribution of ROS 2 in the environment variable `ROS_DISTRO`, or
-//! else for Jazzy. The definitions are in the crate `hiroz-codegen`. For other packages, use `rospin-codegen` in a build script
-//! and [`include_interfaces`].
+//! The types are generated when the crate is built, for the distribution of ROS 2 in the environment variable
+//! `ROS_DISTRO`, or else for Jazzy. The definitions are in the crate `hiroz-codegen`. For other packages, use
+//! `rospin-codegen` in a build script and [`include_interfaces`].
 //!
 //! | `ROS_DISTRO` | differences from Jazzy |
 //! | --- | --- |
@@ -16,16 +16,16 @@
 //! | `kilted` | more messages: a trajectory in `nav_msgs`, the graph in `rosgraph_msgs` |
 //! | `lyrical`, `rolling` | as Kilted; `lifecycle_msgs/msg/TransitionEvent` has a `stamp` in place of a `timestamp`; other additions and removals |
 //!
-//! Over Zenoh, only endpoints with the same type hash match. Apart from `TransitionEvent`, no type of these packages that several
-//! of Iron, Jazzy, Kilted and Lyrical have differs between them, so their nodes understand each other.
+//! Over Zenoh, only endpoints with the same type hash match. Apart from `TransitionEvent`, no type of these packages
+//! that several of Iron, Jazzy, Kilted and Lyrical have differs between them, so their nodes understand each other.
 //!
 //! A message `std_msgs/msg/String` is `std_msgs::msg::String`. A service `std_srvs/srv/SetBool` is
 //! `std_srvs::srv::SetBool`, with `SetBoolRequest` and `SetBoolResponse`. An action has a `Goal`, a `Result` and a
 //! `Feedback` likewise.
 //!
-//! Strings are `String`, arrays `[T; N]` and sequences `Vec<T>`, with one exception: bytes without a bound (`uint8[]`, `byte[]`,
-//! `char[]`) are a [`Blob`], so that a received image is not copied out of its payload. `vec.into()` makes one of a vector,
-//! [`Blob::into_vec`] a vector of it.
+//! Strings are `String`, arrays `[T; N]` and sequences `Vec<T>`, with one exception: bytes without a bound (`uint8[]`,
+//! `byte[]`, `char[]`) are a [`Blob`], so that a received image is not copied out of its payload. `vec.into()` makes
+//! one of a vector, [`Blob::into_vec`] a vector of it.
 
 #![forbid(unsafe_code)]
 

@@ -53,7 +53,8 @@ impl From<Time> for Point {
 }
 
 impl From<SystemTime> for Time {
-    /// Converts a time of day. One before 1970 becomes zero, and one that exceeds the 32 bits of `sec` the latest time that fits.
+    /// Converts a time of day. One before 1970 becomes zero, and one that exceeds the 32 bits of `sec` the latest time
+    /// that fits.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Point::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)).into()

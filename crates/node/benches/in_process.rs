@@ -1,7 +1,8 @@
 //! The cost of a message between nodes of one process, by the size of the message and by the kinds of subscriptions.
 //!
-//! `cargo bench -p rospin-node --bench in_process` prints a table. Each message is published as an `Arc` and taken by one callback
-//! before the next one. The cost should not depend on the size, unless a subscription of another Rust type needs it encoded.
+//! `cargo bench -p rospin-node --bench in_process` prints a table. Each message is published as an `Arc` and taken by
+//! one callback before the next one. The cost should not depend on the size, unless a subscription of another Rust type
+//! needs it encoded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -7,17 +7,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::names::{FullName, TypeName};
 use crate::qos::Qos;
 
-/// The form of an end's messages. Ends of one form share messages in memory, ends of different forms exchange them encoded. All
-/// dynamic messages have one Rust type, so the hash of their definition is part of the form, also where it is not announced.
+/// The form of an end's messages. Ends of one form share messages in memory, ends of different forms exchange them
+/// encoded. All dynamic messages have one Rust type, so the hash of their definition is part of the form, also where it
+/// is not announced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Form {
     rust_type: TypeId,
     definition: Option<Cow<'static, str>>,
-    /// Number that no other end has, if the quality of service has to do with time: such an end shares messages with nobody.
+    /// Number that no other end has, if the quality of service has to do with time: such an end shares messages with
+    /// nobody.
     timed: Option<u64>,
 }
 
-/// Address of an end: its topic's name, the part of the type by which ends are matched, and the form of the end's messages.
+/// Address of an end: its topic's name, the part of the type by which ends are matched, and the form of the end's
+/// messages.
 pub(crate) struct Address {
     pub(crate) name: String,
     pub(crate) type_key: String,

@@ -1,5 +1,5 @@
-//! Calls that wait for responses, for middlewares: finds the call of each response, and ends the calls for which no server is
-//! left.
+//! Calls that wait for responses, for middlewares: finds the call of each response, and ends the calls for which no
+//! server is left.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use futures_channel::oneshot;
 
 /// Calls of one client that wait for a response, and the servers that may answer them.
 ///
-/// Not every middleware tells a client that a server died with its request. But each of them reports that the server has gone.
-/// A call ends when all servers that existed when it was sent have gone.
+/// Not every middleware tells a client that a server died with its request. But each of them reports that the server
+/// has gone. A call ends when all servers that existed when it was sent have gone.
 pub struct Calls<T>(Mutex<State<T>>);
 
 struct State<T> {
@@ -25,7 +25,8 @@ struct State<T> {
 
 struct Waiting<T> {
     sender: oneshot::Sender<T>,
-    /// The number of servers that had arrived when the call began. A server with a higher number did not get the request.
+    /// The number of servers that had arrived when the call began. A server with a higher number did not get the
+    /// request.
     newest: u64,
 }
 
@@ -54,18 +55,19 @@ impl<T> Calls<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call. Returns its number, from 1, and a future of its response, which fails if the call ends without one.
+    /// Begins a call. Returns its number, from 1, and a future of its response, which fails if the call ends without
+    /// one.
     ///
-    /// Call it before sending the request, because the response may arrive before the sending method has returned. If no server
-    /// is known after that, [forget](Self::forget) the call: no server's end would end it.
+    /// Call it before sending the request, because the response may arrive before the sending method has returned. If
+    /// no server is known after that, [forget](Self::forget) the call: no server's end would end it.
     pub fn begin(&self) -> (i64, oneshot::Receiver<T>) {
         let mut state = self.lock();
         let number = state.last + 1;
         (number, state.begin(number))
     }
 
-    /// Begins a call as [`begin`](Self::begin) does, with a number that the middleware gives it. Each number is higher than the one
-    /// of the call before.
+    /// Begins a call as [`begin`](Self::begin) does, with a number that the middleware gives it. Each number is higher
+    /// than the one of the call before.
     pub fn begin_as(&self, number: i64) -> oneshot::Receiver<T> {
         self.lock().begin(number)
     }
@@ -95,9 +97,9 @@ impl<T> Calls<T> {
         }
     }
 
-    /// Notes that a server has gone. Returns the number of the newest call for which no server is left; `None` if every call
-    /// still has one. [End](Self::end_until) that call and all earlier ones, at once or after the time that last responses may
-    /// need.
+    /// Notes that a server has gone. Returns the number of the newest call for which no server is left; `None` if every
+    /// call still has one. [End](Self::end_until) that call and all earlier ones, at once or after the time that last
+    /// responses may need.
     pub fn server_went(&self, id: &[u8]) -> Option<i64> {
         let mut state = self.lock();
         state.servers.remove(id);

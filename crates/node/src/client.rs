@@ -59,11 +59,12 @@ impl<S: ServiceInterface> Client<S> {
 
     /// Sends a request at once. The response can be awaited anywhere, also inside callbacks.
     ///
-    /// If the request is encoded, that happens on the calling thread, which may also send it. Allocates, and locks for a moment.
-    /// Does not wait for the server. A middleware may wait for room on a connection, for as long as its options say.
+    /// If the request is encoded, that happens on the calling thread, which may also send it. Allocates, and locks for
+    /// a moment. Does not wait for the server. A middleware may wait for room on a connection, for as long as its
+    /// options say.
     ///
-    /// Give calls a [timeout](Node::timeout): a response may be [lost](Self::undecodable), and not every middleware reports that a
-    /// server has gone.
+    /// Give calls a [timeout](Node::timeout): a response may be [lost](Self::undecodable), and not every middleware
+    /// reports that a server has gone.
     ///
     /// # Errors
     /// If no server is matched, the request cannot be sent, or there will be no response. The future returns the error.
@@ -84,9 +85,9 @@ impl<S: ServiceInterface> Client<S> {
         self.0.link.wait()
     }
 
-    /// Returns the number of responses that were lost, because they could not be decoded or because the middleware could not tell
-    /// their calls. In the first case the call ends with [`CallError::Unanswered`], in the second one it may never end without a
-    /// timeout.
+    /// Returns the number of responses that were lost, because they could not be decoded or because the middleware
+    /// could not tell their calls. In the first case the call ends with [`CallError::Unanswered`], in the second one it
+    /// may never end without a timeout.
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.0.link.undecodable()

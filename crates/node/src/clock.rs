@@ -13,8 +13,8 @@ use crate::subscription::Subscription;
 
 /// Guard that makes ROS time follow `/clock` until it is dropped. ROS time then stands still until it is set again.
 ///
-/// If several nodes of a context follow `/clock`, only one of them sets the time, because each of them gets the same messages.
-/// When that node's guard or its executor is dropped, another node takes over.
+/// If several nodes of a context follow `/clock`, only one of them sets the time, because each of them gets the same
+/// messages. When that node's guard or its executor is dropped, another node takes over.
 #[derive(Debug)]
 #[must_use = "time stands still when it is dropped"]
 pub struct SimTime {
@@ -32,7 +32,8 @@ impl SimTime {
         let is_followed = || Follower::all().iter().any(|other| other.time == time);
         if !is_followed() {
             drop(time.set_active(false));
-            // Another thread may have begun to follow `/clock` since the check. The call above has then undone its activation.
+            // Another thread may have begun to follow `/clock` since the check. The call above has then undone its
+            // activation.
             if is_followed() {
                 drop(time.set_active(true));
             }
@@ -41,8 +42,8 @@ impl SimTime {
 }
 
 impl Node {
-    /// Makes ROS time follow the topic `/clock` until the result is dropped, as the parameter `use_sim_time` does. Timers and
-    /// sleeps on ROS time move with it, and jump callbacks run before the time moves. `time` is the
+    /// Makes ROS time follow the topic `/clock` until the result is dropped, as the parameter `use_sim_time` does.
+    /// Timers and sleeps on ROS time move with it, and jump callbacks run before the time moves. `time` is the
     /// [`ros_time`](rospin_engine::Context::ros_time) of the node's context.
     ///
     /// The topic is read by an entity of `executor`, in a group of its own called `clock`. Time does not move while
@@ -59,7 +60,8 @@ impl Node {
         let subscription =
             self.on(&group).create_subscription(options, move |time: &mut RosTime, message: Clock| {
                 if of_callback.leads() {
-                    // The barrier is not awaited: the jump callbacks may be on this executor, and then waiting would deadlock.
+                    // The barrier is not awaited: the jump callbacks may be on this executor, and then waiting would
+                    // deadlock.
                     drop(time.set(message.clock.into()));
                 }
             })?;
@@ -79,8 +81,8 @@ struct Following {
     leads: AtomicBool,
 }
 
-/// An entry in [`FOLLOWERS`]. It is removed when the first of its clones is dropped: the guard's, or that of the callback, which
-/// is dropped with its executor. So a follower whose executor is gone does not lead.
+/// An entry in [`FOLLOWERS`]. It is removed when the first of its clones is dropped: the guard's, or that of the
+/// callback, which is dropped with its executor. So a follower whose executor is gone does not lead.
 #[derive(Clone, Debug)]
 struct Follower(Arc<Following>);
 

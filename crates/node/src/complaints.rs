@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 /// The number of complaints after which nothing is told any more. Memory stays bounded, and so does the log.
 const TOLD_MAX: usize = 1000;
 
-/// Log of complaints. Each matter is logged once, as a warning; after 1000 matters, nothing is logged any more. In a program
-/// without a logger it goes to stderr, as the warnings of `ros2` tools do.
+/// Log of complaints. Each matter is logged once, as a warning; after 1000 matters, nothing is logged any more. In a
+/// program without a logger it goes to stderr, as the warnings of `ros2` tools do.
 #[derive(Default)]
 pub struct Complaints(Mutex<BTreeSet<String>>);
 
 impl Complaints {
-    /// Logs `text`, unless something was logged about `matter` before, or about 1000 other matters. Returns true if `text` was
-    /// logged.
+    /// Logs `text`, unless something was logged about `matter` before, or about 1000 other matters. Returns true if
+    /// `text` was logged.
     ///
     /// It calls the program's logger, so the caller must hold no lock that the logger could need.
     pub fn tell(&self, matter: impl Into<String>, text: &str) -> bool {

@@ -121,8 +121,8 @@ pub enum CallError {
         /// The middleware's reason.
         reason: String,
     },
-    /// There will be no response that can be read. The server ended, its callback panicked, newer requests displaced this one, or
-    /// the request or the response could not be decoded. Not every middleware reports all of these.
+    /// There will be no response that can be read. The server ended, its callback panicked, newer requests displaced
+    /// this one, or the request or the response could not be decoded. Not every middleware reports all of these.
     #[error("service `{service}` will not answer this call: {reason}")]
     Unanswered {
         /// Name of the service.

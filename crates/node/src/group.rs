@@ -9,13 +9,14 @@ use rospin_engine::{
     ReentrantGroup, Source, SourceError, TimeJump, Timer, TimerError, TimerOptions,
 };
 
-/// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros) or the one that
-/// the node's [options](crate::NodeOptions::executor) name.
+/// Own group of a node: mutually exclusive, without a payload, on the main executor of its [`Ros`](crate::Ros) or the
+/// one that the node's [options](crate::NodeOptions::executor) name.
 ///
-/// One of its callbacks runs at a time. While an asynchronous one awaits, others run, so that it may await what they do: the answer of
-/// a service of the same node, a transform, a parameter, a tick. One activation of each entity is under way at a time, so that messages
-/// of a topic are handled one after the other, unless [`max_in_flight`](crate::SubscriptionOptions::max_in_flight) says otherwise. A
-/// group that a node [creates](crate::Node::create_group) is held across awaits instead.
+/// One of its callbacks runs at a time. While an asynchronous one awaits, others run, so that it may await what they
+/// do: the answer of a service of the same node, a transform, a parameter, a tick. One activation of each entity is
+/// under way at a time, so that messages of a topic are handled one after the other, unless
+/// [`max_in_flight`](crate::SubscriptionOptions::max_in_flight) says otherwise. A group that a node
+/// [creates](crate::Node::create_group) is held across awaits instead.
 #[derive(Clone)]
 pub struct OwnGroup(pub(crate) CallbackGroup<()>);
 
@@ -25,8 +26,8 @@ impl fmt::Debug for OwnGroup {
     }
 }
 
-/// A callback group of any kind: a node's [own](OwnGroup), one that a node created ([`CallbackGroup`](crate::CallbackGroup),
-/// [`ReentrantGroup`](crate::ReentrantGroup)), or one of an executor.
+/// A callback group of any kind: a node's [own](OwnGroup), one that a node created
+/// ([`CallbackGroup`](crate::CallbackGroup), [`ReentrantGroup`](crate::ReentrantGroup)), or one of an executor.
 pub trait Group {
     /// The group for which callbacks are checked: a node's own group, or the engine's group.
     type Kind: Group + Clone
@@ -41,13 +42,15 @@ pub trait Group {
     fn name(&self) -> &str;
     #[doc(hidden)]
     fn context(&self) -> &Context;
-    /// Returns the default name of an entity of this group: the names of node and group, and `of`, such as a topic or `timer`.
+    /// Returns the default name of an entity of this group: the names of node and group, and `of`, such as a topic or
+    /// `timer`.
     #[doc(hidden)]
     fn entity_name(&self, of: &str) -> String;
     /// Returns the full name of an entity that its options call `given`.
     #[doc(hidden)]
     fn name_given(&self, given: &str) -> String;
-    /// Returns the full name of an entity: the one that its options give it, or else the default one for what it serves.
+    /// Returns the full name of an entity: the one that its options give it, or else the default one for what it
+    /// serves.
     #[doc(hidden)]
     fn name_of(&self, given: Option<&str>, of: &str) -> String {
         match given {
@@ -128,8 +131,9 @@ impl Exclusive for OwnGroup {
     }
 }
 
-/// Implements [`Group`] for `$group` by forwarding to the engine's group: `$inner`, from the group `$given`. The callbacks of the
-/// engine's group take `$payload`, if there is one, before their item. Callbacks are checked for the group `$of_kind` of type `$kind`.
+/// Implements [`Group`] for `$group` by forwarding to the engine's group: `$inner`, from the group `$given`. The
+/// callbacks of the engine's group take `$payload`, if there is one, before their item. Callbacks are checked for the
+/// group `$of_kind` of type `$kind`.
 macro_rules! group {
     ([$($generics:tt)*] $group:ty, ($($payload:pat)?), |$given:ident| $inner:expr, $kind:ty: $of_kind:expr) => {
         impl<$($generics)*> Group for $group {

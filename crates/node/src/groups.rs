@@ -8,14 +8,14 @@ use rospin_engine::{ExecutorHandle, GroupGone, GroupOptions};
 use crate::node::Node;
 use crate::on::On;
 
-/// A mutually exclusive callback group of a node, with a payload: one of its callbacks runs at a time, and has the payload to
-/// itself. rclrs calls it a worker. [`Node::create_group`] creates it.
+/// A mutually exclusive callback group of a node, with a payload: one of its callbacks runs at a time, and has the
+/// payload to itself. rclrs calls it a worker. [`Node::create_group`] creates it.
 ///
-/// Its methods create entities of the node: subscriptions of ROS topics, ROS services, timers, action servers. They are those of
-/// [`On`]. The module [`callback`](crate::callback) lists the forms of callbacks.
+/// Its methods create entities of the node: subscriptions of ROS topics, ROS services, timers, action servers. They are
+/// those of [`On`]. The module [`callback`](crate::callback) lists the forms of callbacks.
 ///
-/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the handle
-/// that its `create_` method returns. All methods may be called while the executor spins, also from callbacks.
+/// Cheap to clone. The group lives as long as a handle to it or to one of its entities. An entity lives as long as the
+/// handle that its `create_` method returns. All methods may be called while the executor spins, also from callbacks.
 ///
 /// ```
 /// use rospin::msgs::std_msgs::msg::UInt32;
@@ -42,8 +42,8 @@ use crate::on::On;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The groups of an [executor](rospin_engine::Executor::create_group) have no node, so they have no ROS topics: [`Node::on`] creates
-/// a node's entities on them.
+/// The groups of an [executor](rospin_engine::Executor::create_group) have no node, so they have no ROS topics:
+/// [`Node::on`] creates a node's entities on them.
 ///
 /// ```compile_fail,E0599
 /// # use rospin::prelude::*;
@@ -68,8 +68,9 @@ impl<P: Send + 'static> CallbackGroup<P> {
     }
 }
 
-/// A reentrant callback group of a node: its callbacks run on any number of the executor's threads at once, also several
-/// activations of one callback. It has no payload; callbacks share data by capturing it. [`Node::create_reentrant_group`] creates it.
+/// A reentrant callback group of a node: its callbacks run on any number of the executor's threads at once, also
+/// several activations of one callback. It has no payload; callbacks share data by capturing it.
+/// [`Node::create_reentrant_group`] creates it.
 ///
 /// In all other respects it is like a [`CallbackGroup`].
 #[doc(alias = "ReentrantCallbackGroup")]
@@ -115,16 +116,16 @@ impl<P: Send + 'static> Clone for CallbackGroup<P> {
 
 /// Callback groups beside the node's own group.
 impl Node {
-    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain `&str` is its
-    /// name. It is on the executor of the node's own group, unless a deployment file moves it.
+    /// Creates a mutually exclusive callback group of this node, with a payload that its callbacks share. A plain
+    /// `&str` is its name. It is on the executor of the node's own group, unless a deployment file moves it.
     ///
-    /// A callback has the group to itself from its beginning to its end, also while it awaits. If it awaits what another callback of the
-    /// group does, neither goes on, and the program tells of both after a second
-    /// ([`HeldUp`](rospin_engine::IncidentKind::HeldUp)). The node's [own group](crate::OwnGroup), reentrant groups, and groups whose
-    /// [options say so](rospin_engine::GroupOptions::releases_at_await), let others run meanwhile.
+    /// A callback has the group to itself from its beginning to its end, also while it awaits. If it awaits what
+    /// another callback of the group does, neither goes on, and the program tells of both after a second
+    /// ([`HeldUp`](rospin_engine::IncidentKind::HeldUp)). The node's [own group](crate::OwnGroup), reentrant groups,
+    /// and groups whose [options say so](rospin_engine::GroupOptions::releases_at_await), let others run meanwhile.
     ///
-    /// It is rclrs' `create_worker`, and rclcpp's `create_callback_group(CallbackGroupType::MutuallyExclusive)`: instead of naming
-    /// the group in an entity's options, create the entity on the group.
+    /// It is rclrs' `create_worker`, and rclcpp's `create_callback_group(CallbackGroupType::MutuallyExclusive)`:
+    /// instead of naming the group in an entity's options, create the entity on the group.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, Ros, SpinOptions};
@@ -153,8 +154,8 @@ impl Node {
         Ok(self.create_group_on(&self.executor_of_groups()?, options, payload))
     }
 
-    /// Creates a mutually exclusive callback group of this node on another executor, see [`create_group`](Self::create_group). A
-    /// deployment file may move it.
+    /// Creates a mutually exclusive callback group of this node on another executor, see
+    /// [`create_group`](Self::create_group). A deployment file may move it.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
@@ -182,7 +183,8 @@ impl Node {
         CallbackGroup(On::new(self.clone(), group))
     }
 
-    /// Creates a reentrant callback group of this node, as [`create_group`](Self::create_group) creates mutually exclusive ones.
+    /// Creates a reentrant callback group of this node, as [`create_group`](Self::create_group) creates mutually
+    /// exclusive ones.
     ///
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
@@ -191,8 +193,8 @@ impl Node {
         Ok(self.create_reentrant_group_on(&self.executor_of_groups()?, options))
     }
 
-    /// Creates a reentrant callback group of this node on another executor, as [`create_group_on`](Self::create_group_on) creates
-    /// mutually exclusive ones.
+    /// Creates a reentrant callback group of this node on another executor, as
+    /// [`create_group_on`](Self::create_group_on) creates mutually exclusive ones.
     #[doc(alias = "add_callback_group")]
     pub fn create_reentrant_group_on(
         &self,

@@ -1,5 +1,5 @@
-//! Queue between a middleware and an executor: the middleware's threads add items, and an executor's thread takes them. These
-//! threads meet nowhere else.
+//! Queue between a middleware and an executor: the middleware's threads add items, and an executor's thread takes them.
+//! These threads meet nowhere else.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,8 +11,8 @@ use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
 use crate::events::EndEvents;
 
-/// Queue of the newest items that its [`Delivery`] added, and the end that takes them. Items that are left when it is dropped are
-/// counted as lost with their entity.
+/// Queue of the newest items that its [`Delivery`] added, and the end that takes them. Items that are left when it is
+/// dropped are counted as lost with their entity.
 ///
 /// ```
 /// use rospin_node::Inbox;
@@ -77,7 +77,8 @@ impl<T> Shared<T> {
             Some(notifier) => notifier.count_lost(LossCause::QueueFull, count),
             None => {
                 let mut queue = self.lock();
-                // An entity that was attached since the first look has taken over `lost`, and does not look there again.
+                // An entity that was attached since the first look has taken over `lost`, and does not look there
+                // again.
                 if let Some(notifier) = self.notifier.get() {
                     drop(queue);
                     notifier.count_lost(LossCause::QueueFull, count);
@@ -96,8 +97,8 @@ impl<T> Inbox<T> {
         Self::with_lifespans(depth, |_| None)
     }
 
-    /// Creates an inbox as [`new`](Self::new) does. `lifespan` returns how long after its arrival an item may be taken; `None` is
-    /// no limit. An item whose lifespan is over makes room before others do.
+    /// Creates an inbox as [`new`](Self::new) does. `lifespan` returns how long after its arrival an item may be taken;
+    /// `None` is no limit. An item whose lifespan is over makes room before others do.
     pub(crate) fn with_lifespans(depth: usize, lifespan: fn(&T) -> Option<Duration>) -> (Self, Delivery<T>) {
         let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0, has_lifespans: false });
         let shared = Shared {
@@ -112,14 +113,15 @@ impl<T> Inbox<T> {
         (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, Delivery(shared))
     }
 
-    /// Sets the notifier that is told of items from now on, and tells it of the number of items that were lost so far. Only the
-    /// first one is set.
+    /// Sets the notifier that is told of items from now on, and tells it of the number of items that were lost so far.
+    /// Only the first one is set.
     pub fn attach(&self, notifier: Notifier) {
         let now = notifier.now();
         let mut queue = self.shared.lock();
         queue.items.iter_mut().for_each(|(arrival, _)| *arrival = Some(now));
         let (lost, is_empty) = (std::mem::take(&mut queue.lost), queue.items.is_empty());
-        // Set under the lock. Otherwise another thread could add an item without a time, or count a loss that nobody takes over.
+        // Set under the lock. Otherwise another thread could add an item without a time, or count a loss that nobody
+        // takes over.
         let _ = self.shared.notifier.set(notifier);
         drop(queue);
         self.shared.count_lost(lost);
@@ -134,9 +136,9 @@ impl<T> Inbox<T> {
         self.pop_unless(|_| false).map(|(_, item)| item)
     }
 
-    /// Takes the oldest item, unless an item of another queue, which arrived at `before`, comes first. It also comes first if
-    /// both arrived at the same time. `None` stands for an empty other queue. Returns the item with the time of its arrival,
-    /// which is `None` without an entity.
+    /// Takes the oldest item, unless an item of another queue, which arrived at `before`, comes first. It also comes
+    /// first if both arrived at the same time. `None` stands for an empty other queue. Returns the item with the time
+    /// of its arrival, which is `None` without an entity.
     pub(crate) fn pop_before(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, T)> {
         self.pop_unless(|arrival| before.is_some_and(|before| arrival.is_some_and(|arrival| before <= arrival)))
     }
@@ -178,7 +180,8 @@ impl<T> Inbox<T> {
         self.shared.count.load(Ordering::Acquire)
     }
 
-    /// Drops the oldest item whose lifespan is over at `now`, and counts it as expired. Returns true if there was such an item.
+    /// Drops the oldest item whose lifespan is over at `now`, and counts it as expired. Returns true if there was such
+    /// an item.
     pub(crate) fn drop_expired(&self, now: Instant) -> bool {
         let mut queue = self.shared.lock();
         let expired = self.shared.take_expired(&mut queue, now);
@@ -208,7 +211,8 @@ impl<T> Drop for Inbox<T> {
         if let Some(notifier) = self.shared.notifier.get().filter(|_| !left.is_empty()) {
             notifier.count_lost(LossCause::EntityDropped, left.len() as u64);
         }
-        // The items are dropped here, without the lock: a dropped request tells its client, which may be of this process.
+        // The items are dropped here, without the lock: a dropped request tells its client, which may be of this
+        // process.
     }
 }
 
@@ -229,11 +233,12 @@ impl<T> Delivery<T> {
         let _ = self.0.told.set(events.clone());
     }
 
-    /// Adds an item, on any thread. In a full inbox the oldest item whose lifespan is over makes room, or else the oldest of all,
-    /// and is counted as lost. So are the `missing` items: those that never arrived, as far as the caller can tell.
+    /// Adds an item, on any thread. In a full inbox the oldest item whose lifespan is over makes room, or else the
+    /// oldest of all, and is counted as lost. So are the `missing` items: those that never arrived, as far as the
+    /// caller can tell.
     ///
-    /// Locks, with priority inheritance, while it moves the item, and while it searches a full inbox for an item whose lifespan
-    /// is over. May allocate.
+    /// Locks, with priority inheritance, while it moves the item, and while it searches a full inbox for an item whose
+    /// lifespan is over. May allocate.
     pub fn push(&self, item: T, missing: u64) {
         let shared = &*self.0;
         let notifier = shared.notifier.get();

@@ -1,7 +1,7 @@
 //! Properties of a message besides its content: its publisher, its number, and the times when it was sent and received.
 //!
-//! Publishing reads no system clock for that: the system's time is calculated from the steady clock when a message is taken.
-//! Each publisher counts its messages as Zenoh does, so messages have the same numbers on both ways.
+//! Publishing reads no system clock for that: the system's time is calculated from the steady clock when a message is
+//! taken. Each publisher counts its messages as Zenoh does, so messages have the same numbers on both ways.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use rospin_engine::{Clock, Instant};
 
-/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is no
-/// middleware.
+/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is
+/// no middleware.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gid([u8; 16]);
 
@@ -47,7 +47,8 @@ impl fmt::Debug for Gid {
 
 /// Origin and times of a message. A subscription's callback that takes it as its last parameter gets it.
 ///
-/// Id, number and time of publication are `None` if the publisher did not send them, such as one over Zenoh that is not of ROS 2.
+/// Id, number and time of publication are `None` if the publisher did not send them, such as one over Zenoh that is not
+/// of ROS 2.
 ///
 /// ```
 /// use rospin::{Context, ContextOptions, MessageInfo, Ros, SpinOptions};
@@ -67,21 +68,22 @@ impl fmt::Debug for Gid {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MessageInfo {
-    /// Time of publication on the system clock of the publisher's machine, which may differ from this one's. It does not follow
-    /// `/clock`, and has nothing to do with [`Node::now`](crate::Node::now) in simulation: see [`Time`](rospin_engine::Time).
+    /// Time of publication on the system clock of the publisher's machine, which may differ from this one's. It does
+    /// not follow `/clock`, and has nothing to do with [`Node::now`](crate::Node::now) in simulation: see
+    /// [`Time`](rospin_engine::Time).
     ///
     /// For messages of this process it is calculated from the steady clock when the message is taken.
     pub source_timestamp: Option<SystemTime>,
-    /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the message is
-    /// taken.
+    /// Time of the arrival in the subscription's queue, on the system clock. Calculated from the steady clock when the
+    /// message is taken.
     pub received_timestamp: SystemTime,
     /// Id of the publisher.
     pub publisher_gid: Option<Gid>,
-    /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does not tell
-    /// it.
+    /// Number of the message among those of its publisher, which begin with 1. `None` if it came over DDS, which does
+    /// not tell it.
     ///
-    /// All processes see the same number, with one exception: if two threads publish through one publisher at the same time, the
-    /// publisher's process and others may see the numbers of their two messages exchanged.
+    /// All processes see the same number, with one exception: if two threads publish through one publisher at the same
+    /// time, the publisher's process and others may see the numbers of their two messages exchanged.
     pub publication_sequence_number: Option<u64>,
     /// True if the message came from a publisher of this process, without the middleware.
     pub is_in_process: bool,
@@ -137,14 +139,15 @@ impl Way {
 }
 
 impl Packet {
-    /// Returns a message that came through the middleware. The payload is a CDR header of four bytes and the encoded message.
-    /// `publication` is `None` if the middleware knows nothing of it.
+    /// Returns a message that came through the middleware. The payload is a CDR header of four bytes and the encoded
+    /// message. `publication` is `None` if the middleware knows nothing of it.
     #[must_use]
     pub const fn new(payload: Bytes, publication: Option<Publication>) -> Self {
         Self { payload, way: Way::Outside(publication), lifespan: None }
     }
 
-    /// Sets the time from the message's arrival on after which it is dropped in place of being taken; `None` is no limit.
+    /// Sets the time from the message's arrival on after which it is dropped in place of being taken; `None` is no
+    /// limit.
     #[must_use]
     pub const fn with_lifespan(mut self, lifespan: Option<Duration>) -> Self {
         self.lifespan = lifespan;
@@ -155,7 +158,8 @@ impl Packet {
         self.lifespan
     }
 
-    /// Returns an encoded message of this process, whose publisher and subscription have different [forms](crate::address::Form).
+    /// Returns an encoded message of this process, whose publisher and subscription have different
+    /// [forms](crate::address::Form).
     pub(crate) const fn of_here(payload: Bytes, origin: Origin) -> Self {
         Self { payload, way: Way::Here(Some(origin)), lifespan: None }
     }

@@ -5,13 +5,13 @@
 //! is ordinary entities of callback groups, so no hidden thread runs any of it.
 //!
 //! - [`Node`]: a name in the ROS graph, and everything that is created under it.
-//! - [`Message`], [`ServiceInterface`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs` and
-//!   `rospin-codegen`.
+//! - [`Message`], [`ServiceInterface`]: the types that are sent, generated from ROS 2's definitions by `rospin-msgs`
+//!   and `rospin-codegen`.
 //! - [`Blob`]: bytes of a message, such as an image's, which are shared and not copied.
 //! - [`DynamicMessage`]: a message whose [`MessageType`] is known only at run time.
 //! - [`Parameter`], [`Parameters`]: values of a node that others can set, one by one or as a struct.
-//! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it, and a callback can run with each of its
-//!   changes.
+//! - [`Graph`]: the nodes and endpoints of the network. Nodes answer questions about it, and a callback can run with
+//!   each of its changes.
 //! - [`Logger`], [`RosoutLog`]: log records on `/rosout`.
 //! - [`ActionServer`], [`ActionClient`]: goals that take time, give feedback and can be canceled.
 //! - [`LifecycleNode`]: a managed node, which implements [`Lifecycle`]. Launch files and `ros2 lifecycle` configure

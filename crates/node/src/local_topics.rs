@@ -1,10 +1,11 @@
 //! Topics of this process: their publishers and subscriptions, and the way of messages from one Rust type to another.
 //!
-//! Ends of one [form](Form), such as one Rust type, share messages through a topic of the engine. A ROS type may have several
-//! forms, because it may have several Rust types, that of dynamic messages among them. Between these, messages cross encoded.
+//! Ends of one [form](Form), such as one Rust type, share messages through a topic of the engine. A ROS type may have
+//! several forms, because it may have several Rust types, that of dynamic messages among them. Between these, messages
+//! cross encoded.
 //!
-//! A message is encoded only if somebody else may hear it, and once. Middlewares leave out what their own process published.
-//! Ends of this process are matched by quality of service as the middleware matches them.
+//! A message is encoded only if somebody else may hear it, and once. Middlewares leave out what their own process
+//! published. Ends of this process are matched by quality of service as the middleware matches them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
@@ -59,12 +60,13 @@ struct End {
     form: Form,
     kind: EndKind,
     events: EndEvents,
-    /// Messages that were published while those that publishers kept for this late subscription are being encoded; else `None`.
+    /// Messages that were published while those that publishers kept for this late subscription are being encoded; else
+    /// `None`.
     meanwhile: Option<Meanwhile>,
 }
 
-/// Messages for a late subscription that has not got its kept messages yet: the newest ones, as many as its depth says, and the
-/// number of older ones that these displaced.
+/// Messages for a late subscription that has not got its kept messages yet: the newest ones, as many as its depth says,
+/// and the number of older ones that these displaced.
 #[derive(Default)]
 struct Meanwhile {
     messages: VecDeque<Packet>,
@@ -81,8 +83,8 @@ pub(crate) enum EndKind {
 }
 
 impl EndKind {
-    /// Compares the quality of service of a publisher and a subscription. Returns `Ok` if they are matched, otherwise the first
-    /// policy that keeps them apart, and `None` if both are publishers or both subscriptions.
+    /// Compares the quality of service of a publisher and a subscription. Returns `Ok` if they are matched, otherwise
+    /// the first policy that keeps them apart, and `None` if both are publishers or both subscriptions.
     fn fit(&self, other: &Self) -> Option<Result<(), QosPolicy>> {
         match (self, other) {
             (Self::Publisher { offered, .. }, Self::Subscription { requested, .. })
@@ -196,8 +198,8 @@ impl Ends {
 }
 
 impl End {
-    /// Passes the subscription an encoded message of a publisher of another form, if the two match. The message waits if older
-    /// ones are still being encoded.
+    /// Passes the subscription an encoded message of a publisher of another form, if the two match. The message waits
+    /// if older ones are still being encoded.
     fn push(&mut self, offered: Terms, packet: &Packet) {
         let EndKind::Subscription { requested, delivery } = &self.kind else { return };
         match &mut self.meanwhile {
@@ -230,8 +232,8 @@ impl LocalEnd {
         for other in &state.ends {
             tell_both(&other.kind, &other.events, &kind, &events);
         }
-        // The lock separates messages that were kept from those that are published from now on, so none is delivered twice or not
-        // at all.
+        // The lock separates messages that were kept from those that are published from now on, so none is delivered
+        // twice or not at all.
         let kept = state.kept_by_others(&self.form, &kind);
         let depth = if let EndKind::Subscription { delivery, .. } = &kind { delivery.depth() } else { 0 };
         let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
@@ -258,11 +260,12 @@ impl LocalEnd {
         self.topic.is_mixed.load(Ordering::Acquire)
     }
 
-    /// Publishes a message: `publish` passes it to ends of the same form, and subscriptions of other forms get it encoded.
-    /// `packet` is the encoded message. If it is `None` and there is an end of another form, `encode` encodes it.
+    /// Publishes a message: `publish` passes it to ends of the same form, and subscriptions of other forms get it
+    /// encoded. `packet` is the encoded message. If it is `None` and there is an end of another form, `encode` encodes
+    /// it.
     ///
-    /// Locks, so that a subscription that is being added gets the message once. The result of `publish` is dropped after the
-    /// unlock.
+    /// Locks, so that a subscription that is being added gets the message once. The result of `publish` is dropped
+    /// after the unlock.
     pub(crate) fn publish<R>(
         &self,
         mut packet: Option<Packet>,
@@ -271,7 +274,8 @@ impl LocalEnd {
     ) {
         let mut state = self.topic.lock();
         if packet.is_none() && state.is_mixed() {
-            // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the lock.
+            // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the
+            // lock.
             drop(state);
             packet = encode();
             state = self.topic.lock();

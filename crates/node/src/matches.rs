@@ -5,8 +5,8 @@ use std::pin::Pin;
 /// A boxed future, as the methods of a middleware return it.
 pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Matches of a subscription, a publisher or a client: the ends that it is connected with. The trait of the end says if ends of
-/// this process are among them.
+/// Matches of a subscription, a publisher or a client: the ends that it is connected with. The trait of the end says if
+/// ends of this process are among them.
 pub trait Matches: Send + Sync + 'static {
     /// Returns the number of matches that are known at this moment.
     fn count(&self) -> usize;

@@ -23,8 +23,8 @@ impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
     }
 }
 
-/// Ways to give a message to [`Publisher::publish`](crate::Publisher::publish): an `M`, an `Arc<M>`, or a reference to an `M`. Users do
-/// not implement it.
+/// Ways to give a message to [`Publisher::publish`](crate::Publisher::publish): an `M`, an `Arc<M>`, or a reference to
+/// an `M`. Users do not implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message of this publisher, whose messages are `{M}`",
     label = "neither an `{M}`, nor an `Arc` of one or a reference to one"
@@ -69,8 +69,8 @@ impl<M: Encode> Outgoing<M> for &M {
     }
 }
 
-/// Decoder of a subscription's messages. It may know more about the type than Rust does, such as the definition of dynamic
-/// messages.
+/// Decoder of a subscription's messages. It may know more about the type than Rust does, such as the definition of
+/// dynamic messages.
 ///
 /// The decoder of a [`Message`] is `PhantomData`, which has no size.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {

@@ -1,8 +1,8 @@
 //! The interface between nodes and a middleware: publishers, subscriptions, services and clients, and nothing else.
 //!
-//! Payloads pass it: CDR behind its header, as [`rospin_wire::cdr::to_payload`] encodes it. So a middleware knows only the
-//! names of types, and its code is compiled once. Messages and requests arrive at a [`Source`]: the middleware's threads
-//! notify, and an executor's thread takes and decodes them. The middleware's threads never call a callback.
+//! Payloads pass it: CDR behind its header, as [`rospin_wire::cdr::to_payload`] encodes it. So a middleware knows only
+//! the names of types, and its code is compiled once. Messages and requests arrive at a [`Source`]: the middleware's
+//! threads notify, and an executor's thread takes and decodes them. The middleware's threads never call a callback.
 //!
 //! A node has one type for all middlewares, so a middleware is chosen at run time. The price is a virtual call for each
 //! message.
@@ -25,8 +25,8 @@ use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::qos::Qos;
 
-/// Threads of Cyclone DDS. Some read the network, hand messages on, or send what is due. Others collect garbage, or look after
-/// new matches.
+/// Threads of Cyclone DDS. Some read the network, hand messages on, or send what is due. Others collect garbage, or
+/// look after new matches.
 pub const CYCLONE_DDS_THREADS: ForeignThreads = ForeignThreads {
     middleware: "DDS",
     kinds: &[
@@ -39,8 +39,8 @@ pub const CYCLONE_DDS_THREADS: ForeignThreads = ForeignThreads {
     ],
 };
 
-/// Threads of Zenoh's runtimes. Some read and write the network. Others accept connections, find other processes, or run
-/// Zenoh's own tasks.
+/// Threads of Zenoh's runtimes. Some read and write the network. Others accept connections, find other processes, or
+/// run Zenoh's own tasks.
 pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
     middleware: "Zenoh",
     kinds: &[
@@ -54,17 +54,18 @@ pub const ZENOH_THREADS: ForeignThreads = ForeignThreads {
 
 /// Middleware that moves payloads between nodes.
 ///
-/// Programs choose one for their [`Ros`](crate::Ros), and use [nodes](crate::Node) only. An implementation starts the threads
-/// that it needs. These only move bytes and notify.
+/// Programs choose one for their [`Ros`](crate::Ros), and use [nodes](crate::Node) only. An implementation starts the
+/// threads that it needs. These only move bytes and notify.
 ///
-/// The middleware counts losses that only it notices with [`Notifier::count_lost`](rospin_engine::Notifier::count_lost).
+/// The middleware counts losses that only it notices with
+/// [`Notifier::count_lost`](rospin_engine::Notifier::count_lost).
 pub trait Middleware: Send + Sync + 'static {
-    /// Returns the graph of the network. The middleware enters nodes and endpoints of other processes, on any thread. This
-    /// crate enters those of this process.
+    /// Returns the graph of the network. The middleware enters nodes and endpoints of other processes, on any thread.
+    /// This crate enters those of this process.
     fn graph(&self) -> &Arc<Graph>;
 
-    /// Returns the kinds of threads that the middleware starts, which are raised above real-time executors. The default is
-    /// none.
+    /// Returns the kinds of threads that the middleware starts, which are raised above real-time executors. The default
+    /// is none.
     fn threads(&self) -> Option<ForeignThreads> {
         None
     }
@@ -78,7 +79,8 @@ pub trait Middleware: Send + Sync + 'static {
 
 /// The middleware's side of a node.
 pub trait NodeEnd: Send + Sync + 'static {
-    /// Creates a publisher of payloads of that type. Records in `events` what happens between it and ends of other processes.
+    /// Creates a publisher of payloads of that type. Records in `events` what happens between it and ends of other
+    /// processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -90,10 +92,10 @@ pub trait NodeEnd: Send + Sync + 'static {
         events: &EndEvents,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
-    /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It receives
-    /// messages that are sent from then on; those that publishers kept only if `qos` is transient local. It must leave out
-    /// messages that were published through the same middleware object, because this crate delivers those itself. Records in
-    /// `events` what happens between it and ends of other processes.
+    /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It
+    /// receives messages that are sent from then on; those that publishers kept only if `qos` is transient local. It
+    /// must leave out messages that were published through the same middleware object, because this crate delivers
+    /// those itself. Records in `events` what happens between it and ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -106,9 +108,9 @@ pub trait NodeEnd: Send + Sync + 'static {
         events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused>;
 
-    /// Creates a server. The items of the returned source are the requests, each with the way of its response. The source has no
-    /// requests that were sent to an earlier server, and holds at most as many as the depth of `qos`. The server adds to `unsent`
-    /// the responses that are lost after [`ReplyEnd::send`] has taken them.
+    /// Creates a server. The items of the returned source are the requests, each with the way of its response. The
+    /// source has no requests that were sent to an earlier server, and holds at most as many as the depth of `qos`. The
+    /// server adds to `unsent` the responses that are lost after [`ReplyEnd::send`] has taken them.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.
@@ -151,28 +153,31 @@ pub type RequestSource = Box<dyn Source<Item = (Bytes, Box<dyn ReplyEnd>), Attac
 
 /// The middleware's side of a publisher. Its [matches](Matches) are subscriptions of other processes.
 pub trait PublisherEnd: Matches {
-    /// Returns true if a subscription of another process may get the next message, now or later. Otherwise the message is not
-    /// passed to [`publish`](Self::publish), nor encoded for that. Neither blocks nor locks.
+    /// Returns true if a subscription of another process may get the next message, now or later. Otherwise the message
+    /// is not passed to [`publish`](Self::publish), nor encoded for that. Neither blocks nor locks.
     fn is_heard(&self) -> bool;
 
-    /// Returns the publisher's id: the one that subscriptions of other processes see in the [publication](crate::Publication) of
-    /// each message.
+    /// Returns the publisher's id: the one that subscriptions of other processes see in the
+    /// [publication](crate::Publication) of each message.
     fn gid(&self) -> Gid;
 
-    /// Notes a message that is not sent, because no subscription would get it. A middleware that numbers messages counts it. A
-    /// subscription that was matched before, and is matched again later, learns from the numbers how many messages it missed.
+    /// Notes a message that is not sent, because no subscription would get it. A middleware that numbers messages
+    /// counts it. A subscription that was matched before, and is matched again later, learns from the numbers how many
+    /// messages it missed.
     fn pass_over(&self) {}
 
-    /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does nothing.
+    /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does
+    /// nothing.
     fn assert_liveliness(&self) {}
 
-    /// Sends a message, whether or not a subscription is ready to take it. May wait for room as long as the middleware's settings
-    /// say, for example while reliable subscriptions are far behind.
+    /// Sends a message, whether or not a subscription is ready to take it. May wait for room as long as the
+    /// middleware's settings say, for example while reliable subscriptions are far behind.
     ///
     /// It may take the memory of `payload`, and leave other memory in its place, which is used for the next message.
     ///
     /// # Errors
-    /// [`PublishError::Full`] if there was no room in time; others if the middleware could not send. The message is lost then.
+    /// [`PublishError::Full`] if there was no room in time; others if the middleware could not send. The message is
+    /// lost then.
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError>;
 }
 
@@ -184,16 +189,16 @@ pub trait ReplyEnd: Send + 'static {
     /// If the response is lost.
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused>;
 
-    /// Tells the client, where the middleware can do that, that its request could not be decoded. `reason` is the decoder's
-    /// error.
+    /// Tells the client, where the middleware can do that, that its request could not be decoded. `reason` is the
+    /// decoder's error.
     fn refuse(self: Box<Self>, reason: &str);
 }
 
-/// The middleware's side of a client: it sends requests and returns the responses. It is [matched](Matches) while a server can
-/// answer.
+/// The middleware's side of a client: it sends requests and returns the responses. It is [matched](Matches) while a
+/// server can answer.
 pub trait ClientEnd: Matches {
-    /// Sends a request, without waiting for the server. May wait for room, as [`PublisherEnd::publish`] does. Returns a future of
-    /// the response. Dropping the future abandons the call.
+    /// Sends a request, without waiting for the server. May wait for room, as [`PublisherEnd::publish`] does. Returns a
+    /// future of the response. Dropping the future abandons the call.
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>>;
 
     /// Returns the number of responses that were lost because their calls could not be identified.

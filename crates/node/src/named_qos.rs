@@ -26,10 +26,12 @@ impl NamedQos {
     }
 }
 
-/// Quality of service on a name, as rclrs has it: `"scan".best_effort().keep_last(1)`. What is not set is the default of the end.
+/// Quality of service on a name, as rclrs has it: `"scan".best_effort().keep_last(1)`. What is not set is the default
+/// of the end.
 ///
-/// Names with it are options of publishers, subscriptions, services and clients, also inside lifecycle nodes and [`on`](crate::Node::on)
-/// a group. Options that are not about quality of service are those of [`SubscriptionOptions`] and its like.
+/// Names with it are options of publishers, subscriptions, services and clients, also inside lifecycle nodes and
+/// [`on`](crate::Node::on) a group. Options that are not about quality of service are those of [`SubscriptionOptions`]
+/// and its like.
 ///
 /// ```
 /// use rospin::msgs::std_msgs::msg::String as Text;

@@ -88,8 +88,8 @@ impl NodeName {
     }
 
     /// Returns the absolute name of the topic or service that a node of this name calls `name`, without
-    /// [remapping](crate::Node::resolve_topic). A name that begins with a slash is absolute, one that begins with `~/` is
-    /// below the node, and any other is in the node's namespace.
+    /// [remapping](crate::Node::resolve_topic). A name that begins with a slash is absolute, one that begins with `~/`
+    /// is below the node, and any other is in the node's namespace.
     ///
     /// # Errors
     /// If `name` is not a valid name.

@@ -40,8 +40,8 @@ impl Network {
         stores.push(Arc::downgrade(store));
     }
 
-    /// Returns a sentence for each parameter that is set by options, arguments or files, though no node has declared it. Leaves
-    /// out overrides of quality of service, which only nodes of rclcpp have.
+    /// Returns a sentence for each parameter that is set by options, arguments or files, though no node has declared
+    /// it. Leaves out overrides of quality of service, which only nodes of rclcpp have.
     pub(crate) fn unused_overrides(&self) -> Vec<String> {
         let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let stores: Vec<_> = stores.iter().filter_map(Weak::upgrade).collect();

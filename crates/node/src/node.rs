@@ -59,8 +59,8 @@ impl NodeOptions {
         }
     }
 
-    /// Sets the namespace, such as `/robot`. The node's relative topics and services are in it. A slash that is missing at its
-    /// beginning is added, as in rclcpp.
+    /// Sets the namespace, such as `/robot`. The node's relative topics and services are in it. A slash that is missing
+    /// at its beginning is added, as in rclcpp.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
@@ -103,9 +103,9 @@ impl NodeOptions {
         self
     }
 
-    /// Adds a remapping rule as `--remap` takes it: `FROM:=TO` for topics and services, which may begin with `rostopic://` or
-    /// `rosservice://`, and `__node:=NAME` and `__ns:=/NAMESPACE` for the node itself. If several rules match one name, the first one is
-    /// used.
+    /// Adds a remapping rule as `--remap` takes it: `FROM:=TO` for topics and services, which may begin with
+    /// `rostopic://` or `rosservice://`, and `__node:=NAME` and `__ns:=/NAMESPACE` for the node itself. If several
+    /// rules match one name, the first one is used.
     ///
     /// # Errors
     /// If it is not a valid rule.
@@ -128,44 +128,44 @@ impl NodeOptions {
         [&self.rules[..], of_program].concat()
     }
 
-    /// Sets the executor of the node's own group, of its services for parameters and types and of its log records, instead of the
-    /// [main executor](crate::Ros::executor).
+    /// Sets the executor of the node's own group, of its services for parameters and types and of its log records,
+    /// instead of the [main executor](crate::Ros::executor).
     #[must_use]
     pub fn executor(mut self, executor: &ExecutorHandle) -> Self {
         self.executor = Some(executor.clone());
         self
     }
 
-    /// Enables or disables the program's [arguments for ROS](RosArguments) for this node. The default is enabled: they change
-    /// the node's names and parameters. The rules and values of these options take precedence over them.
+    /// Enables or disables the program's [arguments for ROS](RosArguments) for this node. The default is enabled: they
+    /// change the node's names and parameters. The rules and values of these options take precedence over them.
     #[must_use]
     pub const fn use_global_arguments(mut self, yes: bool) -> Self {
         self.uses_arguments = yes;
         self
     }
 
-    /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor), or the one that
-    /// [`executor`](Self::executor) names. The default is enabled. [`serve_parameters`](Node::serve_parameters) starts them on
-    /// another executor.
+    /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor), or the one
+    /// that [`executor`](Self::executor) names. The default is enabled. [`serve_parameters`](Node::serve_parameters)
+    /// starts them on another executor.
     #[must_use]
     pub const fn start_parameter_services(mut self, yes: bool) -> Self {
         self.serves_parameters = yes;
         self
     }
 
-    /// Enables or disables the service `~/get_type_description` of the node on the [main executor](crate::Ros::executor), or the one
-    /// that [`executor`](Self::executor) names, and the read-only parameter `start_type_description_service`, by which a deployment can
-    /// switch it off, too. The default is enabled, as in rclcpp. [`serve_type_descriptions`](Node::serve_type_descriptions) starts it on
-    /// another executor.
+    /// Enables or disables the service `~/get_type_description` of the node on the [main
+    /// executor](crate::Ros::executor), or the one that [`executor`](Self::executor) names, and the read-only parameter
+    /// `start_type_description_service`, by which a deployment can switch it off, too. The default is enabled, as in
+    /// rclcpp. [`serve_type_descriptions`](Node::serve_type_descriptions) starts it on another executor.
     #[must_use]
     pub const fn start_type_description_service(mut self, yes: bool) -> Self {
         self.serves_type_descriptions = yes;
         self
     }
 
-    /// Enables or disables the publication of the node's log records on `/rosout` by the [main executor](crate::Ros::executor),
-    /// or the one that [`executor`](Self::executor) names. The default is enabled. [`publish_rosout`](Node::publish_rosout)
-    /// publishes them on another executor.
+    /// Enables or disables the publication of the node's log records on `/rosout` by the [main
+    /// executor](crate::Ros::executor), or the one that [`executor`](Self::executor) names. The default is enabled.
+    /// [`publish_rosout`](Node::publish_rosout) publishes them on another executor.
     #[must_use]
     pub const fn enable_rosout(mut self, yes: bool) -> Self {
         self.publishes_rosout = yes;
@@ -218,12 +218,13 @@ pub enum NodeError {
 /// A node creates publishers, and subscriptions, services, clients and timers on callback groups of any executor. It
 /// has no thread of its own and is not spun: executors are.
 ///
-/// The [main executor](crate::Ros::executor) serves its parameters, describes its types and publishes its log records on
-/// `/rosout`, unless its [options](NodeOptions) say otherwise.
+/// The [main executor](crate::Ros::executor) serves its parameters, describes its types and publishes its log records
+/// on `/rosout`, unless its [options](NodeOptions) say otherwise.
 #[derive(Clone)]
 pub struct Node {
     core: Arc<Core>,
-    /// Default services of the node for others. Their entities hold only the core, so they do not keep themselves alive.
+    /// Default services of the node for others. Their entities hold only the core, so they do not keep themselves
+    /// alive.
     pub(crate) standard: Arc<Standard>,
 }
 
@@ -240,8 +241,8 @@ struct Core {
     network: Arc<Network>,
     /// The main executor. Weak, because its callbacks may own the node.
     main: Weak<MainExecutor>,
-    /// The executor that the node's options name in place of the main one. It drops its callbacks when it ends, so the node may
-    /// hold its handle.
+    /// The executor that the node's options name in place of the main one. It drops its callbacks when it ends, so the
+    /// node may hold its handle.
     executor: Option<ExecutorHandle>,
     /// True if subscriptions have statistics unless their options say otherwise.
     measures_topics: bool,
@@ -321,8 +322,8 @@ impl Node {
         &self.core.name
     }
 
-    /// Returns ROS time, the time of `/clock` in simulation and of the system clock otherwise. It is for the stamps of messages:
-    /// `node.now().into()` is a `builtin_interfaces/Time`. Neither blocks nor allocates.
+    /// Returns ROS time, the time of `/clock` in simulation and of the system clock otherwise. It is for the stamps of
+    /// messages: `node.now().into()` is a `builtin_interfaces/Time`. Neither blocks nor allocates.
     ///
     /// ```
     /// use rospin::msgs::std_msgs::msg::Header;

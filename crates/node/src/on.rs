@@ -55,8 +55,8 @@ impl<G: Group> On<G> {
     /// Creates a subscription. A plain `&str` is its topic. The module [`callback`](crate::callback) lists the forms
     /// of `callback`.
     ///
-    /// The type of the callback's parameter says which messages it hears. `create_subscription::<UInt32, _>` may name it, too, as with
-    /// rclrs.
+    /// The type of the callback's parameter says which messages it hears. `create_subscription::<UInt32, _>` may name
+    /// it, too, as with rclrs.
     ///
     /// # Errors
     /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
@@ -71,8 +71,8 @@ impl<G: Group> On<G> {
         draft.finish(&self.group, callback)
     }
 
-    /// Creates a subscription whose callback uses no payload, for code that is generic over the kind of group. A plain `&str` is
-    /// its topic.
+    /// Creates a subscription whose callback uses no payload, for code that is generic over the kind of group. A plain
+    /// `&str` is its topic.
     ///
     /// # Errors
     /// If the topic's or the type's name is invalid, the middleware refuses, or the group is gone.
@@ -106,8 +106,8 @@ impl<G: Group> On<G> {
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
     /// module [`callback`](crate::callback) lists the forms of `callback`.
     ///
-    /// The types of request and response say which service it is. `create_service::<AddTwoInts, _>` names it, for a callback that takes
-    /// no request, or takes one that several services have.
+    /// The types of request and response say which service it is. `create_service::<AddTwoInts, _>` names it, for a
+    /// callback that takes no request, or takes one that several services have.
     ///
     /// ```
     /// use rospin::msgs::example_interfaces::srv::{AddTwoIntsRequest, AddTwoIntsResponse};
@@ -136,16 +136,17 @@ impl<G: Group> On<G> {
         draft.finish(|options, requests, responder| callback.create(&self.group, options, requests, responder))
     }
 
-    /// Creates a timer on the node's clock, which is ROS time, as in rclcpp and rclpy. A plain [`Duration`](std::time::Duration) is its
-    /// period. The module [`callback`](crate::callback) lists the forms of `callback`.
+    /// Creates a timer on the node's clock, which is ROS time, as in rclcpp and rclpy. A plain
+    /// [`Duration`](std::time::Duration) is its period. The module [`callback`](crate::callback) lists the forms of
+    /// `callback`.
     ///
-    /// In simulation (`use_sim_time`) the timer follows `/clock`: it stands still with it, and runs as fast. When that jumps forward, the
-    /// due times in between were missed, and the [overrun policy](TimerOptions::overrun) says what becomes of them. When it jumps back,
-    /// the timer waits for at most its period.
+    /// In simulation (`use_sim_time`) the timer follows `/clock`: it stands still with it, and runs as fast. When that
+    /// jumps forward, the due times in between were missed, and the [overrun policy](TimerOptions::overrun) says what
+    /// becomes of them. When it jumps back, the timer waits for at most its period.
     ///
-    /// Otherwise the timer keeps the pace of the steady clock, also when the system clock is set. That is different in rclcpp, where
-    /// such a timer stalls when the system clock is set back. When a program changes between both, the time that is left to wait stays
-    /// the same.
+    /// Otherwise the timer keeps the pace of the steady clock, also when the system clock is set. That is different in
+    /// rclcpp, where such a timer stalls when the system clock is set back. When a program changes between both, the
+    /// time that is left to wait stays the same.
     ///
     /// A timer that must not follow `/clock`, such as one that supervises a driver, is created by
     /// [`create_wall_timer`](Self::create_wall_timer).
@@ -163,8 +164,8 @@ impl<G: Group> On<G> {
         self.create_timer_on(options.into(), callback)
     }
 
-    /// Creates a timer on the steady clock, which does not follow `/clock`, as in rclcpp. A plain [`Duration`](std::time::Duration) is
-    /// its period. Its callback takes a `Tick<Instant>`, or nothing.
+    /// Creates a timer on the steady clock, which does not follow `/clock`, as in rclcpp. A plain
+    /// [`Duration`](std::time::Duration) is its period. Its callback takes a `Tick<Instant>`, or nothing.
     ///
     /// # Errors
     /// If the period is zero, or the group is gone.
@@ -219,10 +220,11 @@ const fn asks_for_info<G, M, Form, F: SubscriptionCallback<G, M, Form>>(_: &F) -
     F::ASKS_FOR_INFO
 }
 
-/// Entities on the node's own group, whose callbacks run one at a time. [`create_group`](Self::create_group) creates other groups.
+/// Entities on the node's own group, whose callbacks run one at a time. [`create_group`](Self::create_group) creates
+/// other groups.
 impl Node {
-    /// Returns the creator of this node's entities on `group`, which may be that of another node or of an executor of the node's
-    /// context. A group that the node itself [created](Self::create_group) needs no such step.
+    /// Returns the creator of this node's entities on `group`, which may be that of another node or of an executor of
+    /// the node's context. A group that the node itself [created](Self::create_group) needs no such step.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, ExecutorOptions, Ros, SpinOptions};
@@ -332,8 +334,8 @@ impl Node {
         self.on(self.own_group()?).create_wall_timer(options, callback)
     }
 
-    /// Returns a sleep on the node's clock, which is ROS time. If a thread of an executor polls it, that executor wakes it;
-    /// otherwise, that of the node's own group does.
+    /// Returns a sleep on the node's clock, which is ROS time. If a thread of an executor polls it, that executor wakes
+    /// it; otherwise, that of the node's own group does.
     ///
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.
@@ -341,13 +343,13 @@ impl Node {
         Ok(self.executor_of_groups()?.sleep(ClockKind::Ros, duration))
     }
 
-    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit` of the node's clock,
-    /// which is ROS time. The future is dropped then. The time counts from this call on.
+    /// Returns a future that resolves to the output of `future`, or to an error if that did not come within `limit` of
+    /// the node's clock, which is ROS time. The future is dropped then. The time counts from this call on.
     ///
-    /// It is `tokio::time::timeout` on the node's clock: in simulation it follows `/clock`, and in a test the clock of the test. It works
-    /// in callbacks and wherever else a future is awaited, and needs no Tokio. See [`sleep`](Self::sleep) for the executor that wakes it.
-    /// Neither blocks, locks nor allocates. A limit on the steady clock is given by an
-    /// [executor's handle](rospin_engine::ExecutorHandle::timeout).
+    /// It is `tokio::time::timeout` on the node's clock: in simulation it follows `/clock`, and in a test the clock of
+    /// the test. It works in callbacks and wherever else a future is awaited, and needs no Tokio. See
+    /// [`sleep`](Self::sleep) for the executor that wakes it. Neither blocks, locks nor allocates. A limit on the
+    /// steady clock is given by an [executor's handle](rospin_engine::ExecutorHandle::timeout).
     ///
     /// ```
     /// use std::time::Duration;
@@ -367,8 +369,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// The future returns [`TimeoutError::Elapsed`] once the limit is over, and another error if the node's [`Ros`](crate::Ros) was dropped,
-    /// so that nobody measures the time.
+    /// The future returns [`TimeoutError::Elapsed`] once the limit is over, and another error if the node's
+    /// [`Ros`](crate::Ros) was dropped, so that nobody measures the time.
     #[must_use = "the future runs only while it is awaited"]
     pub fn timeout<F: IntoFuture>(
         &self,
@@ -380,8 +382,8 @@ impl Node {
         async move { limited?.await }
     }
 
-    /// Creates a rate on the node's clock, which is ROS time, for a loop that awaits a [tick](Rate::tick) in each round. See
-    /// [`sleep`](Self::sleep) for the executor that wakes it. Rates on other clocks are created by an
+    /// Creates a rate on the node's clock, which is ROS time, for a loop that awaits a [tick](Rate::tick) in each
+    /// round. See [`sleep`](Self::sleep) for the executor that wakes it. Rates on other clocks are created by an
     /// [executor's handle](rospin_engine::ExecutorHandle::create_rate).
     ///
     /// # Errors
@@ -390,7 +392,8 @@ impl Node {
         self.executor_of_groups()?.create_rate(ClockKind::Ros, period)
     }
 
-    /// Returns the node's own group, and creates it on first use. It is for code that is generic over the kind of group.
+    /// Returns the node's own group, and creates it on first use. It is for code that is generic over the kind of
+    /// group.
     ///
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.

@@ -26,8 +26,8 @@ impl Common {
         Self { name: Some(format!("/{name}")), entity }
     }
 
-    /// Returns the full name of an entity of `group`: the one that the user gave, in the node's namespace, or the one for what the
-    /// entity serves, such as a topic.
+    /// Returns the full name of an entity of `group`: the one that the user gave, in the node's namespace, or the one
+    /// for what the entity serves, such as a topic.
     pub(crate) fn name_in(&self, group: &dyn Group, of: &str) -> String {
         group.name_of(self.name.as_deref(), of)
     }
@@ -53,9 +53,10 @@ impl Common {
 /// The setters of [`Common`], for the options of every entity with a callback.
 macro_rules! common_setters {
     () => {
-        /// Sets the name under which the entity appears in messages, traces, chains, loss counts and deployment files. As ROS names,
-        /// it is relative to the node's namespace unless it begins with `/`: in `/robot1`, `safety/scan` is
-        /// `robot1/safety/scan`. The default consists of the names of the node, the group, and the topics or the service.
+        /// Sets the name under which the entity appears in messages, traces, chains, loss counts and deployment files.
+        /// As ROS names, it is relative to the node's namespace unless it begins with `/`: in `/robot1`, `safety/scan`
+        /// is `robot1/safety/scan`. The default consists of the names of the node, the group, and the topics or the
+        /// service.
         #[must_use]
         pub fn name(mut self, name: impl Into<String>) -> Self {
             self.common.name = Some(name.into());
@@ -70,8 +71,8 @@ macro_rules! common_setters {
         }
 
         /// Sets the deadline of the callback, counted from the arrival of the message, see
-        /// [`EntityOptions::deadline`](rospin_engine::EntityOptions::deadline). The deadline by which ends are matched is that of
-        /// [`Qos::with_deadline`].
+        /// [`EntityOptions::deadline`](rospin_engine::EntityOptions::deadline). The deadline by which ends are matched
+        /// is that of [`Qos::with_deadline`].
         #[must_use]
         pub fn deadline(mut self, deadline: Duration) -> Self {
             self.common.entity = self.common.entity.deadline(deadline);
@@ -127,8 +128,8 @@ impl SubscriptionOptions {
         Self { common: Common::new(), topic: topic.into(), qos: Qos::default(), statistics }
     }
 
-    /// Enables or disables statistics of the messages' age and period, by `true` or `false`, or says where and how often they are
-    /// published. The default is that of the [node](crate::NodeOptions::enable_topic_statistics).
+    /// Enables or disables statistics of the messages' age and period, by `true` or `false`, or says where and how
+    /// often they are published. The default is that of the [node](crate::NodeOptions::enable_topic_statistics).
     #[must_use]
     pub fn topic_statistics(mut self, statistics: impl Into<TopicStatisticsOptions>) -> Self {
         self.statistics = statistics.into();
@@ -144,16 +145,16 @@ impl SubscriptionOptions {
         self
     }
 
-    /// Makes the subscription best effort: the network may lose messages. Except over Zenoh, which connects all, only such
-    /// subscriptions receive from best-effort publishers.
+    /// Makes the subscription best effort: the network may lose messages. Except over Zenoh, which connects all, only
+    /// such subscriptions receive from best-effort publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Makes the subscription also receive the messages that [transient local](PublisherOptions::transient_local) publishers
-    /// kept. Except over Zenoh, which connects all, such a subscription receives from no other publishers.
+    /// Makes the subscription also receive the messages that [transient local](PublisherOptions::transient_local)
+    /// publishers kept. Except over Zenoh, which connects all, such a subscription receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
@@ -184,8 +185,8 @@ impl PublisherOptions {
         Self { topic: topic.into(), qos: Qos::default() }
     }
 
-    /// Sets the number of messages that are kept for [late subscriptions](Self::transient_local). At least 1. Messages on their
-    /// way to subscriptions that are matched already are kept besides, within the limits of the middleware.
+    /// Sets the number of messages that are kept for [late subscriptions](Self::transient_local). At least 1. Messages
+    /// on their way to subscriptions that are matched already are kept besides, within the limits of the middleware.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
@@ -263,8 +264,8 @@ impl ClientOptions {
         Self { service: service.into(), qos: Qos::keep_last(100) }
     }
 
-    /// Sets the number of requests and responses that the middleware keeps while they are on their way. At least 1. The default
-    /// is 100.
+    /// Sets the number of requests and responses that the middleware keeps while they are on their way. At least 1. The
+    /// default is 100.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);

@@ -38,8 +38,8 @@ impl Node {
         self.create_publisher_of(options.into(), &TypeName::of_message::<M>()?)
     }
 
-    /// Creates a publisher for a topic of the type `message_type`, for messages whose Rust type does not say it: dynamic and serialized
-    /// ones.
+    /// Creates a publisher for a topic of the type `message_type`, for messages whose Rust type does not say it:
+    /// dynamic and serialized ones.
     pub(crate) fn create_publisher_of<M: Encode>(
         &self,
         options: PublisherOptions,
@@ -80,14 +80,14 @@ impl<M: Encode> Publisher<M> {
 
     /// Sends the message, an `M`, an `Arc<M>` or a reference to an `M`, to all subscriptions of the topic.
     ///
-    /// A message behind a reference is cloned for subscriptions of this process, once for all of them and only if there are any.
-    /// Give an `M` or an `Arc<M>` to avoid that.
+    /// A message behind a reference is cloned for subscriptions of this process, once for all of them and only if there
+    /// are any. Give an `M` or an `Arc<M>` to avoid that.
     ///
-    /// Subscriptions of this process with the same Rust type share the message: it is neither encoded nor copied for them, unless
-    /// their quality of service or the publisher's has a deadline, a lifespan, a lease or manual liveliness. For all other
-    /// subscriptions the message is encoded once, on the calling thread, which may also send it to other processes: Cyclone DDS has
-    /// no thread for that. Allocates, and locks for a moment. Does not wait for callbacks of subscriptions. A middleware may wait
-    /// for room on a connection, for as long as its options say.
+    /// Subscriptions of this process with the same Rust type share the message: it is neither encoded nor copied for
+    /// them, unless their quality of service or the publisher's has a deadline, a lifespan, a lease or manual
+    /// liveliness. For all other subscriptions the message is encoded once, on the calling thread, which may also send
+    /// it to other processes: Cyclone DDS has no thread for that. Allocates, and locks for a moment. Does not wait for
+    /// callbacks of subscriptions. A middleware may wait for room on a connection, for as long as its options say.
     ///
     /// # Errors
     /// If there is no room for the message, or it cannot be encoded. It is lost then.
@@ -95,18 +95,19 @@ impl<M: Encode> Publisher<M> {
         self.0.link.publish(message)
     }
 
-    /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each message is
-    /// one, too.
+    /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each
+    /// message is one, too.
     ///
-    /// The sign extends the lease of a publisher that is alive. Over Cyclone DDS, a publisher whose lease has ended is alive
-    /// again, for other processes, with its next message.
+    /// The sign extends the lease of a publisher that is alive. Over Cyclone DDS, a publisher whose lease has ended is
+    /// alive again, for other processes, with its next message.
     ///
     /// Locks for a moment.
     pub fn assert_liveliness(&self) {
         self.0.link.assert_liveliness();
     }
 
-    /// Returns the number of subscriptions that the publisher is matched with, as far as discovery knows at this moment.
+    /// Returns the number of subscriptions that the publisher is matched with, as far as discovery knows at this
+    /// moment.
     #[must_use]
     #[doc(alias = "get_subscription_count")]
     pub fn subscription_count(&self) -> usize {

@@ -16,22 +16,24 @@ pub struct Qos {
     pub durability: Durability,
     /// Number of messages that are kept: see [`History`].
     pub history: History,
-    /// Longest time between two messages of a publisher; `None` is no limit. A subscription that requests a deadline is matched
-    /// only with publishers that offer the same or a shorter one. Missed deadlines are an [event](crate::DeadlineMissed).
+    /// Longest time between two messages of a publisher; `None` is no limit. A subscription that requests a deadline is
+    /// matched only with publishers that offer the same or a shorter one. Missed deadlines are an
+    /// [event](crate::DeadlineMissed).
     pub deadline: Option<Duration>,
     /// Time after which a message is not worth receiving any more; `None` is no limit. It is a publisher's: see
     /// [`with_lifespan`](Self::with_lifespan).
     pub lifespan: Option<Duration>,
     /// Signs of life that a publisher gives: see [`Liveliness`].
     pub liveliness: Liveliness,
-    /// Longest time between two signs of life of a publisher; `None` is no limit. A subscription that requests a lease is matched
-    /// only with publishers that offer the same or a shorter one.
+    /// Longest time between two signs of life of a publisher; `None` is no limit. A subscription that requests a lease
+    /// is matched only with publishers that offer the same or a shorter one.
     pub liveliness_lease_duration: Option<Duration>,
 }
 
 impl Qos {
     /// Returns reliable, volatile quality of service that keeps the last `depth` messages: at least one, and at most
-    /// [`DEPTH_MAX`](rospin_engine::DEPTH_MAX), or else the entity is not created. The default profile of ROS 2 has a depth of 10.
+    /// [`DEPTH_MAX`](rospin_engine::DEPTH_MAX), or else the entity is not created. The default profile of ROS 2 has a
+    /// depth of 10.
     #[must_use]
     pub const fn keep_last(depth: usize) -> Self {
         Self {
@@ -53,9 +55,9 @@ impl Qos {
 
     /// Sets the longest time between two messages. Zero is no limit.
     ///
-    /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a subscription from
-    /// one arrival to the next one, by the steady clock. The first message starts the first period. Each period without a message
-    /// counts as one miss.
+    /// Each end measures it by itself, over every middleware: a publisher from one `publish` to the next one, a
+    /// subscription from one arrival to the next one, by the steady clock. The first message starts the first period.
+    /// Each period without a message counts as one miss.
     #[must_use]
     pub const fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline: Some(deadline), ..self }
@@ -64,9 +66,9 @@ impl Qos {
     /// Sets the time after which a publisher's messages are not worth receiving any more. Zero is no limit.
     ///
     /// A message that waits in a subscription's queue for longer is dropped in place of being taken, and counted in
-    /// [`lost`](crate::Subscription::lost) as [`Expired`](rospin_engine::LossCause::Expired). One that was kept for late
-    /// subscriptions is dropped, too, once it is too old. For messages of other processes the time begins with their arrival, as
-    /// Cyclone DDS has it. Over Zenoh the subscriptions of other processes know no lifespan.
+    /// [`lost`](crate::Subscription::lost) as [`Expired`](rospin_engine::LossCause::Expired). One that was kept for
+    /// late subscriptions is dropped, too, once it is too old. For messages of other processes the time begins with
+    /// their arrival, as Cyclone DDS has it. Over Zenoh the subscriptions of other processes know no lifespan.
     #[must_use]
     pub const fn with_lifespan(self, lifespan: Duration) -> Self {
         Self { lifespan: Some(lifespan), ..self }
@@ -101,8 +103,8 @@ impl Qos {
         self.reliability == Reliability::Reliable && self.history == History::KeepAll
     }
 
-    /// Returns true if it has a deadline, a lifespan, a lease or manual liveliness. Ends with such a quality of service exchange
-    /// encoded messages, so that all other ends need no code for time.
+    /// Returns true if it has a deadline, a lifespan, a lease or manual liveliness. Ends with such a quality of service
+    /// exchange encoded messages, so that all other ends need no code for time.
     pub(crate) fn is_timed(&self) -> bool {
         self.deadline().is_some()
             || self.lifespan().is_some()
@@ -163,13 +165,14 @@ pub enum Durability {
     TransientLocal,
 }
 
-/// Signs of life that a publisher gives. Publishers that stay silent for longer than their [lease](Qos::with_liveliness) count as
-/// not alive.
+/// Signs of life that a publisher gives. Publishers that stay silent for longer than their
+/// [lease](Qos::with_liveliness) count as not alive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Liveliness {
     /// The middleware gives them for as long as the process runs.
     Automatic,
-    /// The publisher gives them: by publishing, or by [asserting](crate::Publisher::assert_liveliness) that it is alive.
+    /// The publisher gives them: by publishing, or by [asserting](crate::Publisher::assert_liveliness) that it is
+    /// alive.
     ManualByTopic,
 }
 
@@ -178,10 +181,11 @@ pub enum Liveliness {
 pub enum History {
     /// The newest messages, as many as this number; at least one.
     KeepLast(usize),
-    /// All messages, within the limits of the middleware. In a process, a subscription has room for 8192. While that is full, a
-    /// reliable publisher that keeps all waits for up to 100 ms, as in DDS (and once more for subscriptions that ask for a
-    /// [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited might keep the subscription's
-    /// callback from running. A thread of Tokio's waits, too. After that, the oldest messages are lost, and counted.
+    /// All messages, within the limits of the middleware. In a process, a subscription has room for 8192. While that is
+    /// full, a reliable publisher that keeps all waits for up to 100 ms, as in DDS (and once more for subscriptions
+    /// that ask for a [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited
+    /// might keep the subscription's callback from running. A thread of Tokio's waits, too. After that, the oldest
+    /// messages are lost, and counted.
     KeepAll,
 }
 

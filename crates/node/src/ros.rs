@@ -12,7 +12,8 @@ use crate::network::{MainExecutor, Network};
 use crate::node::{Node, NodeError, NodeOptions};
 use crate::standard::Offers;
 
-/// Creator of nodes. It has a [`Context`], and the middleware through which its nodes communicate, if any. Cheap to clone.
+/// Creator of nodes. It has a [`Context`], and the middleware through which its nodes communicate, if any. Cheap to
+/// clone.
 ///
 /// The type [`Node`] is the same for every middleware.
 ///
@@ -33,8 +34,8 @@ pub struct Ros {
 }
 
 impl Ros {
-    /// Returns a `Ros` whose nodes reach only nodes of the same context, without a network. It suits tests, and programs of one
-    /// process.
+    /// Returns a `Ros` whose nodes reach only nodes of the same context, without a network. It suits tests, and
+    /// programs of one process.
     #[must_use]
     pub fn in_process(context: &Context) -> Self {
         Self::new(Network {
@@ -89,7 +90,8 @@ impl Ros {
         self.create_node_with(options.into())
     }
 
-    /// Returns the name that a node with these options gets: their rules and the [arguments](Self::arguments) may rename it.
+    /// Returns the name that a node with these options gets: their rules and the [arguments](Self::arguments) may
+    /// rename it.
     ///
     /// # Errors
     /// If the node's name or its namespace is invalid.
@@ -105,9 +107,9 @@ impl Ros {
         Ok(node)
     }
 
-    /// Returns the main executor, on which the nodes' own groups are unless their [options](NodeOptions::executor) name another
-    /// one. It is called `main`, has one thread, and runs callbacks by fixed priority, those of equal priority first in, first out,
-    /// unless a deployment file says otherwise. It is dropped with the last clone of this `Ros`.
+    /// Returns the main executor, on which the nodes' own groups are unless their [options](NodeOptions::executor) name
+    /// another one. It is called `main`, has one thread, and runs callbacks by fixed priority, those of equal priority
+    /// first in, first out, unless a deployment file says otherwise. It is dropped with the last clone of this `Ros`.
     #[must_use]
     pub fn executor(&self) -> &Executor {
         self.main.get()
@@ -123,8 +125,8 @@ impl Ros {
         self.executor().spin(SpinOptions::new()).map(drop)
     }
 
-    /// Spins the [executor](Self::executor) on the calling thread until `future` resolves, and returns its output: the response of a call,
-    /// for instance. [`Node::timeout`] limits the time.
+    /// Spins the [executor](Self::executor) on the calling thread until `future` resolves, and returns its output: the
+    /// response of a call, for instance. [`Node::timeout`] limits the time.
     ///
     /// ```
     /// use rospin::{Context, ContextOptions, Ros};

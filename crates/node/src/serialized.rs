@@ -16,8 +16,8 @@ use crate::options::{PublisherOptions, SubscriptionOptions};
 use crate::publisher::Publisher;
 use crate::subscription::{Draft, Subscription};
 
-/// An encoded message: a header of four bytes, which names the encoding, and the value in it. Cheap to clone; clones share the
-/// bytes.
+/// An encoded message: a header of four bytes, which names the encoding, and the value in it. Cheap to clone; clones
+/// share the bytes.
 ///
 /// ```
 /// use rospin::message::SerializedMessage;
@@ -99,11 +99,12 @@ impl Decode for Undecoded {
 }
 
 impl Node {
-    /// Creates a publisher of encoded messages of that type, as rclcpp's `create_generic_publisher` does. A plain `&str` is its
-    /// topic.
+    /// Creates a publisher of encoded messages of that type, as rclcpp's `create_generic_publisher` does. A plain
+    /// `&str` is its topic.
     ///
-    /// Some middlewares connect only ends with the same type hash, so a type that is known by name alone may have to get its
-    /// [hash](TypeName::with_hash): [`publishers_info_by_topic`](Self::publishers_info_by_topic) has those of other nodes.
+    /// Some middlewares connect only ends with the same type hash, so a type that is known by name alone may have to
+    /// get its [hash](TypeName::with_hash): [`publishers_info_by_topic`](Self::publishers_info_by_topic) has those of
+    /// other nodes.
     ///
     /// ```
     /// use rospin::message::{SerializedMessage, TypeName};
@@ -155,9 +156,9 @@ impl Node {
 }
 
 impl<G: Group> On<G> {
-    /// Creates a subscription of encoded messages of that type, as rclcpp's `create_generic_subscription` does. Its callback gets
-    /// [`SerializedMessage`]s; nothing is decoded. [`Node::create_serialized_publisher`] has an example, and says what the type
-    /// must have. The module [`callback`](crate::callback) lists the forms of `callback`.
+    /// Creates a subscription of encoded messages of that type, as rclcpp's `create_generic_subscription` does. Its
+    /// callback gets [`SerializedMessage`]s; nothing is decoded. [`Node::create_serialized_publisher`] has an example,
+    /// and says what the type must have. The module [`callback`](crate::callback) lists the forms of `callback`.
     ///
     /// # Errors
     /// If the topic's name is invalid, the middleware refuses, or the group is gone.

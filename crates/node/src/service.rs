@@ -20,15 +20,16 @@ use serde::Serialize;
 
 /// Server of a service, which answers requests.
 ///
-/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
-/// is running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
+/// callback that is running is not waited for.
 #[must_use = "the service is removed when its handle is dropped, and answers nobody; keep it (`let _service = ..`, not `let _ = ..`)"]
 pub struct Service {
     entity: Entity,
     registration: Registration,
 }
 
-/// The parts of a server besides its entity: its count of unsent responses and its entry in the graph, which is dropped with it.
+/// The parts of a server besides its entity: its count of unsent responses and its entry in the graph, which is dropped
+/// with it.
 struct Registration {
     responder: Responder,
     _presence: Presence,
@@ -48,15 +49,15 @@ impl Service {
         self.entity.lost(cause)
     }
 
-    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
-    /// counted under every policy.
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a
+    /// deployment file set. They are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.entity.missed_deadlines()
     }
 
-    /// Returns the number of responses that could not be sent, because they could not be encoded, there was no room for them, or
-    /// discovery did not find all of the client in time. Each one is logged.
+    /// Returns the number of responses that could not be sent, because they could not be encoded, there was no room for
+    /// them, or discovery did not find all of the client in time. Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
         self.registration.responder.unsent.load(Ordering::Relaxed)
@@ -125,7 +126,8 @@ impl<S: ServiceInterface> Draft<S> {
         Ok(Self { options, requests, resolved, registration })
     }
 
-    /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of responses.
+    /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of
+    /// responses.
     pub(crate) fn finish(
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,

@@ -11,8 +11,8 @@ use crate::node::{Node, NodeError, NodeOptions};
 use crate::parameters::{ParameterServer, ServeParametersError};
 use crate::rosout::Rosout;
 
-/// Entities for a node's parameters, types and log records that were created with the node, on the executor of its own group. They end
-/// with the node, or when the program has another executor take over.
+/// Entities for a node's parameters, types and log records that were created with the node, on the executor of its own
+/// group. They end with the node, or when the program has another executor take over.
 #[derive(Default)]
 pub(crate) struct Standard(Mutex<Held>);
 
@@ -66,8 +66,8 @@ impl Offers {
 }
 
 impl Node {
-    /// Starts the default services that `offers` has, on `executor`. If the middleware refuses a service of the parameters or
-    /// that of the types, they are not served, and the log has a warning.
+    /// Starts the default services that `offers` has, on `executor`. If the middleware refuses a service of the
+    /// parameters or that of the types, they are not served, and the log has a warning.
     pub(crate) fn offer(&self, offers: Offers, executor: &ExecutorHandle) -> Result<(), NodeError> {
         // The entities hold this node. It does not hold the entities, so they do not keep themselves alive.
         let node = self.without_standard();

@@ -22,16 +22,16 @@ use crate::statistics::Prepared;
 
 /// Subscription to a topic, whose callback gets its messages.
 ///
-/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
-/// running is not waited for.
+/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One
+/// that is running is not waited for.
 #[must_use = "the subscription is removed when its handle is dropped, and hears nothing; keep it (`let _scans = ..`, not `let _ = ..`)"]
 pub struct Subscription {
     entity: Entity,
     registration: Registration,
 }
 
-/// Parts of a subscription besides its entity: its matches, its events, the timer of its statistics, its node, and its entry in the
-/// graph, which ends when this is dropped.
+/// Parts of a subscription besides its entity: its matches, its events, the timer of its statistics, its node, and its
+/// entry in the graph, which ends when this is dropped.
 struct Registration {
     matches: Box<dyn Matches>,
     events: EndEvents,
@@ -72,10 +72,11 @@ impl Subscription {
         &self.registration.events
     }
 
-    /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that never
-    /// arrived, as far as the middleware can tell: the losses for the cause [`QueueFull`](LossCause::QueueFull).
+    /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that
+    /// never arrived, as far as the middleware can tell: the losses for the cause [`QueueFull`](LossCause::QueueFull).
     ///
-    /// If messages of this process and encoded ones wait together, some are counted only when the next message is taken.
+    /// If messages of this process and encoded ones wait together, some are counted only when the next message is
+    /// taken.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.lost(LossCause::QueueFull)
@@ -87,14 +88,15 @@ impl Subscription {
         self.entity.lost(cause)
     }
 
-    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
-    /// counted under every policy.
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a
+    /// deployment file set. They are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.entity.missed_deadlines()
     }
 
-    /// Returns the number of publishers that the subscription is matched with, as far as discovery knows at this moment.
+    /// Returns the number of publishers that the subscription is matched with, as far as discovery knows at this
+    /// moment.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.registration.matches.count()

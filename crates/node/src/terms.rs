@@ -41,8 +41,8 @@ impl Terms {
         }
     }
 
-    /// Returns `Ok` if a publisher with these terms meets those of a subscription, and otherwise the first policy that it does
-    /// not meet, in the order in which Cyclone DDS compares them.
+    /// Returns `Ok` if a publisher with these terms meets those of a subscription, and otherwise the first policy that
+    /// it does not meet, in the order in which Cyclone DDS compares them.
     pub(crate) fn meet(&self, requested: &Self) -> Result<(), QosPolicy> {
         let lacks = |guarantee| requested.guarantees.include(guarantee) && !self.guarantees.include(guarantee);
         let unmet = [

@@ -9,8 +9,9 @@ use rospin_engine::{ClockPoint, Failures, Instant, Overrun, Priority, Skips, Tim
 
 use crate::callback::{Convert, Nothing};
 
-/// One firing of a timer, as its callback sees it. The callback of [`create_timer`](crate::Node::create_timer) takes a `Tick`, whose due
-/// time is a [`Time`], that of [`create_wall_timer`](crate::Node::create_wall_timer) a `Tick<Instant>`, and both may take nothing.
+/// One firing of a timer, as its callback sees it. The callback of [`create_timer`](crate::Node::create_timer) takes a
+/// `Tick`, whose due time is a [`Time`], that of [`create_wall_timer`](crate::Node::create_wall_timer) a
+/// `Tick<Instant>`, and both may take nothing.
 ///
 /// ```
 /// use rospin::prelude::*;
@@ -51,17 +52,17 @@ use crate::callback::{Convert, Nothing};
 pub struct Tick<D = Time> {
     /// The due time of the timer, on its clock. The callback may start later.
     pub due: D,
-    /// The number of due times after this one that will not be: they have passed before the callback starts, and the timer's
-    /// [overrun policy](TimerOptions::overrun) skips them. It is 0 while the timer is in time. [`Timer::lost`](rospin_engine::Timer::lost) has
-    /// the sum.
+    /// The number of due times after this one that will not be: they have passed before the callback starts, and the
+    /// timer's [overrun policy](TimerOptions::overrun) skips them. It is 0 while the timer is in time.
+    /// [`Timer::lost`](rospin_engine::Timer::lost) has the sum.
     pub skipped: u64,
 }
 
 /// Options of a timer. A plain [`Duration`] is its period.
 ///
 /// The method that creates the timer chooses its clock: [`create_timer`](crate::Node::create_timer) or
-/// [`create_wall_timer`](crate::Node::create_wall_timer). Options with a [first due time](Self::first_due) are for the clock of that
-/// time only:
+/// [`create_wall_timer`](crate::Node::create_wall_timer). Options with a [first due time](Self::first_due) are for the
+/// clock of that time only:
 ///
 /// ```compile_fail,E0277
 /// # use rospin::{Context, ContextOptions, Ros, TimerOptions};
@@ -92,8 +93,8 @@ impl TimerOptions {
         Self { engine: rospin_engine::TimerOptions::one_shot(delay), first_due: PhantomData }
     }
 
-    /// Sets the first due time in place of the one that follows from the period or the delay: a [`Time`] for a timer on ROS time, an
-    /// [`Instant`] for one on the steady clock.
+    /// Sets the first due time in place of the one that follows from the period or the delay: a [`Time`] for a timer on
+    /// ROS time, an [`Instant`] for one on the steady clock.
     #[must_use]
     pub fn first_due<D: ClockPoint>(self, due: D) -> TimerOptions<D> {
         TimerOptions { engine: self.engine.first_due(due.to_reading()), first_due: PhantomData }
@@ -113,8 +114,8 @@ impl<D> TimerOptions<D> {
         self.with(|engine| engine.overrun(overrun))
     }
 
-    /// Sets the name under which the timer appears in messages, traces, chains, loss counts and deployment files. The default consists
-    /// of the names of the node and the group, and `timer`.
+    /// Sets the name under which the timer appears in messages, traces, chains, loss counts and deployment files. The
+    /// default consists of the names of the node and the group, and `timer`.
     #[must_use]
     pub fn name(self, name: impl Into<String>) -> Self {
         self.with(|engine| engine.name(name))

@@ -38,8 +38,8 @@ pub enum WaitForMessageError {
 
 /// A future of the next message of a topic: see [`Node::wait_for_message`].
 ///
-/// It may be awaited anywhere. It gets a message only while the executor of the node's own group spins. Its subscription ends
-/// when the future resolves or is dropped.
+/// It may be awaited anywhere. It gets a message only while the executor of the node's own group spins. Its
+/// subscription ends when the future resolves or is dropped.
 ///
 /// # Errors
 /// See [`WaitForMessageError`].
@@ -54,13 +54,15 @@ pub struct WaitForMessage<M: Message> {
 }
 
 impl Node {
-    /// Subscribes to a topic, and returns a future of the first message that arrives from then on. A plain `&str` is the topic.
+    /// Subscribes to a topic, and returns a future of the first message that arrives from then on. A plain `&str` is
+    /// the topic.
     ///
-    /// The options are those of any subscription. With [`transient_local`](SubscriptionOptions::transient_local) the first
-    /// message may be one that a publisher kept. If there is one, the future resolves as soon as the executor has taken it.
+    /// The options are those of any subscription. With [`transient_local`](SubscriptionOptions::transient_local) the
+    /// first message may be one that a publisher kept. If there is one, the future resolves as soon as the executor has
+    /// taken it.
     ///
-    /// The subscription is in a group of its own, on the executor of the node's own group. So a callback of any group can await
-    /// the message while it holds its group, in every executor.
+    /// The subscription is in a group of its own, on the executor of the node's own group. So a callback of any group
+    /// can await the message while it holds its group, in every executor.
     ///
     /// ```
     /// use std::time::Duration;
@@ -79,7 +81,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the topic's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was dropped.
+    /// If the topic's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was
+    /// dropped.
     pub fn wait_for_message<M: Message>(
         &self,
         options: impl Into<SubscriptionOptions>,
@@ -102,15 +105,15 @@ impl Node {
 }
 
 impl<M: Message> WaitForMessage<M> {
-    /// Sets the time from now, on the steady clock, after which waiting ends with [`WaitForMessageError::Timeout`]. Reads the
-    /// clock; neither blocks, locks nor allocates.
+    /// Sets the time from now, on the steady clock, after which waiting ends with [`WaitForMessageError::Timeout`].
+    /// Reads the clock; neither blocks, locks nor allocates.
     pub fn timeout(mut self, after: Duration) -> Self {
         self.limit = Some((after, self.executor.sleep(ClockKind::Steady, after)));
         self
     }
 
-    /// Returns the number of publishers that the future's subscription is matched with, as far as discovery knows at this moment.
-    /// Zero once there is a result.
+    /// Returns the number of publishers that the future's subscription is matched with, as far as discovery knows at
+    /// this moment. Zero once there is a result.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.subscription.as_ref().map_or(0, Subscription::publisher_count)

@@ -1,7 +1,8 @@
 //! A closure that is no callback gives a compile error in our words: message, label and notes.
 //!
 //! Each case is a program in `compile_errors/` and the expected text beside it. The text has only sentences of our own
-//! `diagnostic::on_unimplemented` attributes, so it does not depend on the compiler's version. `ROSPIN_BLESS=1` writes the texts.
+//! `diagnostic::on_unimplemented` attributes, so it does not depend on the compiler's version. `ROSPIN_BLESS=1` writes
+//! the texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ fn compile(program: &Path, rospin: &Path) -> Output {
     rustc.output().expect("rustc runs")
 }
 
-/// Returns the build of `rospin` that this test is linked with, or an equal one: the newest that a correct program compiles with.
+/// Returns the build of `rospin` that this test is linked with, or an equal one: the newest that a correct program
+/// compiles with.
 fn rospin() -> PathBuf {
     let test = std::env::current_exe().expect("this test's file");
     let folder = test.parent().expect("a folder");

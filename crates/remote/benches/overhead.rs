@@ -1,7 +1,8 @@
-//! The cost of a request from another process beside one of the server's own: `cargo bench -p rospin-remote --bench overhead`.
+//! The cost of a request from another process beside one of the server's own:
+//! `cargo bench -p rospin-remote --bench overhead`.
 //!
-//! Prints a table and never fails, since a busy machine must not fail a test. Both clients are in this process, which makes no
-//! difference to the socket between the second one and the server. They take turns in one run.
+//! Prints a table and never fails, since a busy machine must not fail a test. Both clients are in this process, which
+//! makes no difference to the socket between the second one and the server. They take turns in one run.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

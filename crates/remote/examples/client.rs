@@ -1,4 +1,5 @@
-//! A process that uses the device of the example `server`: `cargo run -p rospin-remote --example client -- /tmp/gpu.sock`.
+//! A process that uses the device of the example `server`:
+//! `cargo run -p rospin-remote --example client -- /tmp/gpu.sock`.
 
 #![expect(clippy::print_stdout, reason = "it is an example")]
 

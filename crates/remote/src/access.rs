@@ -50,8 +50,8 @@ impl Access {
         if clients.is_empty() { Err(AccessError::NoClients { accelerator }) } else { Ok(Self { accelerator, clients }) }
     }
 
-    /// Takes the clients of that accelerator from the deployment files that the environment variable `ROSPIN_DEPLOYMENT` names, as
-    /// programs take their executors.
+    /// Takes the clients of that accelerator from the deployment files that the environment variable
+    /// `ROSPIN_DEPLOYMENT` names, as programs take their executors.
     ///
     /// # Errors
     /// If it names no files, or files that cannot be read, are invalid, or name no client of the accelerator.

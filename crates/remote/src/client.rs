@@ -97,7 +97,8 @@ impl RemoteSegment {
         Self { kernel: kernel.into(), bound: None, input: (0, 0), output: (0, 0), arguments: Vec::new() }
     }
 
-    /// Sets the longest time that the segment keeps the device busy. Longer is an overrun, which counts against the client.
+    /// Sets the longest time that the segment keeps the device busy. Longer is an overrun, which counts against the
+    /// client.
     #[must_use]
     pub const fn bound(mut self, bound: Duration) -> Self {
         self.bound = Some(bound);
@@ -126,11 +127,11 @@ impl RemoteSegment {
     }
 }
 
-/// Client of an accelerator in another process, under a name that the server's deployment file has. Its requests run one after the
-/// other, in the order of their calls.
+/// Client of an accelerator in another process, under a name that the server's deployment file has. Its requests run
+/// one after the other, in the order of their calls.
 ///
-/// Dropping it ends the session: requests that wait end, and a segment that runs goes on to its end. If the process dies, the kernel
-/// does the same.
+/// Dropping it ends the session: requests that wait end, and a segment that runs goes on to its end. If the process
+/// dies, the kernel does the same.
 pub struct RemoteClient {
     socket: Arc<Socket>,
     memory: SharedMemory,
@@ -141,8 +142,9 @@ pub struct RemoteClient {
 }
 
 impl RemoteClient {
-    /// Connects to the server that listens at the path, as the client of that name, and shares so many bytes of memory with it. Waits
-    /// for the server's answer, for 10 s at most. A thread with these options takes the server's answers from then on.
+    /// Connects to the server that listens at the path, as the client of that name, and shares so many bytes of memory
+    /// with it. Waits for the server's answer, for 10 s at most. A thread with these options takes the server's answers
+    /// from then on.
     ///
     /// # Errors
     /// If no server listens there, it does not accept the client, or memory or thread cannot be had.
@@ -190,8 +192,8 @@ impl RemoteClient {
         &self.kernels
     }
 
-    /// Sends a request. Returns the future of its result; its drop cancels the request. What the server does not accept, such as more
-    /// requests than the client may have at a time, is the future's error.
+    /// Sends a request. Returns the future of its result; its drop cancels the request. What the server does not
+    /// accept, such as more requests than the client may have at a time, is the future's error.
     ///
     /// Callbacks may call it: it sends one packet, and never waits. It allocates.
     ///

@@ -14,11 +14,12 @@ pub trait Kernels: Send + Sync + 'static {
 
     /// Returns the work of a segment.
     ///
-    /// The arguments come from another process, and are any bytes. The regions are within the client's memory, and their lengths
-    /// are what the client says. The work may keep them: the memory stays mapped as long.
+    /// The arguments come from another process, and are any bytes. The regions are within the client's memory, and
+    /// their lengths are what the client says. The work may keep them: the memory stays mapped as long.
     ///
     /// # Errors
-    /// If the arguments or the lengths are not what the kernel needs: a sentence that says what it needs, which the client gets.
+    /// If the arguments or the lengths are not what the kernel needs: a sentence that says what it needs, which the
+    /// client gets.
     fn work(&self, call: Call) -> Result<<Self::Device as Backend>::Work, String>;
 }
 

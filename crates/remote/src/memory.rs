@@ -14,8 +14,8 @@ const ORDINARY: u64 = 0x0102_1994;
 /// The seals that the memory must have: it stays as long as it is.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
-/// Memory of a client that the server of an accelerator sees, too. Images are written into it, and results read from it. Clones are
-/// the same memory.
+/// Memory of a client that the server of an accelerator sees, too. Images are written into it, and results read from
+/// it. Clones are the same memory.
 ///
 /// The other process may change it at any time, so bytes are copied in and out, and there are no references into it.
 #[derive(Clone)]
@@ -195,8 +195,8 @@ impl Region {
     /// If they exceed the region.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         let from = self.address(offset, into.len());
-        // SAFETY: the source is mapped for as long as `self` lives, and the target is memory of this process alone. What another
-        // process writes meanwhile makes the bytes any bytes, which `u8` may be.
+        // SAFETY: the source is mapped for as long as `self` lives, and the target is memory of this process alone.
+        // What another process writes meanwhile makes the bytes any bytes, which `u8` may be.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
     }
 

@@ -21,7 +21,8 @@ use crate::session;
 use crate::socket::Socket;
 use crate::wire::{KERNELS_MAX, NAME_MAX};
 
-/// Number of connections that may be there without being a client yet. One more ends the one that has been there for longest.
+/// Number of connections that may be there without being a client yet. One more ends the one that has been there for
+/// longest.
 const STRANGERS: usize = 8;
 /// The time before the next attempt to accept a connection if one has failed: there may be no file descriptors.
 const RETRY: Duration = Duration::from_millis(10);
@@ -39,8 +40,8 @@ impl ServerOptions {
         Self { thread: ThreadOptions::new() }
     }
 
-    /// Sets the scheduling of the threads that take the clients' requests, one for each connection. An urgent request is not taken
-    /// sooner than its thread runs, so they should be above the threads of unimportant work.
+    /// Sets the scheduling of the threads that take the clients' requests, one for each connection. An urgent request
+    /// is not taken sooner than its thread runs, so they should be above the threads of unimportant work.
     #[must_use]
     pub fn thread(mut self, thread: ThreadOptions) -> Self {
         self.thread = thread;
@@ -80,7 +81,8 @@ pub enum ServerError {
     Thread(io::Error),
 }
 
-/// A server that lets other processes use an accelerator. Dropping it ends all sessions: their clients' requests end with an error.
+/// A server that lets other processes use an accelerator. Dropping it ends all sessions: their clients' requests end
+/// with an error.
 pub struct Server {
     shared: Arc<dyn Stop>,
     path: PathBuf,
@@ -131,8 +133,9 @@ impl<K: Kernels> Stop for Shared<K> {
 }
 
 impl Server {
-    /// Listens at the path for clients of the accelerator. A socket that a server left there is replaced. The socket is for all users
-    /// of the machine, because the clients' entries say which user each may be; its folder may say otherwise.
+    /// Listens at the path for clients of the accelerator. A socket that a server left there is replaced. The socket is
+    /// for all users of the machine, because the clients' entries say which user each may be; its folder may say
+    /// otherwise.
     ///
     /// # Errors
     /// If another server listens there, the socket cannot be created, there are too many kernels, or no thread starts.

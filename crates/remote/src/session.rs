@@ -59,7 +59,8 @@ impl<K: Kernels> Drop for Greeted<'_, K> {
     }
 }
 
-/// Learns who the client is, and takes its name; `None` if the connection was closed. The error is a sentence for the client.
+/// Learns who the client is, and takes its name; `None` if the connection was closed. The error is a sentence for the
+/// client.
 fn greet<'a, K: Kernels>(
     shared: &'a Shared<K>,
     socket: &Socket,

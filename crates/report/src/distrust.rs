@@ -13,7 +13,8 @@ const NAMED_MAX: usize = 12;
 pub struct Distrust(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Distrust {
-    /// Notes that the row called `row` is not to be trusted. `reason` is a clause such as "other programs kept 1.2 cores busy".
+    /// Notes that the row called `row` is not to be trusted. `reason` is a clause such as "other programs kept 1.2
+    /// cores busy".
     pub fn note(&self, row: impl Into<String>, reason: impl Into<String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((row.into(), reason.into()));
     }

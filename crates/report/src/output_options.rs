@@ -40,8 +40,8 @@ impl OutputOptions {
         Ok(files.with_distrust(&self.distrust))
     }
 
-    /// Returns the progress of `runs` runs that take `duration` each, see [`Progress::new`]. Runs during which other programs kept the
-    /// machine busy are named when the [files](Self::files) are written.
+    /// Returns the progress of `runs` runs that take `duration` each, see [`Progress::new`]. Runs during which other
+    /// programs kept the machine busy are named when the [files](Self::files) are written.
     #[must_use]
     pub fn progress(&self, runs: usize, duration: Duration) -> Progress {
         Progress::new(runs, duration, self.quiet).with_distrust(&self.distrust)

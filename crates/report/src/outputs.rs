@@ -54,8 +54,8 @@ impl Files {
         self.json.is_some() || self.report.is_some()
     }
 
-    /// Checks that the result files can be written. Without `report`, the report goes to `default_report`, and is left out if
-    /// that is `None` or cannot be written.
+    /// Checks that the result files can be written. Without `report`, the report goes to `default_report`, and is left
+    /// out if that is `None` or cannot be written.
     ///
     /// # Errors
     /// If `json` or `report` cannot be written, or `json` is also the report's path.
@@ -83,9 +83,9 @@ impl Files {
         self
     }
 
-    /// Prints the rows that readers should not trust, and puts them into the report. Writes the files, and prints their paths to `out`, that of the report last. `json` and `report` return the contents. Each
-    /// is called only if its file is wanted. If the report's default path cannot be written, the reason is printed in place of
-    /// the path.
+    /// Prints the rows that readers should not trust, and puts them into the report. Writes the files, and prints their
+    /// paths to `out`, that of the report last. `json` and `report` return the contents. Each is called only if its
+    /// file is wanted. If the report's default path cannot be written, the reason is printed in place of the path.
     ///
     /// # Errors
     /// If `json` or `report` returns an error, or a file or `out` cannot be written.
@@ -119,8 +119,9 @@ impl Files {
     }
 }
 
-/// Writer to stdout that goes on without its reader, for commands that write files besides: `rospin analyze FILE --deploy OUT | head`
-/// writes the whole file. Once the reader has closed the pipe, what is written is dropped.
+/// Writer to stdout that goes on without its reader, for commands that write files besides:
+/// `rospin analyze FILE --deploy OUT | head` writes the whole file. Once the reader has closed the pipe, what is
+/// written is dropped.
 pub struct WithoutReader<'a> {
     out: &'a mut dyn Write,
     is_closed: bool,

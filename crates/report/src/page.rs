@@ -18,8 +18,8 @@ pub enum ReportError {
     Format(#[from] fmt::Error),
 }
 
-/// Returns a whole HTML page with `title`, around `body`, with the styles that all reports share. The title is escaped; the body
-/// is HTML already.
+/// Returns a whole HTML page with `title`, around `body`, with the styles that all reports share. The title is escaped;
+/// the body is HTML already.
 pub fn frame(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -30,8 +30,8 @@ pub fn frame(title: &str, body: &str) -> String {
     )
 }
 
-/// Appends a list of terms with their descriptions to `page`. The machine and rospin's version come first, then `entries`, which
-/// are pairs of a term and its description, as plain text.
+/// Appends a list of terms with their descriptions to `page`. The machine and rospin's version come first, then
+/// `entries`, which are pairs of a term and its description, as plain text.
 pub fn how_it_was_run(page: &mut String, machine: &Machine, entries: &[(&str, String)]) -> fmt::Result {
     writeln!(page, "<dl>")?;
     let mut entry = |term: &str, text: &str| writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));

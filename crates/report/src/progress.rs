@@ -35,8 +35,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress of `runs` runs that take `duration` each; a `duration` of zero means that it is not known. Shows
-    /// nothing before the first run begins. With `quiet`, it never shows anything.
+    /// Returns the progress of `runs` runs that take `duration` each; a `duration` of zero means that it is not known.
+    /// Shows nothing before the first run begins. With `quiet`, it never shows anything.
     pub fn new(runs: usize, duration: Duration, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
         let bar = ProgressBar::new(STEPS * runs as u64);
@@ -82,8 +82,8 @@ impl Progress {
         self.bar.set_position(done + (share.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// Ends the current run: fills its part of the bar, and removes the bar after the last run. Notes if other programs kept the machine busy
-    /// meanwhile.
+    /// Ends the current run: fills its part of the bar, and removes the bar after the last run. Notes if other programs
+    /// kept the machine busy meanwhile.
     pub fn end(&self) {
         if let Some((run, others)) = self.current.take()
             && let Some(cores) = others.busy_cores()

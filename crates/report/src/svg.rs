@@ -25,7 +25,8 @@ pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Result of drawing on an [`Area`]: nothing, or the error of the plotting library.
 pub type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Returns an SVG of the width and height `size`, in pixels, which `content` draws on. `plot` is the plot's name in the error.
+/// Returns an SVG of the width and height `size`, in pixels, which `content` draws on. `plot` is the plot's name in the
+/// error.
 ///
 /// # Errors
 /// If the content cannot be drawn.

@@ -16,8 +16,8 @@ pub enum Side {
     Right,
 }
 
-/// Returns a table as text: a header with a line below it, and the rows. Cells beyond the header are left out. The text ends in a
-/// line break.
+/// Returns a table as text: a header with a line below it, and the rows. Cells beyond the header are left out. The text
+/// ends in a line break.
 pub fn render(header: &[(&str, Side)], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').force_no_tty();

@@ -1,7 +1,7 @@
 //! Response times of a program with nobody watching it and with somebody, in turns, in one run.
 //!
-//! A thread publishes every half a millisecond; a callback works for 50 microseconds and publishes to a second one, which does so, too. The
-//! watcher is a process of its own, which reads and counts as `rospin top` does.
+//! A thread publishes every half a millisecond; a callback works for 50 microseconds and publishes to a second one,
+//! which does so, too. The watcher is a process of its own, which reads and counts as `rospin top` does.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,8 @@
 //! Several nodes in one process, listed in a file:
 //! `cargo run -p rospin --features dds --example container -- crates/rospin/examples/container.toml`.
 //!
-//! `ros2 topic echo /robot/news` prints their messages, and `ros2 component load /ComponentManager demo demo::Talker` adds one. Ctrl-C
-//! ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to other threads and cores.
+//! `ros2 topic echo /robot/news` prints their messages, and `ros2 component load /ComponentManager demo demo::Talker`
+//! adds one. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to other threads and cores.
 
 #![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
 

@@ -1,5 +1,5 @@
-//! Sends a goal to an action server that computes Fibonacci numbers, and prints its feedback and result, as ROS 2's demo does:
-//! `cargo run -p rospin --features dds --example fibonacci_action_client [ORDER]`.
+//! Sends a goal to an action server that computes Fibonacci numbers, and prints its feedback and result, as ROS 2's
+//! demo does: `cargo run -p rospin --features dds --example fibonacci_action_client [ORDER]`.
 
 #![expect(clippy::print_stdout, reason = "it shows the numbers")]
 

@@ -10,7 +10,8 @@ use rospin_node::RosArguments;
 /// The form of a line unless `RCUTILS_CONSOLE_OUTPUT_FORMAT` has another one.
 const FORMAT: &str = "[{severity}] [{time}] [{name}]: {message}";
 
-/// Installs the console as the program's logger, unless the program has a logger already or the arguments disable the console.
+/// Installs the console as the program's logger, unless the program has a logger already or the arguments disable the
+/// console.
 pub(crate) fn install(arguments: &RosArguments) {
     if !arguments.logs_to_console() {
         return;
@@ -86,8 +87,8 @@ impl Log for Console {
         }
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let line = self.line(record, time);
-        // If the console is closed, the error cannot be reported. A record is written with one call, so records of several
-        // threads do not mix.
+        // If the console is closed, the error cannot be reported. A record is written with one call, so records of
+        // several threads do not mix.
         let _ = match self.to_stdout {
             true => io::stdout().write_all(line.as_bytes()),
             false => io::stderr().write_all(line.as_bytes()),

@@ -1,7 +1,8 @@
 //! Diagnostics: the state of a node and of its program on `/diagnostics`, where rqt and Foxglove show it.
 //!
-//! An [`Updater`] is ROS's `diagnostic_updater`: tasks fill in a [`Status`] each, and it publishes all of them once a period.
-//! [`add_program`](Updater::add_program) adds one that tells of lost messages and missed deadlines of the whole program.
+//! An [`Updater`] is ROS's `diagnostic_updater`: tasks fill in a [`Status`] each, and it publishes all of them once a
+//! period. [`add_program`](Updater::add_program) adds one that tells of lost messages and missed deadlines of the whole
+//! program.
 //!
 //! ```
 //! use rospin::diagnostics::{Level, Updater};
@@ -86,7 +87,8 @@ struct Task {
 
 /// Publisher of a node's diagnostics, as C++'s `diagnostic_updater::Updater`. Dropping it ends the reports.
 ///
-/// All of its methods may be called from any thread, and inside callbacks and tasks. They allocate and lock for a moment.
+/// All of its methods may be called from any thread, and inside callbacks and tasks. They allocate and lock for a
+/// moment.
 pub struct Updater {
     core: Arc<Core>,
     _timer: Timer,
@@ -104,9 +106,9 @@ struct Core {
 impl Updater {
     /// Creates an updater without tasks. A timer in the node's own group reports once a period, on the steady clock.
     ///
-    /// The node gets two read-only parameters, unless it has declared them already. `diagnostic_updater.period` is the period in
-    /// seconds, 1.0 by default. With `diagnostic_updater.use_fqn`, false by default, names of statuses begin with the node's
-    /// name and namespace (`/left/lidar: motor`), and without it with the name alone (`lidar: motor`).
+    /// The node gets two read-only parameters, unless it has declared them already. `diagnostic_updater.period` is the
+    /// period in seconds, 1.0 by default. With `diagnostic_updater.use_fqn`, false by default, names of statuses begin
+    /// with the node's name and namespace (`/left/lidar: motor`), and without it with the name alone (`lidar: motor`).
     ///
     /// # Errors
     /// If a parameter has another type, the period is not positive, the middleware refuses, or the node's
@@ -159,9 +161,10 @@ impl Updater {
         }
     }
 
-    /// Adds the task `program`, which tells of the whole program since the last report, and in total: items that were lost,
-    /// by callback and cause, missed deadlines, violations that the [monitor](crate::monitoring::monitor) found, and settings that threads
-    /// could not have. [`Program`] says what its levels are. Between reports it costs nothing.
+    /// Adds the task `program`, which tells of the whole program since the last report, and in total: items that were
+    /// lost, by callback and cause, missed deadlines, violations that the [monitor](crate::monitoring::monitor) found,
+    /// and settings that threads could not have. [`Program`] says what its levels are. Between reports it costs
+    /// nothing.
     ///
     /// A program has one such task: each would report the same.
     pub fn add_program(&self, program: impl Into<Program>) {
@@ -177,8 +180,8 @@ impl Updater {
         task.is_some()
     }
 
-    /// Runs all tasks and publishes their statuses now, on the calling thread. The timer keeps its due times. A task that runs
-    /// already, on another thread or because it made this call itself, is left out.
+    /// Runs all tasks and publishes their statuses now, on the calling thread. The timer keeps its due times. A task
+    /// that runs already, on another thread or because it made this call itself, is left out.
     ///
     /// # Errors
     /// If the message could not be published.
@@ -186,7 +189,8 @@ impl Updater {
         self.core.update()
     }
 
-    /// Publishes the same level and message for all tasks, without running them: before a long calibration, for example.
+    /// Publishes the same level and message for all tasks, without running them: before a long calibration, for
+    /// example.
     ///
     /// # Errors
     /// If the message could not be published.

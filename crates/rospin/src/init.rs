@@ -27,8 +27,8 @@ pub enum Middlewares {
 }
 
 impl Middlewares {
-    /// Returns the middleware that `RMW_IMPLEMENTATION` selects. If it is not set, or empty, returns the one that the program was
-    /// built with: DDS, else Zenoh, else [`InProcess`](Self::InProcess).
+    /// Returns the middleware that `RMW_IMPLEMENTATION` selects. If it is not set, or empty, returns the one that the
+    /// program was built with: DDS, else Zenoh, else [`InProcess`](Self::InProcess).
     ///
     /// # Errors
     /// If `RMW_IMPLEMENTATION` has an unknown value.
@@ -123,17 +123,19 @@ pub enum InitError {
 ///
 /// - Reads the [arguments for ROS](RosArguments), which rename nodes and set their parameters.
 /// - Writes log records to the console as rclcpp does, unless the program has a logger already.
-/// - Records what the executors do if `ROSPIN_TRACE` or `ROSPIN_SCENARIO_TEMPLATE` names a file, see [`record_from_env`].
+/// - Records what the executors do if `ROSPIN_TRACE` or `ROSPIN_SCENARIO_TEMPLATE` names a file, see
+///   [`record_from_env`].
 /// - Emits the tracepoints of ros2_tracing if `ROSPIN_TRACETOOLS` asks for it, see [`emit_tracepoints_from_env`].
 /// - Lets `rospin top` and `rospin trace record --pid` see what the program does, see [`open_live_door`].
 /// - Compares the program with its system file if `ROSPIN_SYSTEM` names one, see [`monitor_from_env`].
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
 /// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with.
-/// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the process at once.
+/// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the
+///   process at once.
 ///
 /// # Errors
-/// If an argument or a deployment file is invalid, the program cannot be recorded or monitored as the environment asks for, the
-/// middleware is unknown or not built in or cannot be started, or signal handlers cannot be installed.
+/// If an argument or a deployment file is invalid, the program cannot be recorded or monitored as the environment asks
+/// for, the middleware is unknown or not built in or cannot be started, or signal handlers cannot be installed.
 pub fn init() -> Result<Ros, InitError> {
     let arguments = RosArguments::from_env()?;
     // The console comes first, because the following steps may log.
@@ -146,8 +148,8 @@ pub fn init() -> Result<Ros, InitError> {
     init_with(ContextOptions::from_env()?, Middlewares::from_env()?, arguments)
 }
 
-/// Starts a program with these options and arguments, and over that middleware. Installs no logger, starts neither recorder nor
-/// monitor, and reads no deployment files; otherwise it does what [`init`] does.
+/// Starts a program with these options and arguments, and over that middleware. Installs no logger, starts neither
+/// recorder nor monitor, and reads no deployment files; otherwise it does what [`init`] does.
 ///
 /// # Errors
 /// If the program was built without the middleware, the middleware cannot be started, or signal handlers cannot be

@@ -20,24 +20,27 @@
 //! }
 //! ```
 //!
-//! At the root is what every program needs; modules have the rest, a module a topic. `use rospin::prelude::*;` imports the names that
-//! most programs use, those of actions and lifecycle nodes with them.
+//! At the root is what every program needs; modules have the rest, a module a topic. `use rospin::prelude::*;` imports
+//! the names that most programs use, those of actions and lifecycle nodes with them.
 //!
 //! # Start and end
 //!
-//! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals. [`Ros`]
-//!   creates nodes. [`init_with`] takes [`RosArguments`], [`Middlewares`] and [`ContextOptions`] of your own.
-//! - [`Result`] and [`Error`] are those of `anyhow`. So is [`Ok`](Ok()): `rospin::Ok(())` ends a callback that uses `?`. The module [`errors`] has what the names of the root return.
+//! - [`init`] reads arguments and environment, chooses a middleware, logs to the console and listens for signals.
+//!   [`Ros`] creates nodes. [`init_with`] takes [`RosArguments`], [`Middlewares`] and [`ContextOptions`] of your own.
+//! - [`Result`] and [`Error`] are those of `anyhow`. So is [`Ok`](Ok()): `rospin::Ok(())` ends a callback that uses
+//!   `?`. The module [`errors`] has what the names of the root return.
 //!
 //! # Nodes
 //!
-//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time, unless they are
-//!   created on other callback groups. [`NodeOptions`] have what a launch file can set, too.
-//! - A [`Publisher`] sends, a [`Subscription`] calls back. Their options are [`PublisherOptions`] and [`SubscriptionOptions`], with a
-//!   [`Qos`], whose parts are in [`qos`]; [`events`] come when it does not fit, or is not kept.
+//! - A [`Node`] creates publishers, subscriptions, services, clients and timers. Its callbacks run one at a time,
+//!   unless they are created on other callback groups. [`NodeOptions`] have what a launch file can set, too.
+//! - A [`Publisher`] sends, a [`Subscription`] calls back. Their options are [`PublisherOptions`] and
+//!   [`SubscriptionOptions`], with a [`Qos`], whose parts are in [`qos`]; [`events`] come when it does not fit, or is
+//!   not kept.
 //! - A [`Service`] answers, a [`Client`] asks. [`ServiceOptions`] and [`ClientOptions`] are theirs.
 //! - A [`Timer`] calls back at the times of its [`TimerOptions`], with a [`Tick`].
-//! - [`parameters`]: a [`Parameter`] is declared with [`ParameterOptions`], or a whole struct that derives [`Parameters`].
+//! - [`parameters`]: a [`Parameter`] is declared with [`ParameterOptions`], or a whole struct that derives
+//!   [`Parameters`].
 //! - [`action`]: goals that take time, give feedback and can be canceled. [`lifecycle`]: managed nodes.
 //! - [`graph`]: the nodes and endpoints of the network, and their names.
 //! - A [`Logger`] writes records in its node's name, by the macros of [`log`]; [`logging`] has `/rosout`.
@@ -45,26 +48,30 @@
 //!
 //! # Messages
 //!
-//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Each is a [`Message`], or the two halves of a
-//!   [`ServiceInterface`]. [`MessageInfo`] says where a message comes from.
+//! - [`msgs`] has the messages of ROS 2's own packages, a feature per package. Each is a [`Message`], or the two halves
+//!   of a [`ServiceInterface`]. [`MessageInfo`] says where a message comes from.
 //! - Bytes of a message, such as those of an image, are a [`Blob`], which is made of a `Vec<u8>` by `into()`.
 //! - [`message`]: messages as bytes, and the names of types. [`dynamic`]: types that are known only at run time.
-//! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature of
-//!   that name, keeps coordinate frames over time. `diagnostics`, behind the feature `diagnostic_msgs`, reports on `/diagnostics`.
+//! - [`message_filters`] gives callbacks the messages of several topics that belong together. `tf2`, behind the feature
+//!   of that name, keeps coordinate frames over time. `diagnostics`, behind the feature `diagnostic_msgs`, reports on
+//!   `/diagnostics`.
 //!
 //! # Callbacks and time
 //!
 //! - [`callback`] lists the forms that a callback may have.
-//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock, as a [`Payload`] where they are asynchronous. Callbacks
-//!   of a [`ReentrantGroup`] may run at the same time. [`GroupOptions`] are for both, and [`groups`] has what is common to them.
-//! - A [`Time`] is a point of ROS time. [`time`]: clocks, rates, sleeps, and the [`Instant`](time::Instant) of a steady clock.
+//! - A [`CallbackGroup`] has a payload that its callbacks share without a lock, as a [`Payload`] where they are
+//!   asynchronous. Callbacks of a [`ReentrantGroup`] may run at the same time. [`GroupOptions`] are for both, and
+//!   [`groups`] has what is common to them.
+//! - A [`Time`] is a point of ROS time. [`time`]: clocks, rates, sleeps, and the [`Instant`](time::Instant) of a steady
+//!   clock.
 //! - [`source`]: callbacks for what comes from devices, files and libraries. [`local`]: topics without a node.
 //!
 //! # Executors
 //!
-//! - An [`Executor`] has threads and a policy by its [`ExecutorOptions`], and is spun with [`SpinOptions`]. An [`ExecutorHandle`] ends
-//!   the spin. A [`Context`] has the clocks.
-//! - [`policy`] orders callbacks by urgency, such as by their [`Priority`]; [`scheduling`] has what policies know, and chains.
+//! - An [`Executor`] has threads and a policy by its [`ExecutorOptions`], and is spun with [`SpinOptions`]. An
+//!   [`ExecutorHandle`] ends the spin. A [`Context`] has the clocks.
+//! - [`policy`] orders callbacks by urgency, such as by their [`Priority`]; [`scheduling`] has what policies know, and
+//!   chains.
 //! - [`executor`]: how a spin ends, and what a panic does. [`os`]: threads under the operating system's scheduling.
 //! - [`deployment`]: a file with the priorities and threads of a program's callbacks.
 //! - `accelerator`, behind the feature of that name, shares a GPU between chains in the order of their priorities, and
@@ -73,14 +80,14 @@
 //! # Tests, and a look inside
 //!
 //! - [`testing`]: a [`Harness`](testing::Harness) runs nodes in tests, under a clock of its own.
-//! - [`monitoring`]: losses, incidents and violations, while the program runs. [`recording`] and [`trace`]: everything that the
-//!   executors do, in a file.
+//! - [`monitoring`]: losses, incidents and violations, while the program runs. [`recording`] and [`trace`]: everything
+//!   that the executors do, in a file.
 //!
 //! # Middlewares
 //!
 //! Nodes of one process communicate without a network. With the feature `dds` or `zenoh` they also communicate with
-//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`]. [`middleware`] is for
-//! those who write another one.
+//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`].
+//! [`middleware`] is for those who write another one.
 //!
 //! A handle owns its entity: a subscription ends when its handle is dropped. Keep the handle for as long as the
 //! callback shall run.

@@ -1,4 +1,5 @@
-//! The door of a program through which others see what it does while it runs: a Unix socket, which one thread listens at.
+//! The door of a program through which others see what it does while it runs: a Unix socket, which one thread listens
+//! at.
 //!
 //! That thread sleeps while nobody comes, and the recorder is off. Each connection has a thread of its own.
 
@@ -16,8 +17,8 @@ use std::time::Duration;
 use rospin_engine::Recorder;
 use rospin_trace::{FileSink, Flow, ProcessName, StreamSink, end_of_stream, places};
 
-/// The largest number of connections that are served at the same time. Others are told so, up to four times this number in all;
-/// those beyond it are closed without a word.
+/// The largest number of connections that are served at the same time. Others are told so, up to four times this number
+/// in all; those beyond it are closed without a word.
 const CONNECTIONS: usize = 8;
 /// The largest number of bytes that wait for a watcher: some seconds of a busy program.
 const BUFFER: usize = 16 << 20;
@@ -29,12 +30,12 @@ const REQUEST: usize = 8 << 10;
 /// The number of the process that opened a door, and the path of its socket.
 static DOOR: Mutex<Option<(u32, PathBuf)>> = Mutex::new(None);
 
-/// Opens the door of the process, so that `rospin top` and `rospin trace record --pid` reach it: the socket `rospin/PID.sock` in
-/// `$XDG_RUNTIME_DIR`, or else `/tmp/rospin-UID/PID.sock`, for its user alone. Does nothing if the door is open already, or if
-/// `ROSPIN_LIVE` is 0. [`init`](crate::init) calls it.
+/// Opens the door of the process, so that `rospin top` and `rospin trace record --pid` reach it: the socket
+/// `rospin/PID.sock` in `$XDG_RUNTIME_DIR`, or else `/tmp/rospin-UID/PID.sock`, for its user alone. Does nothing if the
+/// door is open already, or if `ROSPIN_LIVE` is 0. [`init`](crate::init) calls it.
 ///
-/// The door costs a thread that sleeps. Where the socket cannot be opened, the program goes on without a door, and a log record for
-/// debugging says why.
+/// The door costs a thread that sleeps. Where the socket cannot be opened, the program goes on without a door, and a
+/// log record for debugging says why.
 pub fn open_live_door() {
     if std::env::var_os(places::LIVE).is_some_and(|value| value == "0") {
         return;
@@ -64,7 +65,8 @@ fn open(process: u32) -> io::Result<PathBuf> {
     Ok(socket)
 }
 
-/// Creates the socket in place of the one of an earlier process with the same number, unless a process still listens at that.
+/// Creates the socket in place of the one of an earlier process with the same number, unless a process still listens at
+/// that.
 fn bind(socket: &Path) -> io::Result<UnixListener> {
     // Processes in two containers may have the same number. The one that lives keeps its socket.
     if places::connect(socket).is_ok() {

@@ -37,13 +37,13 @@ pub fn monitor() -> Option<Monitor> {
     OF_PROCESS.get().cloned()
 }
 
-/// Starts a monitor of everything that the recorder [of the process](Recorder::of_process) records, as the environment asks for:
-/// `ROSPIN_SYSTEM` names a system file, and `ROSPIN_BOUNDS` the bounds that `rospin analyze SYSTEM --bounds FILE` has proven for
-/// it. The monitor tells of violations on stderr. Returns `None` if neither is set. [`init`](crate::init) calls this; further calls
-/// return the same monitor.
+/// Starts a monitor of everything that the recorder [of the process](Recorder::of_process) records, as the environment
+/// asks for: `ROSPIN_SYSTEM` names a system file, and `ROSPIN_BOUNDS` the bounds that
+/// `rospin analyze SYSTEM --bounds FILE` has proven for it. The monitor tells of violations on stderr. Returns `None`
+/// if neither is set. [`init`](crate::init) calls this; further calls return the same monitor.
 ///
-/// Processor times are recorded, too, which tell a callback that runs too long from one that the kernel does not run, unless
-/// `ROSPIN_TRACE_CPU` is `0`.
+/// Processor times are recorded, too, which tell a callback that runs too long from one that the kernel does not run,
+/// unless `ROSPIN_TRACE_CPU` is `0`.
 ///
 /// # Errors
 /// If a file is invalid, `ROSPIN_BOUNDS` is set without `ROSPIN_SYSTEM`, or the recording thread cannot be started.
@@ -66,8 +66,9 @@ pub fn monitor_from_env() -> Result<Option<Monitor>, MonitoringError> {
     Ok(Some(OF_PROCESS.get_or_init(|| monitor).clone()))
 }
 
-/// Has the monitor watch everything that `recorder` records from now on, and has the recorder record the violations that it finds,
-/// for the other sinks. [`Monitor::load`] creates a monitor; [`stop`](SinkHandle::stop) of the handle ends the watch.
+/// Has the monitor watch everything that `recorder` records from now on, and has the recorder record the violations
+/// that it finds, for the other sinks. [`Monitor::load`] creates a monitor; [`stop`](SinkHandle::stop) of the handle
+/// ends the watch.
 ///
 /// ```
 /// use rospin::monitoring::{Monitor, watch};

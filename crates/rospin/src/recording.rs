@@ -1,5 +1,5 @@
-//! Recordings of everything that the executors of a process do, in a file or as tracepoints. [`init`](crate::init) begins those that the
-//! environment asks for.
+//! Recordings of everything that the executors of a process do, in a file or as tracepoints. [`init`](crate::init)
+//! begins those that the environment asks for.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,9 +23,10 @@ pub enum RecordingError {
     Recorder(#[from] RecordError),
 }
 
-/// Starts the recorder [of the process](Recorder::of_process) as the environment asks for: `ROSPIN_TRACE` names the file of a
-/// recording, and `ROSPIN_SCENARIO_TEMPLATE` the system file that the program writes of itself when its context is dropped. Does
-/// nothing if neither is set, or if it was done already and the recorder is on. [`init`](crate::init) calls it.
+/// Starts the recorder [of the process](Recorder::of_process) as the environment asks for: `ROSPIN_TRACE` names the
+/// file of a recording, and `ROSPIN_SCENARIO_TEMPLATE` the system file that the program writes of itself when its
+/// context is dropped. Does nothing if neither is set, or if it was done already and the recorder is on.
+/// [`init`](crate::init) calls it.
 ///
 /// The recording is complete when the process ends by itself: when `main` returns, after SIGINT or SIGTERM too, or by
 /// [`std::process::exit`].
@@ -59,15 +60,17 @@ pub fn record_from_env() -> Result<(), RecordingError> {
     Ok(())
 }
 
-/// Emits the tracepoints of ros2_tracing for what executors of the [recorder of the process](Recorder::of_process) do from now on, if
-/// `ROSPIN_TRACETOOLS` is 1, or the path of ROS 2's `libtracetools.so`. Then tools that read LTTng traces of rclcpp's nodes read
-/// those of this program, too. Returns true if tracing began, and false if the variable is not set, empty, or 0. [`init`](crate::init)
-/// calls it, and goes on with a warning if it fails.
+/// Emits the tracepoints of ros2_tracing for what executors of the [recorder of the process](Recorder::of_process) do
+/// from now on, if `ROSPIN_TRACETOOLS` is 1, or the path of ROS 2's `libtracetools.so`. Then tools that read LTTng
+/// traces of rclcpp's nodes read those of this program, too. Returns true if tracing began, and false if the variable
+/// is not set, empty, or 0. [`init`](crate::init) calls it, and goes on with a warning if it fails.
 ///
-/// Call it before the first node is created: tools learn the names of nodes, topics and callbacks when these are created.
+/// Call it before the first node is created: tools learn the names of nodes, topics and callbacks when these are
+/// created.
 ///
 /// # Errors
-/// If the library cannot be loaded, or was built without tracepoints, or if the recorder emits them already or cannot be started.
+/// If the library cannot be loaded, or was built without tracepoints, or if the recorder emits them already or cannot
+/// be started.
 pub fn emit_tracepoints_from_env() -> Result<bool, TraceError> {
     trace_from_env(&Recorder::of_process())
 }

@@ -9,7 +9,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Time after the first signal in which another one is the same request: a launcher passes on what the terminal sent already.
+/// Time after the first signal in which another one is the same request: a launcher passes on what the terminal sent
+/// already.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Installs the handlers, and starts the thread that waits for signals until the process ends.

@@ -1,7 +1,7 @@
 //! Tests of one's own nodes: in one process, without a network, and without waiting.
 //!
-//! A [`Harness`] has a clock that stands still while callbacks run, and moves from one due time to the next. So a second
-//! of a robot's life takes as long as its callbacks do, and every run of a test is the same.
+//! A [`Harness`] has a clock that stands still while callbacks run, and moves from one due time to the next. So a
+//! second of a robot's life takes as long as its callbacks do, and every run of a test is the same.
 //!
 //! ```
 //! use rospin::msgs::std_msgs::msg::UInt32;
@@ -81,8 +81,8 @@ pub enum HarnessError {
     /// The future did not resolve, or the condition did not become true, within this time, the limit that the test set.
     #[error("it has not come after {0:?}")]
     TooLate(Duration),
-    /// The future or the condition can never be fulfilled: nothing is ready, and no timer or sleep will be due. The time is that
-    /// since the beginning.
+    /// The future or the condition can never be fulfilled: nothing is ready, and no timer or sleep will be due. The
+    /// time is that since the beginning.
     #[error("it cannot come: {0:?} since the beginning, nothing is ready and nothing is due any more")]
     Nothing(Duration),
 }
@@ -128,15 +128,16 @@ impl Harness {
         Self::create(ContextOptions::new(), arguments, &[])
     }
 
-    /// Creates a harness as [`with_arguments`](Self::with_arguments) does, whose nodes are deployed as the robot's: callbacks have the
-    /// priorities, deadlines and depths of the file and of its chains, executors its policies, and groups are on the executors that
-    /// it names. Executors that only the file has are spun by the harness.
+    /// Creates a harness as [`with_arguments`](Self::with_arguments) does, whose nodes are deployed as the robot's:
+    /// callbacks have the priorities, deadlines and depths of the file and of its chains, executors its policies, and
+    /// groups are on the executors that it names. Executors that only the file has are spun by the harness.
     ///
-    /// What concerns the machine is left out: OS priorities, cores, locked memory and the threads of other libraries. All executors
-    /// take turns on the test's thread.
+    /// What concerns the machine is left out: OS priorities, cores, locked memory and the threads of other libraries.
+    /// All executors take turns on the test's thread.
     ///
-    /// A name in the file that the test's nodes do not have is an error of the first run, as on the robot. For a test of some of the
-    /// robot's nodes, set [`on_unknown`](Deployment::on_unknown) to [`Warn`](crate::deployment::Reaction::Warn).
+    /// A name in the file that the test's nodes do not have is an error of the first run, as on the robot. For a test
+    /// of some of the robot's nodes, set [`on_unknown`](Deployment::on_unknown) to
+    /// [`Warn`](crate::deployment::Reaction::Warn).
     ///
     /// ```
     /// use rospin::deployment::Reaction;
@@ -173,7 +174,8 @@ impl Harness {
             plan.stack_prefault_kib = 0;
             plan.busy_poll = None;
         }
-        // An executor that neither the file uses nor the nodes create is misspelt, and must not be there, so that the first run says so.
+        // An executor that neither the file uses nor the nodes create is misspelt, and must not be there, so that the
+        // first run says so.
         let mut executors = deployment.executors.clone();
         executors.retain(|plan| deployment.groups.iter().any(|group| group.executor == plan.name));
         Self::create(ContextOptions::new().deployment(deployment), arguments, &executors)
@@ -189,8 +191,8 @@ impl Harness {
         let context =
             Context::new(options.manual_clock(clock.clone()).on_incident(move |incident| tell(&told, incident)));
         let ros = Ros::in_process(&context).with_arguments(arguments);
-        // Created before any group, so that the groups of the file are put on them. By themselves they would spin on threads of
-        // their own.
+        // Created before any group, so that the groups of the file are put on them. By themselves they would spin on
+        // threads of their own.
         let mut others = Vec::new();
         for plan in deployed.iter().filter(|plan| plan.name != ros.executor().handle().name()) {
             others.push(context.create_executor(ExecutorOptions::new(&plan.name)));
@@ -205,8 +207,8 @@ impl Harness {
         Self { clock, begin, ros, node, others, recordings, incidents }
     }
 
-    /// Returns what went wrong in callbacks by now: panics, errors that they returned, and waits that may have no end. Each was also
-    /// told on stderr.
+    /// Returns what went wrong in callbacks by now: panics, errors that they returned, and waits that may have no end.
+    /// Each was also told on stderr.
     #[must_use]
     pub fn incidents(&self) -> Vec<Incident> {
         lock(&self.incidents).clone()
@@ -238,8 +240,8 @@ impl Harness {
         self.ros.create_node(options)
     }
 
-    /// Makes the harness spin `executor` besides [`Ros::executor`]. The executors take turns, a callback at a time: the main one
-    /// first, then the others in the order in which they were added.
+    /// Makes the harness spin `executor` besides [`Ros::executor`]. The executors take turns, a callback at a time: the
+    /// main one first, then the others in the order in which they were added.
     pub fn add_executor(&mut self, executor: Executor) {
         self.others.push(executor);
     }
@@ -287,8 +289,8 @@ impl Harness {
         }
     }
 
-    /// Runs for `duration` of the harness's clock, from due time to due time. A timer that is due exactly at the end still
-    /// runs.
+    /// Runs for `duration` of the harness's clock, from due time to due time. A timer that is due exactly at the end
+    /// still runs.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).
@@ -301,8 +303,8 @@ impl Harness {
         Ok(())
     }
 
-    /// Runs until the future resolves, but no longer than `limit` of the harness's clock, and returns its output. The clock
-    /// stands at the moment at which it resolved.
+    /// Runs until the future resolves, but no longer than `limit` of the harness's clock, and returns its output. The
+    /// clock stands at the moment at which it resolved.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and if the future does not resolve in time, or cannot.
@@ -327,8 +329,8 @@ impl Harness {
         }
     }
 
-    /// Runs until the condition holds, but no longer than `limit` of the harness's clock. The condition is checked before the
-    /// start, and whenever everything that was ready at an instant has run.
+    /// Runs until the condition holds, but no longer than `limit` of the harness's clock. The condition is checked
+    /// before the start, and whenever everything that was ready at an instant has run.
     ///
     /// # Errors
     /// Those of [`wait`](Self::wait).
@@ -374,7 +376,8 @@ pub struct Recording<M> {
 }
 
 impl<M> Recording<M> {
-    /// Returns the messages that arrived since the last call, with the times since the harness began, and empties the recording.
+    /// Returns the messages that arrived since the last call, with the times since the harness began, and empties the
+    /// recording.
     #[must_use]
     pub fn take(&self) -> Vec<(Duration, Arc<M>)> {
         std::mem::take(&mut lock(&self.heard))

@@ -2,7 +2,8 @@
 
 /// Actions: goals that take time, give feedback and can be canceled.
 ///
-/// A node has `create_action_server` and `create_action_client`. An [`Action`](action::Action) is generated from a definition.
+/// A node has `create_action_server` and `create_action_client`. An [`Action`](action::Action) is generated from a
+/// definition.
 pub mod action {
     pub use rospin_node::{
         Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
@@ -20,7 +21,8 @@ pub mod errors {
     pub use rospin_node::{CallError, NodeError, PublishError, Refused, RosArgumentsError, ServiceError, TopicError};
 }
 
-/// Events of publishers and subscriptions: missed deadlines, lost messages, qualities of service that do not fit, and matches.
+/// Events of publishers and subscriptions: missed deadlines, lost messages, qualities of service that do not fit, and
+/// matches.
 pub mod events {
     pub use rospin_node::{
         DeadlineMissed, EndEvents, Event, EventCallback, Eventful, IncompatibleQos, LivelinessChanged, LivelinessLost,
@@ -35,22 +37,24 @@ pub mod executor {
 
 /// The nodes and endpoints of the network, their changes, and the names of nodes and topics.
 ///
-/// A node answers questions about its [`Graph`](graph::Graph), and a callback can run with each [`GraphChange`](graph::GraphChange).
+/// A node answers questions about its [`Graph`](graph::Graph), and a callback can run with each
+/// [`GraphChange`](graph::GraphChange).
 pub mod graph {
     pub use rospin_node::{
         Endpoint, EndpointKind, FullName, Gid, Graph, GraphCallback, GraphChange, NameError, NamesAndTypes, NodeName,
     };
 }
 
-/// Callback groups of all kinds: the traits that they share, a node's own group, and the creator of a node's entities on any of them.
+/// Callback groups of all kinds: the traits that they share, a node's own group, and the creator of a node's entities
+/// on any of them.
 pub mod groups {
     pub use rospin_node::{Exclusive, Group, On, OwnGroup};
 }
 
 /// Local topics and services, and the groups of an executor, on which their callbacks are created.
 ///
-/// They belong to a [`Context`](crate::Context) and need no node. They are no ROS topics: no node hears them, whatever their name. So
-/// their creators have names of their own.
+/// They belong to a [`Context`](crate::Context) and need no node. They are no ROS topics: no node hears them, whatever
+/// their name. So their creators have names of their own.
 ///
 /// ```
 /// # use rospin::prelude::*;
@@ -97,8 +101,8 @@ pub mod middleware {
     };
 }
 
-/// Losses, missed deadlines, failures and statistics of topics of a running program, and monitors, which compare the program with its
-/// system file.
+/// Losses, missed deadlines, failures and statistics of topics of a running program, and monitors, which compare the
+/// program with its system file.
 pub mod monitoring {
     pub use crate::live::open_live_door;
     pub use crate::monitor_of_process::{MonitoringError, monitor, monitor_from_env, watch};
@@ -122,14 +126,16 @@ pub mod qos {
     pub use rospin_node::{Durability, History, Liveliness, NamedQos, QosOfName, Reliability};
 }
 
-/// Types that a [policy](crate::policy) of one's own works with, and chains, whose callbacks have the urgency of the chain.
+/// Types that a [policy](crate::policy) of one's own works with, and chains, whose callbacks have the urgency of the
+/// chain.
 pub mod scheduling {
     pub use rospin_engine::{
         Activation, Chain, ChainError, Criticality, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, PriorityMap,
     };
 }
 
-/// Callbacks for events of one's own: a [`Source`](source::Source) notifies, from any thread, that there is something to take.
+/// Callbacks for events of one's own: a [`Source`](source::Source) notifies, from any thread, that there is something
+/// to take.
 pub mod source {
     pub use rospin_engine::{Closer, Entity, EntityOptions, Notifier, Pending, Source, SourceError, TakeError};
 }

@@ -1,5 +1,5 @@
-//! README.md and the book: their commands name examples, packages and files that exist, their links lead somewhere, and their listings
-//! are parts of the files that they name.
+//! README.md and the book: their commands name examples, packages and files that exist, their links lead somewhere, and
+//! their listings are parts of the files that they name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -116,12 +116,12 @@ fn the_summary_lists_every_page() {
     }
 }
 
-/// Beginning of the comment in front of a listing. It goes on with the listing's sources: files of the repository, each with the anchor
-/// of a part of it or without one, as in `<!-- listing: examples/robot/src/base.rs:group -->`.
+/// Beginning of the comment in front of a listing. It goes on with the listing's sources: files of the repository, each
+/// with the anchor of a part of it or without one, as in `<!-- listing: examples/robot/src/base.rs:group -->`.
 const LISTING: &str = "<!-- listing: ";
 
-/// Returns the file `source` of the repository, or the part between the anchors if it names one: `file` or `file:anchor`. The part does
-/// not have other anchors' comments, nor the indentation that all of its lines have.
+/// Returns the file `source` of the repository, or the part between the anchors if it names one: `file` or
+/// `file:anchor`. The part does not have other anchors' comments, nor the indentation that all of its lines have.
 fn listing(source: &str) -> String {
     let (file, anchor) = source.split_once(':').map_or((source, None), |(file, anchor)| (file, Some(anchor)));
     let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{source}: {error}"));

@@ -137,7 +137,8 @@ fn a_period_that_is_no_time_is_an_error_and_two_updaters_share_the_parameter() {
     assert!(node.set_parameter("diagnostic_updater.period", 2.0).is_err());
 }
 
-/// Three messages come at once for a queue of one, and the callback takes 30 ms instead of 10 ms for the one that is left.
+/// Three messages come at once for a queue of one, and the callback takes 30 ms instead of 10 ms for the one that is
+/// left.
 #[test]
 fn losses_and_missed_deadlines_are_reported_once() {
     let mut test = Harness::new();

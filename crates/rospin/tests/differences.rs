@@ -1,5 +1,5 @@
-//! Words that ROS developers know: what they do here. A test for each row of the table in `book/src/guide/differences.md`, and the list of
-//! the names that rospin shares with rclcpp and rclrs.
+//! Words that ROS developers know: what they do here. A test for each row of the table in
+//! `book/src/guide/differences.md`, and the list of the names that rospin shares with rclcpp and rclrs.
 
 mod kept_log;
 
@@ -267,8 +267,9 @@ fn a_call_without_server_or_answer_is_an_error_at_once() {
     assert!(test.wait(waits, Duration::ZERO).unwrap().is_err());
 }
 
-/// Names that rospin shares with rclcpp and its packages (`c`), rclrs (`r`) or, for want of both, rclpy (`p`), with the row of the table that tells of another meaning, or 0 if they
-/// mean the same. rclcpp's getters have `get_` before the name.
+/// Names that rospin shares with rclcpp and its packages (`c`), rclrs (`r`) or, for want of both, rclpy (`p`), with the
+/// row of the table that tells of another meaning, or 0 if they mean the same. rclcpp's getters have `get_` before the
+/// name.
 #[rustfmt::skip]
 const SHARED: &[(&str, &str, usize)] = &[
     // Nodes, groups and executors.

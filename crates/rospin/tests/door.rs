@@ -1,4 +1,5 @@
-//! The root of the crate: few names, each of them on the landing page of the documentation, and one home for every name.
+//! The root of the crate: few names, each of them on the landing page of the documentation, and one home for every
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -13,7 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const VARIABLE: &str = "ROSPIN_TEST_END";
 
-/// Runs the program that the test starts. A timer prints `running` each time, and ends the program the 20th time, unless a signal should.
+/// Runs the program that the test starts. A timer prints `running` each time, and ends the program the 20th time,
+/// unless a signal should.
 #[test]
 fn program() {
     let Ok(end) = std::env::var(VARIABLE) else { return };

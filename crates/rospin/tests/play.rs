@@ -64,7 +64,8 @@ impl Writer {
     }
 }
 
-/// Returns a bag with a count every 10 ms, a text every second behind them in the file, and what the node published then.
+/// Returns a bag with a count every 10 ms, a text every second behind them in the file, and what the node published
+/// then.
 fn drive(seconds: u32) -> Vec<u8> {
     let mut writer = Writer::new();
     let [counts, texts, sums] = [("/counts", "UInt32"), ("/texts", "String"), ("/sums", "UInt32")]
@@ -113,7 +114,8 @@ fn messages_come_at_their_times_and_every_run_is_the_same() {
     assert_eq!(bag.left_out, [("/diagrams".to_owned(), "json".to_owned())]);
     let bag = bag.without(["sums"]);
     let sums = play(&bag);
-    // At 25 ms: what came at 10 and 20 ms, since the text at 5 ms. Then 3 and 4, of which that at 50 ms comes behind the timer.
+    // At 25 ms: what came at 10 and 20 ms, since the text at 5 ms. Then 3 and 4, of which that at 50 ms comes behind
+    // the timer.
     let ms = Duration::from_millis;
     assert_eq!(sums[..3], [(ms(25), 1 + 2), (ms(50), 1 + 2 + 3 + 4), (ms(75), (1..=7).sum())]);
     assert_eq!(sums.len(), 1990 / 25);

@@ -14,8 +14,8 @@ const VARIABLE: &str = "ROSPIN_TEST_PROGRAM";
 /// Longer than the time in which two signals are one request.
 const A_WHILE: Duration = Duration::from_millis(1500);
 
-/// Runs the program that the test starts. It spins two executors. A callback of the first one prints `running`, and takes as
-/// many milliseconds as the variable says.
+/// Runs the program that the test starts. It spins two executors. A callback of the first one prints `running`, and
+/// takes as many milliseconds as the variable says.
 #[test]
 fn program() {
     let Ok(millis) = std::env::var(VARIABLE) else { return };

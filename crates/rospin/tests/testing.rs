@@ -176,8 +176,9 @@ fn a_deployment_for_other_nodes_is_refused() {
     assert!(source.to_string().contains("executor `mian`, which the program does not have"), "{source}");
 }
 
-/// Two robots in one process, each in a namespace of its own. On each, the planner takes a scan, and a monitor hears the planner's
-/// path before the log does, because its chain is the more critical one. The lidar is shared, and has an absolute name.
+/// Two robots in one process, each in a namespace of its own. On each, the planner takes a scan, and a monitor hears
+/// the planner's path before the log does, because its chain is the more critical one. The lidar is shared, and has an
+/// absolute name.
 #[test]
 fn one_deployment_serves_two_robots_in_their_namespaces() {
     let file = "

@@ -31,7 +31,8 @@ fn slow_service(test: &Harness) -> (Node, Service) {
 
 type Outcome = Result<Result<AddTwoIntsResponse, CallError>, TimeoutError>;
 
-/// Calls the slow service in a callback of a timer that fires once, with that limit of time. Returns what came of it, and when.
+/// Calls the slow service in a callback of a timer that fires once, with that limit of time. Returns what came of it,
+/// and when.
 fn call_in_a_callback(test: &mut Harness, limit: Duration) -> (Outcome, Duration) {
     let (node, came) = (test.create_node("caller").unwrap(), Arc::new(Mutex::new(None)));
     let client = node.create_client::<AddTwoInts>("add").unwrap();

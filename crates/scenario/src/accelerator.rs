@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Device that callbacks share, such as a GPU. Requests wait for it in the order of its policy, and it picks anew between two
-/// segments of a request.
+/// Device that callbacks share, such as a GPU. Requests wait for it in the order of its policy, and it picks anew
+/// between two segments of a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an accelerator")]
 #[non_exhaustive]
@@ -13,7 +13,8 @@ pub struct Accelerator {
     /// Order of the requests, one of [`Accelerator::POLICIES`].
     #[serde(default = "default_policy")]
     pub policy: String,
-    /// Number of segments that run at a time, each at its full speed. Streams that share the processors of a GPU are one lane.
+    /// Number of segments that run at a time, each at its full speed. Streams that share the processors of a GPU are
+    /// one lane.
     #[serde(default = "one")]
     pub lanes: u16,
 }

@@ -109,8 +109,8 @@ impl Bounds {
 }
 
 impl Scenario {
-    /// Returns a short text that changes when the described system does. Its name, duration and seed, and comments and layout of
-    /// its file, make no difference.
+    /// Returns a short text that changes when the described system does. Its name, duration and seed, and comments and
+    /// layout of its file, make no difference.
     ///
     /// # Panics
     /// As [`to_toml`](Self::to_toml).

@@ -25,7 +25,8 @@ pub struct Callback {
     /// [`Scenario::priorities`](crate::Scenario::priorities).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Time from release to completion. For `None`, a periodic timer's deadline is its period, and others have no deadline.
+    /// Time from release to completion. For `None`, a periodic timer's deadline is its period, and others have no
+    /// deadline.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Misses of the deadline that are tolerated, among a number of consecutive activations. `None` tolerates no miss.
@@ -46,20 +47,20 @@ pub struct Callback {
     /// Maximum number of activations that run at once, see [`Callback::in_flight`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
-    /// Name of the topic of a subscription; `None` for one that joins topics, or that gets its messages by the callback's own
-    /// name.
+    /// Name of the topic of a subscription; `None` for one that joins topics, or that gets its messages by the
+    /// callback's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribes: Option<String>,
-    /// Names of the topics that a subscription joins, in place of a single topic. The subscription runs when it has a message
-    /// of each topic, and takes the oldest one of each.
+    /// Names of the topics that a subscription joins, in place of a single topic. The subscription runs when it has a
+    /// message of each topic, and takes the oldest one of each.
     #[serde(default, deserialize_with = "lists::joins", skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<String>,
-    /// Depth of the queue; a subscription that joins topics has a queue of this depth for each of them. A message that finds
-    /// the queue full displaces the oldest one. Timers have no queue.
+    /// Depth of the queue; a subscription that joins topics has a queue of this depth for each of them. A message that
+    /// finds the queue full displaces the oldest one. Timers have no queue.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Receivers of the messages that the callback sends at its end: topics, or callbacks other than timers and joins, by their
-    /// names. A message to a service is a request, and one to a client a response.
+    /// Receivers of the messages that the callback sends at its end: topics, or callbacks other than timers and joins,
+    /// by their names. A message to a service is a request, and one to a client a response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub publishes: Vec<String>,
     /// Period of a timer. A timer without a period fires once.
@@ -119,9 +120,10 @@ impl Callback {
         !self.awaits.is_empty()
     }
 
-    /// Returns the maximum number of activations that run at once, for a callback in a group of kind `group` whose executor has
-    /// `threads` threads. It is 1 if the group excludes them, or else [`max_in_flight`](Self::max_in_flight), whose default is
-    /// that of the engine: 16 for an asynchronous callback, `threads` for a synchronous one.
+    /// Returns the maximum number of activations that run at once, for a callback in a group of kind `group` whose
+    /// executor has `threads` threads. It is 1 if the group excludes them, or else
+    /// [`max_in_flight`](Self::max_in_flight), whose default is that of the engine: 16 for an asynchronous callback,
+    /// `threads` for a synchronous one.
     #[must_use]
     pub fn in_flight(&self, group: GroupKind, threads: u16) -> u32 {
         /// The engine's default.
@@ -148,8 +150,8 @@ impl Callback {
     }
 }
 
-/// Weakly hard deadline (Bernat, Burns and Llamosi, IEEE Transactions on Computers 2001): of `of` consecutive activations, at
-/// most `misses` may miss their deadlines. Written `{ misses = 1, of = 10 }`.
+/// Weakly hard deadline (Bernat, Burns and Llamosi, IEEE Transactions on Computers 2001): of `of` consecutive
+/// activations, at most `misses` may miss their deadlines. Written `{ misses = 1, of = 10 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "how many misses of how many activations, as in { misses = 1, of = 10 }")]
 pub struct Tolerance {
@@ -202,8 +204,8 @@ pub struct Bin {
     pub count: u32,
 }
 
-/// Critical section: a part of a callback that holds a lock. A thread that waits for the lock lends its priority to the thread
-/// that holds it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
+/// Critical section: a part of a callback that holds a lock. A thread that waits for the lock lends its priority to the
+/// thread that holds it (priority inheritance, `PTHREAD_PRIO_INHERIT`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a lock, as in { lock = \"map\", after = \"1 ms\", hold = \"200 us\" }")]
 pub struct Section {
@@ -217,8 +219,8 @@ pub struct Section {
     pub hold: Duration,
 }
 
-/// An await of an asynchronous callback, and the execution after it. It takes a time of its own, or it is a request to an
-/// accelerator.
+/// An await of an asynchronous callback, and the execution after it. It takes a time of its own, or it is a request to
+/// an accelerator.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an await")]
 #[non_exhaustive]
@@ -257,7 +259,8 @@ impl Await {
         Self { wait, accelerator: None, segments: Vec::new(), priority: None, run }
     }
 
-    /// Returns a request of these segments to an accelerator, with the priority of the callback, and the execution `run` after it.
+    /// Returns a request of these segments to an accelerator, with the priority of the callback, and the execution
+    /// `run` after it.
     #[must_use]
     pub fn request(accelerator: impl Into<String>, segments: Vec<ExecutionTime>, run: ExecutionTime) -> Self {
         Self { wait: missing(), accelerator: Some(accelerator.into()), segments, priority: None, run }

@@ -195,8 +195,8 @@ impl Arrivals {
 impl Iterator for Arrivals {
     type Item = Duration;
 
-    /// Returns the next arrival. A burst is completed before the next one starts, so its last messages may be later than those of
-    /// the next one.
+    /// Returns the next arrival. A burst is completed before the next one starts, so its last messages may be later
+    /// than those of the next one.
     fn next(&mut self) -> Option<Duration> {
         let (at, left) = match self.burst.take() {
             Some(burst) => burst,

@@ -89,7 +89,8 @@ fn fraction_ns(fraction: &str, unit_ns: u64) -> Option<u64> {
     if product.is_multiple_of(scale) { u64::try_from(product / scale).ok() } else { None }
 }
 
-/// Formats a duration exactly, in the longest of the units `s`, `ms`, `us` and `ns` that does not exceed it. Zero is `0 s`.
+/// Formats a duration exactly, in the longest of the units `s`, `ms`, `us` and `ns` that does not exceed it. Zero is
+/// `0 s`.
 #[must_use]
 pub fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();

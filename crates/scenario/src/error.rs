@@ -75,7 +75,8 @@ fn in_key(key: &str) -> String {
 }
 
 impl ScenarioError {
-    /// Returns the error at a byte of the text, about `key`, or with `None` about the last key before that byte on its line.
+    /// Returns the error at a byte of the text, about `key`, or with `None` about the last key before that byte on its
+    /// line.
     pub(crate) fn at(text: &str, offset: usize, key: Option<&str>, message: String) -> Self {
         let mut offset = offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -108,8 +109,8 @@ impl ScenarioError {
         })
     }
 
-    /// Returns `error` with its line, column and key in `text`, the text that the [`Scenario`](crate::Scenario) was parsed
-    /// from.
+    /// Returns `error` with its line, column and key in `text`, the text that the [`Scenario`](crate::Scenario) was
+    /// parsed from.
     #[must_use]
     pub fn locate(text: &str, error: &CheckError) -> Self {
         crate::parse::locate(text, error)

@@ -95,8 +95,8 @@ impl TomlFile {
         toml::from_str(&self.text).map_err(|error| self.wrong(parse::syntax(&self.text, &error)))
     }
 
-    /// Returns an error about `key` of the table with that number, from 0, in the section `[[section]]`. Its place is the key's
-    /// value, or the table if it does not have the key.
+    /// Returns an error about `key` of the table with that number, from 0, in the section `[[section]]`. Its place is
+    /// the key's value, or the table if it does not have the key.
     #[must_use]
     pub fn error(
         &self,

@@ -10,12 +10,12 @@ use crate::model::Scenario;
 use crate::traffic::{Limit, Pattern};
 
 impl Scenario {
-    /// Checks that the scenario can be simulated to its end: there is no endless cycle of messages, and there are at most
-    /// `activations_max` activations.
+    /// Checks that the scenario can be simulated to its end: there is no endless cycle of messages, and there are at
+    /// most `activations_max` activations.
     ///
     /// # Errors
-    /// If there is a cycle of messages, or there are more activations. The error names a callback of the cycle, or the one that
-    /// runs most often, with a fix.
+    /// If there is a cycle of messages, or there are more activations. The error names a callback of the cycle, or the
+    /// one that runs most often, with a fix.
     pub fn check_flow(&self, activations_max: f64) -> Result<(), CheckError> {
         let (order, rest) = self.flow();
         if let Some(first) = rest.first() {
@@ -94,8 +94,8 @@ impl Scenario {
         path
     }
 
-    /// Returns the maximum number of times that periodic timers and releases from outside activate each callback. A timer that
-    /// fires once does not count.
+    /// Returns the maximum number of times that periodic timers and releases from outside activate each callback. A
+    /// timer that fires once does not count.
     fn own_releases(&self) -> Vec<f64> {
         let seconds = self.duration.as_secs_f64();
         let every = |period: Duration| seconds / period.as_secs_f64().max(1e-9) + 1.0;
@@ -119,7 +119,8 @@ impl Scenario {
         counts
     }
 
-    /// Returns the activations of each callback: `counts`, and those by messages between callbacks. `order` is a topological one.
+    /// Returns the activations of each callback: `counts`, and those by messages between callbacks. `order` is a
+    /// topological one.
     fn activations(&self, mut counts: Vec<f64>, order: &[usize]) -> Vec<f64> {
         let receivers = self.all_receivers();
         for callback in order {

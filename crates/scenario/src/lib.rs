@@ -1,5 +1,5 @@
-//! Input files of rospin. A scenario describes a system of executors, callbacks and messages. A [`deployment`] assigns the
-//! callback groups of a program to executors and cores.
+//! Input files of rospin. A scenario describes a system of executors, callbacks and messages. A [`deployment`] assigns
+//! the callback groups of a program to executors and cores.
 //!
 //! The simulator runs a scenario in virtual time, the engine runs it as synthetic load, and the analysis bounds its
 //! response times. All three read the same file. The examples in the folder `scenarios` of this crate explain every

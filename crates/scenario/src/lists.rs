@@ -41,8 +41,8 @@ where
     deserializer.deserialize_seq(List { write, of: PhantomData })
 }
 
-/// Defines functions for `#[serde(deserialize_with = ...)]` that read a list, one for each `name: text`. If something else
-/// stands in place of the list, the error shows that text.
+/// Defines functions for `#[serde(deserialize_with = ...)]` that read a list, one for each `name: text`. If something
+/// else stands in place of the list, the error shows that text.
 macro_rules! lists {
     ($($name:ident: $write:literal),+ $(,)?) => {$(
         pub(crate) fn $name<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>

@@ -48,8 +48,8 @@ impl Scenario {
     }
 }
 
-/// Parses a measurement: one time per line, as a duration or in seconds. `#` starts a comment. Returns the times in order,
-/// relative to the earliest one.
+/// Parses a measurement: one time per line, as a duration or in seconds. `#` starts a comment. Returns the times in
+/// order, relative to the earliest one.
 fn arrivals(content: &str) -> Result<Vec<Duration>, String> {
     let mut times = Vec::new();
     for (number, line) in content.lines().enumerate() {

@@ -1,7 +1,7 @@
 //! Names that are most like a misspelt one.
 
-/// Returns the known name that is most like `name`; `None` if more than a third of its characters must change. Names with the same
-/// last part are always alike.
+/// Returns the known name that is most like `name`; `None` if more than a third of its characters must change. Names
+/// with the same last part are always alike.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let ((steps, _), nearest) = known.iter().map(|other| (distance(name, other), *other)).min()?;
@@ -18,8 +18,8 @@ pub fn nearest_of<'a>(name: &str, known: &[&'a str], count: usize) -> Vec<&'a st
     by_distance.into_iter().map(|place| known[place]).collect()
 }
 
-/// Returns how far two names are apart: the number of characters that differ, or 1 if they have the same last part, and then the
-/// number of characters that differ.
+/// Returns how far two names are apart: the number of characters that differ, or 1 if they have the same last part, and
+/// then the number of characters that differ.
 fn distance(name: &str, other: &str) -> (usize, usize) {
     // A callback is called after its node, which a file may lack: `driver` and `camera/driver`.
     let is_end = other.rsplit('/').next() == name.rsplit('/').next();

@@ -94,8 +94,8 @@ impl<'de> Deserialize<'de> for Jump {
 
 // ---- names for values ----
 
-/// Defines a module for `#[serde(with = ...)]` that gives each value of a type a name. The parameters are the module, the type,
-/// the kind of thing for errors, and the names with their values.
+/// Defines a module for `#[serde(with = ...)]` that gives each value of a type a name. The parameters are the module,
+/// the type, the kind of thing for errors, and the names with their values.
 macro_rules! named {
     ($module:ident, $type:ty, $what:literal, $($name:literal => $value:path),+ $(,)?) => {
         pub(crate) mod $module {

@@ -70,8 +70,9 @@ pub enum Pattern {
     Measured {
         /// The file, relative to the folder of the scenario.
         file: String,
-        /// The times in the file, in order and relative to the first one. Empty until [`Scenario::load`](crate::Scenario::load)
-        /// or [`load_measured`](crate::Scenario::load_measured) has read the file.
+        /// The times in the file, in order and relative to the first one. Empty until
+        /// [`Scenario::load`](crate::Scenario::load) or [`load_measured`](crate::Scenario::load_measured) has read the
+        /// file.
         times: Vec<Duration>,
     },
 }

@@ -14,8 +14,8 @@ pub(crate) enum Happening {
     Halt(usize),
     /// A clock is set, by the fault with this number.
     ClockJump(usize),
-    /// An await of an activation ends: the time at which the await started, in nanoseconds, the callback, and the activation's
-    /// sequence number.
+    /// An await of an activation ends: the time at which the await started, in nanoseconds, the callback, and the
+    /// activation's sequence number.
     Awaited(u64, usize, u64),
     /// A segment of an accelerator ends, by the accelerator's number and the lane's.
     SegmentEnded(usize, usize),

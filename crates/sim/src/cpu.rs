@@ -107,9 +107,9 @@ impl Cpu {
         }
     }
 
-    /// Gives the thread at `place` of `runnable` a core, if there is one: the one that it `had`, else one that was idle, else one
-    /// that no thread has now, else one whose owner can move. `occupied` has a bit for each core that was not idle, and `owners`
-    /// the place of the thread that has each core now.
+    /// Gives the thread at `place` of `runnable` a core, if there is one: the one that it `had`, else one that was
+    /// idle, else one that no thread has now, else one whose owner can move. `occupied` has a bit for each core that
+    /// was not idle, and `owners` the place of the thread that has each core now.
     fn find_core(&self, place: usize, had: Option<usize>, occupied: u64, owners: &mut [Option<usize>]) {
         let affinity = self.runnable[place].affinity;
         let free = |core: &usize| affinity & 1 << core != 0 && owners[*core].is_none();
@@ -123,8 +123,8 @@ impl Cpu {
         }
     }
 
-    /// Finds a core for the thread by moving others. Returns true if there is one. Each core is tried once, so the recursion is
-    /// at most as deep as there are cores.
+    /// Finds a core for the thread by moving others. Returns true if there is one. Each core is tried once, so the
+    /// recursion is at most as deep as there are cores.
     fn augment(&self, place: usize, owners: &mut [Option<usize>], tried: &mut u64) -> bool {
         for core in 0..self.cores {
             if self.runnable[place].affinity & !*tried & 1 << core == 0 {

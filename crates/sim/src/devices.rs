@@ -1,8 +1,8 @@
 //! Accelerators: lanes that run segments of requests, with the scheduling core deciding as in `rospin-accelerator`.
 //!
-//! To the core, each await that is a request is an entity of a reentrant group, and each segment an activation that is released
-//! at the time of the request. So a request keeps its place in the order from segment to segment, and the requests of one await
-//! run one after the other.
+//! To the core, each await that is a request is an entity of a reentrant group, and each segment an activation that is
+//! released at the time of the request. So a request keeps its place in the order from segment to segment, and the
+//! requests of one await run one after the other.
 //!
 //! The crate `rospin-accelerator` itself is above the engine, which the simulator does not use.
 

@@ -227,8 +227,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sets a clock, as the fault with this number says. Schedulers are told only if ROS time jumps back. All parked threads wake,
-    /// and see the new due times.
+    /// Sets a clock, as the fault with this number says. Schedulers are told only if ROS time jumps back. All parked
+    /// threads wake, and see the new due times.
     fn jump(&mut self, fault: usize) {
         let Fault::ClockJump { clock, by, .. } = self.scenario.faults[fault] else {
             return;
@@ -279,8 +279,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Returns the next instant at which a run ends, an event is due, or a timer of a parked thread is due; `None` if nothing
-    /// will happen any more.
+    /// Returns the next instant at which a run ends, an event is due, or a timer of a parked thread is due; `None` if
+    /// nothing will happen any more.
     fn next_instant(&self) -> Option<Instant> {
         let of = |thread: &Thread| match &thread.phase {
             Phase::Running(_, Progress::EndsAt(at)) | Phase::Parked(at) => Some(*at).filter(|at| *at != Instant::MAX),

@@ -33,8 +33,8 @@ pub enum What {
     SpinReturned,
     /// The scheduler recorded a trace event. The number is that of the callback, if the event is about one.
     Scheduler(Option<usize>, TraceEvent),
-    /// A message was put into the queue of the callback with this number. For a callback that joins topics: it has a message of
-    /// each topic.
+    /// A message was put into the queue of the callback with this number. For a callback that joins topics: it has a
+    /// message of each topic.
     Arrived(usize),
     /// A newer message displaced the oldest one in the callback's queue. The time is the displaced message's arrival.
     Dropped(usize, Instant),
@@ -50,8 +50,8 @@ pub enum What {
     Woken(usize),
     /// The thread (first number) got the core (second number).
     Placed(usize, usize),
-    /// The thread (first number) lost the core (second number): to another thread, or because it moves to another core, waits for
-    /// a lock, parks or stops.
+    /// The thread (first number) lost the core (second number): to another thread, or because it moves to another core,
+    /// waits for a lock, parks or stops.
     Displaced(usize, usize),
     /// The thread (first number) waits for the lock (second number), which another thread holds.
     Blocked(usize, usize),
@@ -69,7 +69,8 @@ pub enum What {
     Settled,
 }
 
-/// Observer of a simulation, which [`Simulation::observe`](crate::Simulation::observe) adds. Closures of `&Event` are observers.
+/// Observer of a simulation, which [`Simulation::observe`](crate::Simulation::observe) adds. Closures of `&Event` are
+/// observers.
 pub trait Observer {
     /// Handles an event. Events come in order.
     fn observe(&mut self, event: &Event);

@@ -51,11 +51,11 @@
 //! This repeats until nothing is left to do at the instant, because a run may take no time.
 //!
 //! # Actions of a thread
-//! As in the engine, a message's release is its arrival, and a timer's is its due time. A message that is displaced leaves its
-//! release, and so its deadline, to the callback's next run. A thread keeps its core
-//! between two callbacks. A notification wakes the thread that has been parked longest. A thread that gets work wakes
-//! one more if there may be more work, or if no parked thread watches the next timer. Only one parked thread watches
-//! timers; the others stay asleep.
+//! As in the engine, a message's release is its arrival, and a timer's is its due time. A message that is displaced
+//! leaves its release, and so its deadline, to the callback's next run. A thread keeps its core between two callbacks.
+//! A notification wakes the thread that has been parked longest. A thread that gets work wakes one more if there may be
+//! more work, or if no parked thread watches the next timer. Only one parked thread watches timers; the others stay
+//! asleep.
 //!
 //! # Actions of the OS
 //! The threads of an executor have one priority, and a larger one preempts a smaller one. Equal priorities are served
@@ -64,8 +64,9 @@
 //! Switching takes no time.
 //!
 //! # Actions of an accelerator
-//! The scheduling core picks its segments as it picks those of a `rospin-accelerator`: when a request comes, and when a segment
-//! ends, before anything else happens. Requests that come at the same instant come by the numbers of their threads.
+//! The scheduling core picks its segments as it picks those of a `rospin-accelerator`: when a request comes, and when a
+//! segment ends, before anything else happens. Requests that come at the same instant come by the numbers of their
+//! threads.
 //!
 //! # Locks
 //! A thread that waits for a lock leaves its core, and lends its priority to the thread that holds the lock. On

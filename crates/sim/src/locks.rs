@@ -6,11 +6,11 @@ use crate::driver::Driver;
 use crate::event::What;
 use crate::system::{Lock, Phase, Progress, Step, Work};
 
-/// Returns the lock operations of a callback that runs for `run`: the time until the first one, and the operations in reverse
-/// order. A section is a lock, the execution time before it, and the execution time in it.
+/// Returns the lock operations of a callback that runs for `run`: the time until the first one, and the operations in
+/// reverse order. A section is a lock, the execution time before it, and the execution time in it.
 pub(crate) fn steps(sections: &[(usize, Duration, Duration)], run: Duration) -> (Duration, Vec<Step>) {
-    // Each entry is a time, a lock, and true if the lock is taken then. Sections that would start after the callback's end are
-    // left out. Locks that it still holds at its end are released there.
+    // Each entry is a time, a lock, and true if the lock is taken then. Sections that would start after the callback's
+    // end are left out. Locks that it still holds at its end are released there.
     let reached = sections.iter().filter(|(_, after, _)| *after < run);
     let marks: Vec<(Duration, usize, bool)> = reached
         .flat_map(|(lock, after, hold)| [(*after, *lock, true), ((*after + *hold).min(run), *lock, false)])

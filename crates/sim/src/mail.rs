@@ -10,8 +10,8 @@ use crate::event::What;
 use crate::system::{Address, Message, Origin, Phase, Route, Signal, Work};
 
 impl Driver<'_> {
-    /// Publishes at the end of a callback: its receivers get a message, and its chains are recorded. Does nothing if it found no
-    /// message to take.
+    /// Publishes at the end of a callback: its receivers get a message, and its chains are recorded. Does nothing if it
+    /// found no message to take.
     pub(crate) fn publish(&mut self, work: &Work) {
         if !work.item.taken {
             return;
@@ -109,7 +109,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Notifies the callback's executor of a message. Of several notifications in the inbox, the earliest arrival counts.
+    /// Notifies the callback's executor of a message. Of several notifications in the inbox, the earliest arrival
+    /// counts.
     pub(crate) fn notify(&mut self, to: usize, arrival: Instant) {
         let callback = &mut self.callbacks[to];
         let executor = callback.executor;
@@ -183,8 +184,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the due time of the executor's next timer, on the steady clock as the clocks are set now; `None` if no timer is
-    /// armed.
+    /// Returns the due time of the executor's next timer, on the steady clock as the clocks are set now; `None` if no
+    /// timer is armed.
     pub(crate) fn next_due(&self, executor: usize) -> Option<Instant> {
         let scheduler = &self.executors[executor].scheduler;
         let of = |clock| {

@@ -18,8 +18,8 @@ pub struct Run {
     pub executor: usize,
     /// Thread of the executor that the activation started on.
     pub thread: ThreadIndex,
-    /// Time of the release: arrival of the message, or due time of the timer. If messages were displaced from the queue since the last
-    /// run, it is the arrival of the first of them: the callback has been ready since then.
+    /// Time of the release: arrival of the message, or due time of the timer. If messages were displaced from the queue
+    /// since the last run, it is the arrival of the first of them: the callback has been ready since then.
     pub release: Instant,
     /// Time of the start.
     pub start: Instant,
@@ -59,12 +59,12 @@ pub struct CallbackOutcome {
     pub response: Statistics,
     /// Waiting times of the same activations, from release to start.
     pub wait: Statistics,
-    /// Number of missed deadlines: activations that ended after their deadline, and [unfinished](Self::unfinished) ones whose
-    /// deadline had passed.
+    /// Number of missed deadlines: activations that ended after their deadline, and [unfinished](Self::unfinished) ones
+    /// whose deadline had passed.
     pub misses: u64,
-    /// Number of activations that were released and had not started when the executor stopped, at the latest at the end of the
-    /// scenario's duration. Each waiting message counts as one. A timer that is due counts as one, plus the due times that it
-    /// would catch up on. An activation that is suspended at an await does not count.
+    /// Number of activations that were released and had not started when the executor stopped, at the latest at the end
+    /// of the scenario's duration. Each waiting message counts as one. A timer that is due counts as one, plus the due
+    /// times that it would catch up on. An activation that is suspended at an await does not count.
     pub unfinished: u64,
     /// Time that the oldest unfinished activation had waited when the executor stopped.
     pub waited: Duration,
@@ -72,15 +72,16 @@ pub struct CallbackOutcome {
     pub empty: u64,
     /// Number of messages that newer ones displaced.
     pub dropped: u64,
-    /// Number of a timer's due times that were given up, including those that passed while it waited when the executor stopped.
+    /// Number of a timer's due times that were given up, including those that passed while it waited when the executor
+    /// stopped.
     pub overruns: u64,
     /// Number of messages that are left in the queue at the end.
     pub queued: u64,
 }
 
 impl CallbackOutcome {
-    /// Returns true if the callback was released and never ran, although its deadline was before the end; or if at the end it
-    /// had waited for half of the simulated time, and for more than twice its longest response time.
+    /// Returns true if the callback was released and never ran, although its deadline was before the end; or if at the
+    /// end it had waited for half of the simulated time, and for more than twice its longest response time.
     #[must_use]
     pub fn is_starved(&self, simulated: Duration) -> bool {
         let never = self.response.count == 0 && self.misses > 0;
@@ -96,8 +97,8 @@ pub struct ChainOutcome {
     pub name: String,
     /// Latencies of the chain's complete instances, from the release of the first callback to the end of the last one.
     pub latency: Statistics,
-    /// Number of missed deadlines: instances that ended after their deadline, and instances whose deadline had passed while a
-    /// message of theirs, or their first callback, waited when the executors stopped.
+    /// Number of missed deadlines: instances that ended after their deadline, and instances whose deadline had passed
+    /// while a message of theirs, or their first callback, waited when the executors stopped.
     pub misses: u64,
     /// Release and latency of each instance, in the order of their ends.
     pub instances: Vec<(Instant, Duration)>,
@@ -142,7 +143,8 @@ impl Outcome {
         self.runs.iter().filter(move |run| Some(run.callback) == callback)
     }
 
-    /// Returns the events as text, one per line; empty unless [`Simulation::trace`](crate::Simulation::trace) asked for them.
+    /// Returns the events as text, one per line; empty unless [`Simulation::trace`](crate::Simulation::trace) asked for
+    /// them.
     #[must_use]
     pub fn trace_text(&self, scenario: &Scenario) -> String {
         render(scenario, &self.trace)

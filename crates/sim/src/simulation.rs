@@ -63,9 +63,9 @@ impl<'a> Simulation<'a> {
         Ok(self)
     }
 
-    /// Sets what each activation of the callback called `callback` publishes, in the order of their starts: the number of messages
-    /// to each of the receivers in [`publishes`](rospin_scenario::Callback::publishes). After the last one, the first one follows.
-    /// Without it, each activation publishes one message to each of them.
+    /// Sets what each activation of the callback called `callback` publishes, in the order of their starts: the number
+    /// of messages to each of the receivers in [`publishes`](rospin_scenario::Callback::publishes). After the last one,
+    /// the first one follows. Without it, each activation publishes one message to each of them.
     ///
     /// # Errors
     /// If no callback has that name.
@@ -83,8 +83,8 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Sets a callback that gets the elapsed share of the virtual time, from 0 to 1. The simulation calls it every few thousand
-    /// instants, some hundred times per second.
+    /// Sets a callback that gets the elapsed share of the virtual time, from 0 to 1. The simulation calls it every few
+    /// thousand instants, some hundred times per second.
     #[must_use]
     pub fn progress(mut self, progress: &'a mut dyn FnMut(f64)) -> Self {
         self.progress = Some(progress);
@@ -101,8 +101,8 @@ impl<'a> Simulation<'a> {
     /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// If a scheduler refuses a callback, or if virtual time does not advance any more because callbacks that take no time
-    /// activate each other.
+    /// If a scheduler refuses a callback, or if virtual time does not advance any more because callbacks that take no
+    /// time activate each other.
     pub fn run(self) -> Result<Outcome, SimulationError> {
         let mut driver = Driver::new(self.scenario, self.seed, self.policies, self.observers, self.traces)?;
         driver.callbacks.iter_mut().zip(self.outputs).for_each(|(callback, outputs)| callback.outputs = outputs);

@@ -89,8 +89,8 @@ pub(crate) enum Phase {
     Ended(Work),
 }
 
-/// Remaining part of a run, up to its next lock operation or its end: the time of its end if the thread has a core, or else the
-/// execution time that is left.
+/// Remaining part of a run, up to its next lock operation or its end: the time of its end if the thread has a core, or
+/// else the execution time that is left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Progress {
     EndsAt(Instant),
@@ -131,7 +131,8 @@ pub(crate) struct Lock {
 /// The item of an activation, from its first segment to its last.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// The release: arrival of the message, or of an older one that was displaced since the last take, or due time of the timer.
+    /// The release: arrival of the message, or of an older one that was displaced since the last take, or due time of
+    /// the timer.
     pub(crate) release: Instant,
     /// Arrival of the message, or due time of the timer: the age of the data.
     pub(crate) arrival: Instant,
@@ -237,9 +238,9 @@ impl Callback {
     }
 }
 
-/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's. With `everything`, their
-/// sinks get all events of their schedulers, otherwise only polling points with the ready sets. The error is a policy that does
-/// not exist.
+/// Returns the executors of a scenario. Each has the policy given for it, or else the scenario's. With `everything`,
+/// their sinks get all events of their schedulers, otherwise only polling points with the ready sets. The error is a
+/// policy that does not exist.
 pub(crate) fn executors(
     scenario: &Scenario,
     mut policies: Vec<Option<Box<dyn Policy>>>,
@@ -302,7 +303,8 @@ pub(crate) fn priorities(scenario: &Scenario) -> Vec<Priority> {
     scenario.callbacks.iter().map(|plan| of(plan).unwrap_or_default()).collect()
 }
 
-/// Registers the callbacks in their order with the schedulers of their executors. The error is a refusal of a scheduler.
+/// Registers the callbacks in their order with the schedulers of their executors. The error is a refusal of a
+/// scheduler.
 pub(crate) fn callbacks(
     scenario: &Scenario,
     executors: &mut [Executor],

@@ -26,8 +26,8 @@ impl Driver<'_> {
         let last = self.is_last_segment(&work);
         let Work { callback, activation, item, pending, .. } = work;
         let scheduler = &mut self.executors[executor].scheduler;
-        // This precedes the completion. Messages that arrived during the run are released already, and must not count as older
-        // than those that were left.
+        // This precedes the completion. Messages that arrived during the run are released already, and must not count
+        // as older than those that were left.
         if let Some(arrival) = pending {
             scheduler.release(arrival, activation.entity);
         }
@@ -136,7 +136,8 @@ impl Driver<'_> {
         Item { release, arrival: release, start: self.now, thread, origins: Vec::new(), taken: true, number: 0 }
     }
 
-    /// Takes the item of a new activation. A timer has nothing to take; for others, the item says if there was a message.
+    /// Takes the item of a new activation. A timer has nothing to take; for others, the item says if there was a
+    /// message.
     fn take(&mut self, thread: usize, number: usize, activation: &Activation) -> Item {
         let mut item = self.new_item(thread, activation.release);
         let callback = &mut self.callbacks[number];

@@ -63,8 +63,8 @@ impl Driver<'_> {
         Unfinished { waited: std::iter::once(first).chain(later).collect(), lost: passed - made_up }
     }
 
-    /// Returns the ages of a chain's unfinished instances: messages in queues that nobody took, and activations of its first
-    /// callback that did not run. Messages that are delayed, or that wait in a join for others, do not count.
+    /// Returns the ages of a chain's unfinished instances: messages in queues that nobody took, and activations of its
+    /// first callback that did not run. Messages that are delayed, or that wait in a join for others, do not count.
     pub(crate) fn unfinished_instances(&self, chain: usize, end: Instant) -> Vec<std::time::Duration> {
         let names = &self.scenario.chains[chain].callbacks;
         let place = |name: &String| self.scenario.callbacks.iter().position(|callback| callback.name == *name);

@@ -103,7 +103,8 @@ enum Entry {
     Wake(Waker),
 }
 
-/// Events from outside by time, those of one time in the order in which they were entered. Times are nanoseconds of the scenario.
+/// Events from outside by time, those of one time in the order in which they were entered. Times are nanoseconds of the
+/// scenario.
 pub(super) struct Agenda {
     entries: BTreeMap<(u64, u64), Entry>,
     entered: u64,
@@ -154,8 +155,8 @@ impl Agenda {
         }
     }
 
-    /// Enters the next message of a release, at `not_before_ns` if its own time is earlier. As in the simulator, a release ends
-    /// with its first message at or after the scenario's end.
+    /// Enters the next message of a release, at `not_before_ns` if its own time is earlier. As in the simulator, a
+    /// release ends with its first message at or after the scenario's end.
     fn plan(&mut self, release: usize, not_before_ns: u64) {
         let next: Option<Duration> = self.releases[release].arrivals.next();
         if let Some(at_ns) = next.map(nanos).filter(|at_ns| *at_ns < self.end_ns) {

@@ -102,7 +102,8 @@ pub(super) fn build(
     Ok(System { executors, world, records, runs, _entities: entities })
 }
 
-/// Refuses joins, locks, links, requests to accelerators, and faults other than overruns, which the engine does not have.
+/// Refuses joins, locks, links, requests to accelerators, and faults other than overruns, which the engine does not
+/// have.
 fn refuse_what_only_a_simulation_can(scenario: &Scenario) -> Result<(), SyntheticError> {
     let refused = scenario.faults.iter().find_map(|fault| match fault {
         Fault::Overrun { .. } => None,
@@ -182,8 +183,8 @@ struct Builder<'a> {
     runs: Arc<Mutex<Vec<RealRun>>>,
 }
 
-/// Sets the options that all kinds of entities have in common: from the callback `$plan` on `$options`, which are those of its
-/// kind.
+/// Sets the options that all kinds of entities have in common: from the callback `$plan` on `$options`, which are those
+/// of its kind.
 macro_rules! with_common {
     ($options:expr, $plan:expr) => {{
         let mut options = $options.name(&$plan.name);
@@ -200,9 +201,9 @@ macro_rules! with_common {
     }};
 }
 
-/// Creates an entity by one of the four methods that fit its group and its callback. `$work` is run with the release time of
-/// each `$item`; `$create` and `$create_async` are the methods for synchronous and asynchronous callbacks, which take the
-/// arguments at the end before the callback.
+/// Creates an entity by one of the four methods that fit its group and its callback. `$work` is run with the release
+/// time of each `$item`; `$create` and `$create_async` are the methods for synchronous and asynchronous callbacks,
+/// which take the arguments at the end before the callback.
 macro_rules! create {
     ($group:expr, $is_async:expr, $work:expr, $item:ty, $create:ident, $create_async:ident, $($argument:expr),+) => {{
         let work = Arc::new($work);
@@ -232,7 +233,8 @@ fn boxed(handle: impl Any) -> Box<dyn Any> {
 }
 
 impl Builder<'_> {
-    /// Creates the group. Returns its name, the number of its executor, and the group; `None` if there is no such executor.
+    /// Creates the group. Returns its name, the number of its executor, and the group; `None` if there is no such
+    /// executor.
     fn group<'g>(&self, plan: &'g rospin_scenario::Group, executors: &[Executor]) -> Option<(&'g str, usize, Group)> {
         let executor = self.scenario.executors.iter().position(|executor| executor.name == plan.executor)?;
         let group = match plan.kind {

@@ -1,7 +1,8 @@
 //! Systems that are learnt from recordings of the engine, beside the systems that ran.
 //!
-//! A scenario runs on the engine under a manual clock while it is recorded. What is learnt from the recording must be a valid
-//! system that survives its own text, and must have the scenario's callbacks, edges and execution times as far as they occurred.
+//! A scenario runs on the engine under a manual clock while it is recorded. What is learnt from the recording must be a
+//! valid system that survives its own text, and must have the scenario's callbacks, edges and execution times as far as
+//! they occurred.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -66,8 +67,8 @@ fn random_systems_are_learnt_as_far_as_they_ran() {
         let mut scenario = Generator::scenario(seed);
         let written = scenario.to_toml();
         assert_eq!(Scenario::parse(&written).as_ref(), Ok(&scenario), "seed {seed}\n{written}");
-        // Under the manual clock, what comes from outside is published by the thread that runs a callback, and looks as if it
-        // came from there. So do callbacks of executors that preempt others.
+        // Under the manual clock, what comes from outside is published by the thread that runs a callback, and looks as
+        // if it came from there. So do callbacks of executors that preempt others.
         scenario.releases.clear();
         if scenario.executors.len() > 1 {
             continue;

@@ -1,12 +1,12 @@
 //! A scenario on the engine, as synthetic load.
 //!
 //! The same scenario that the simulator runs: real executors, timers, in-process topics and groups, and callbacks that
-//! do nothing but take the time that is drawn for them, from the same streams as in the simulator. A subscription listens
-//! to an in-process topic; services, clients and waitables are sources of their kind.
+//! do nothing but take the time that is drawn for them, from the same streams as in the simulator. A subscription
+//! listens to an in-process topic; services, clients and waitables are sources of their kind.
 //!
-//! - [`run`] is real time: callbacks burn their thread's processor time, and a thread of its own publishes what comes from
-//!   outside. OS priorities and cores are left to the machine. What arrives at 0 s is there before executors begin to
-//!   spin, since a thread cannot publish several messages at one instant.
+//! - [`run`] is real time: callbacks burn their thread's processor time, and a thread of its own publishes what comes
+//!   from outside. OS priorities and cores are left to the machine. What arrives at 0 s is there before executors begin
+//!   to spin, since a thread cannot publish several messages at one instant.
 //! - `manual`, for tests, is the same system under a clock that the callbacks move themselves, without waiting.
 
 mod agenda;
@@ -35,8 +35,8 @@ const LEAD: Duration = Duration::from_millis(20);
 /// Time between two calls of the function that shows progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Activation that ran to its end. Its times are nanoseconds of the scenario's time since the scenario began: real time divided
-/// by the scale.
+/// Activation that ran to its end. Its times are nanoseconds of the scenario's time since the scenario began: real time
+/// divided by the scale.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealRun {
     /// Number of the callback in the scenario.
@@ -87,12 +87,12 @@ pub enum SyntheticError {
     Spin(#[from] SpinError),
 }
 
-/// Runs the scenario in real time, with every duration multiplied by `scale`. It calls `progress` with the share that is done,
-/// 0 to 1, ten times a second. It blocks until the scenario ends.
+/// Runs the scenario in real time, with every duration multiplied by `scale`. It calls `progress` with the share that
+/// is done, 0 to 1, ten times a second. It blocks until the scenario ends.
 ///
 /// # Errors
-/// If the scenario does not pass its check, if it uses a feature that the engine does not have, if `scale` is invalid, if the
-/// engine refuses an entity or an executor, or if an executor's spin fails.
+/// If the scenario does not pass its check, if it uses a feature that the engine does not have, if `scale` is invalid,
+/// if the engine refuses an entity or an executor, or if an executor's spin fails.
 pub fn run(scenario: &Scenario, scale: f64, progress: &dyn Fn(f64)) -> Result<RealOutcome, SyntheticError> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(SyntheticError::Scale(scale));
@@ -130,8 +130,8 @@ fn spin(world: &World, executor: &Executor, plan: &rospin_scenario::Executor) ->
     executor.spin(SpinOptions::new()).map(|_| ())
 }
 
-/// Halts every executor at its time, reports the progress, and returns when all are halted. `one_returned` tells if the spin of
-/// an executor has ended: if all executors should run to the end, all are then halted at once.
+/// Halts every executor at its time, reports the progress, and returns when all are halted. `one_returned` tells if the
+/// spin of an executor has ended: if all executors should run to the end, all are then halted at once.
 fn watch(system: &System, scenario: &Scenario, progress: &dyn Fn(f64), one_returned: &dyn Fn() -> bool) {
     let world = &*system.world;
     let stop_ns = |plan: &rospin_scenario::Executor| plan.stop.map_or(world.end_ns, nanos).min(world.end_ns);

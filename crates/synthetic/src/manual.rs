@@ -1,7 +1,7 @@
 //! The synthetic system without waiting: callbacks move a manual clock by the time that they take.
 //!
-//! While a callback runs, every event from outside happens at its exact instant; idle time is skipped. So the engine makes
-//! its decisions at the same instants as the simulator, and they can be compared.
+//! While a callback runs, every event from outside happens at its exact instant; idle time is skipped. So the engine
+//! makes its decisions at the same instants as the simulator, and they can be compared.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
@@ -17,8 +17,8 @@ use super::build::{self, Record, System};
 use super::world::{MANUAL_ZERO, Others, Pace, World};
 use super::{RealOutcome, SyntheticError, lock, nanos};
 
-/// Reading of the system clock at the beginning, as in the simulator. A test can set the clock back from there without reaching
-/// its epoch.
+/// Reading of the system clock at the beginning, as in the simulator. A test can set the clock back from there without
+/// reaching its epoch.
 const SYSTEM_START: Duration = Duration::from_millis(1_000_000_000_000);
 
 /// A pick of a scheduler.
@@ -28,16 +28,19 @@ pub(crate) struct Decision {
     pub(crate) callback: usize,
     /// Number of the segment within its activation, from 0.
     pub(crate) segment: u32,
-    /// Arrival of the message, due time of the timer, or wake-up of a later segment, in nanoseconds since the scenario began.
+    /// Arrival of the message, due time of the timer, or wake-up of a later segment, in nanoseconds since the scenario
+    /// began.
     pub(crate) release_ns: u64,
     /// Time of the segment's start, in nanoseconds since the scenario began.
     pub(crate) start_ns: u64,
 }
 
-/// Runs a scenario on one core to its end. Returns the picks by executor, in the order of each executor, and the other results.
+/// Runs a scenario on one core to its end. Returns the picks by executor, in the order of each executor, and the other
+/// results.
 ///
-/// Executors have one thread each, and OS priorities that differ: a more urgent one is spun in the middle of the callback
-/// that it preempts. At equal priorities it would matter who was notified first, even if the notification was spurious.
+/// Executors have one thread each, and OS priorities that differ: a more urgent one is spun in the middle of the
+/// callback that it preempts. At equal priorities it would matter who was notified first, even if the notification was
+/// spurious.
 ///
 /// # Errors
 /// If the scenario has other executors, or asks for what the engine cannot do.
@@ -103,8 +106,8 @@ struct Driver {
 }
 
 impl Driver {
-    /// Runs callbacks until none is ready and no event is due: each time a callback of the most urgent executor that has a ready
-    /// one. With `os_priority`, only executors above that priority run.
+    /// Runs callbacks until none is ready and no event is due: each time a callback of the most urgent executor that
+    /// has a ready one. With `os_priority`, only executors above that priority run.
     fn run_above(&self, os_priority: Option<u8>) {
         loop {
             let plan = |executor: usize| &self.scenario.executors[executor];
@@ -170,8 +173,8 @@ fn decisions(system: &System) -> Vec<Decision> {
     decisions
 }
 
-/// Instants at which timers may be due next. The engine sleeps until them by itself, but under a manual clock the driver has to
-/// know them. At a superfluous instant the executor spins without any effect.
+/// Instants at which timers may be due next. The engine sleeps until them by itself, but under a manual clock the
+/// driver has to know them. At a superfluous instant the executor spins without any effect.
 struct Alarms {
     /// For each callback, the last due time that was served, and the time at which it was.
     served: Vec<Option<(u64, u64)>>,
@@ -185,8 +188,8 @@ impl Alarms {
         Self { served: vec![None; scenario.callbacks.len()], records }
     }
 
-    /// Returns the earliest of these instants after `now_ns`; `None` if there is none. All that is due at `now_ns` must have run
-    /// before.
+    /// Returns the earliest of these instants after `now_ns`; `None` if there is none. All that is due at `now_ns` must
+    /// have run before.
     fn next(&mut self, scenario: &Scenario, world: &World, now_ns: u64) -> Option<u64> {
         for (record, seen) in &mut self.records {
             let events = lock(&record.events);

@@ -1,14 +1,15 @@
 //! Parity: what is simulated is what runs.
 //!
-//! The same scenario runs on the engine under a manual clock and in the simulator, and both must make the same decisions:
-//! the same entity, with the same release, at the same instant. For the shipped scenarios, and for thousands of random
-//! ones with one to three executors of one thread each, which share a core and preempt each other.
+//! The same scenario runs on the engine under a manual clock and in the simulator, and both must make the same
+//! decisions: the same entity, with the same release, at the same instant. For the shipped scenarios, and for thousands
+//! of random ones with one to three executors of one thread each, which share a core and preempt each other.
 //!
 //! Several cores are left out, since a clock that callbacks move lets only one of them take time. So are equal OS
-//! priorities: who was notified first would decide, and the engine may be notified for nothing where the simulator is not.
+//! priorities: who was notified first would decide, and the engine may be notified for nothing where the simulator is
+//! not.
 //!
-//! A failure prints its seed and the command that replays it: `ROSPIN_TEST_SEED=17 cargo test -p rospin-synthetic parity --
-//! --nocapture`.
+//! A failure prints its seed and the command that replays it:
+//! `ROSPIN_TEST_SEED=17 cargo test -p rospin-synthetic parity -- --nocapture`.
 
 use std::time::Duration;
 
@@ -105,8 +106,8 @@ impl Generator {
         low + self.0.below(high - low + 1)
     }
 
-    /// Returns a random duration from `low` to `high` times [`STEP`]. Half of the durations are multiples of ten steps, because
-    /// events at the same instant are the interesting ones.
+    /// Returns a random duration from `low` to `high` times [`STEP`]. Half of the durations are multiples of ten steps,
+    /// because events at the same instant are the interesting ones.
     fn steps(&mut self, low: u64, high: u64) -> Duration {
         let steps = self.between(low, high);
         let steps = if self.chance(50) { steps.next_multiple_of(10).min(high.max(10)) } else { steps };
@@ -206,9 +207,9 @@ impl Generator {
             }
             callback.releases_group_at_await = self.chance(50);
         }
-        // The generator makes no synchronous callback of a reentrant group with several activations in flight on one thread.
-        // There the simulator reports the remaining messages when one is taken, and the engine when the callback ends, by when
-        // a newer message may have been released.
+        // The generator makes no synchronous callback of a reentrant group with several activations in flight on one
+        // thread. There the simulator reports the remaining messages when one is taken, and the engine when the
+        // callback ends, by when a newer message may have been released.
         if callback.is_async() && self.chance(30) {
             callback.max_in_flight = Some(self.between(1, 3) as u32);
         }

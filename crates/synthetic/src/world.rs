@@ -20,15 +20,18 @@ pub(super) enum Pace {
     Manual(ManualClock),
 }
 
-/// Reading of a manual clock at the scenario's zero. It is not 0, because the inbox moves an arrival at the clock's own zero to
-/// 1 ns.
+/// Reading of a manual clock at the scenario's zero. It is not 0, because the inbox moves an arrival at the clock's own
+/// zero to 1 ns.
 pub(super) const MANUAL_ZERO: Instant = Instant::from_millis(1_000);
 
-/// All executors under a manual clock, as a callback that spends time sees them: those that are more urgent interrupt it.
+/// All executors under a manual clock, as a callback that spends time sees them: those that are more urgent interrupt
+/// it.
 pub(super) trait Others: Send + Sync {
-    /// Runs everything that is ready in executors that are more urgent than `os_priority`. That takes time on the clock.
+    /// Runs everything that is ready in executors that are more urgent than `os_priority`. That takes time on the
+    /// clock.
     fn preempt(&self, os_priority: u8);
-    /// Returns the next time after now at which one of the executors may have something to do; `None` if nothing is left.
+    /// Returns the next time after now at which one of the executors may have something to do; `None` if nothing is
+    /// left.
     fn next_ns(&self) -> Option<u64>;
 }
 
@@ -104,8 +107,8 @@ impl World {
         }
     }
 
-    /// Handles the end of a callback's segment. Call it after the callback published. In manual time, events of this very
-    /// instant happen before the activation is completed. In real time, this does nothing.
+    /// Handles the end of a callback's segment. Call it after the callback published. In manual time, events of this
+    /// very instant happen before the activation is completed. In real time, this does nothing.
     pub(super) fn segment_ends(&self) {
         if let Pace::Manual(_) = self.pace {
             self.fire_due(self.now_ns());
@@ -140,15 +143,15 @@ impl World {
         }
     }
 
-    /// Sets the executors that may interrupt a running callback under a manual clock. `None` releases them at the end of a run, since
-    /// they refer to this world.
+    /// Sets the executors that may interrupt a running callback under a manual clock. `None` releases them at the end
+    /// of a run, since they refer to this world.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the test of parity"))]
     pub(super) fn set_others(&self, others: Option<Arc<dyn Others>>) {
         *lock(&self.others) = others;
     }
 
-    /// Lets a callback run for `left_ns` in manual time, while more urgent executors interrupt it. Events at the very end are
-    /// left, so that the callback's own messages come before them.
+    /// Lets a callback run for `left_ns` in manual time, while more urgent executors interrupt it. Events at the very
+    /// end are left, so that the callback's own messages come before them.
     fn pass(&self, clock: &ManualClock, mut left_ns: u64, os_priority: u8) {
         let others = lock(&self.others).clone();
         loop {
@@ -201,15 +204,16 @@ impl World {
         thread::sleep(self.left_until(at_ns).min(at_most));
     }
 
-    /// Returns the real time that is left until `at_ns`. Before the scenario's zero, the time until then is a part of it.
+    /// Returns the real time that is left until `at_ns`. Before the scenario's zero, the time until then is a part of
+    /// it.
     fn left_until(&self, at_ns: u64) -> Duration {
         let at = self.zero() + self.scaled(Duration::from_nanos(at_ns));
         at.saturating_since(self.now())
     }
 }
 
-/// Burns `work` of the calling thread's processor time, which is not shortened if the thread is preempted. It reads the clock
-/// all the time, so that it is exact even for the short callbacks of a scaled scenario.
+/// Burns `work` of the calling thread's processor time, which is not shortened if the thread is preempted. It reads the
+/// clock all the time, so that it is exact even for the short callbacks of a scaled scenario.
 pub(crate) fn burn(work: Duration) {
     let used = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -97,8 +97,8 @@ impl Driver {
         self.observe(op, reference, subject, oracle)
     }
 
-    /// Replaces places in lists by their elements. `None` if the operation applies to nothing: the list is empty, there is no
-    /// such group or entity, or the entity is a timer that the operation does not fit.
+    /// Replaces places in lists by their elements. `None` if the operation applies to nothing: the list is empty, there
+    /// is no such group or entity, or the entity is a timer that the operation does not fit.
     fn resolve(&self, op: Op) -> Option<Op> {
         let threads = |busy: bool| -> Vec<usize> {
             (0..self.running.len()).filter(|thread| self.running[*thread].is_some() == busy).collect()
@@ -269,7 +269,8 @@ impl Driver {
     }
 }
 
-/// Returns the notes with all overruns first, because the order of an overrun and of its dispatch in the trace is not specified.
+/// Returns the notes with all overruns first, because the order of an overrun and of its dispatch in the trace is not
+/// specified.
 fn overruns_first(notes: &[(Instant, Note)]) -> Vec<(Instant, Note)> {
     let mut sorted = notes.to_vec();
     sorted.sort_by_key(|(_, note)| !matches!(note, Note::Overrun(..)));

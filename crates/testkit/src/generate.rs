@@ -132,8 +132,8 @@ impl Mixture {
     }
 }
 
-/// Returns the new period of a timer that is restarted, in milliseconds; usually `None`, which keeps the old one. A scheduler
-/// must ignore a period of 0.
+/// Returns the new period of a timer that is restarted, in milliseconds; usually `None`, which keeps the old one. A
+/// scheduler must ignore a period of 0.
 fn new_period(rng: &mut Rng) -> Option<u64> {
     rng.chance(30).then(|| rng.below(5))
 }

@@ -68,7 +68,8 @@ fn runs(thread: ThreadIndex, activation: &Activation, scheduler: &Scheduler) -> 
     format!("t{}  runs   {} (released {})", thread.0, name(activation, scheduler), released.trim_start())
 }
 
-/// Removes an activation from the `running` ones, and formats the line of it: its thread, the word `what`, and its name.
+/// Removes an activation from the `running` ones, and formats the line of it: its thread, the word `what`, and its
+/// name.
 fn left(
     running: &mut Vec<(ThreadIndex, Activation)>,
     activation: &Activation,

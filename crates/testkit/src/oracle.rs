@@ -36,7 +36,8 @@ impl Oracle {
         self.suspended.retain(|decision| decision.entity != entity);
     }
 
-    /// Records that a running activation was suspended. If its entity was removed, that ends it; otherwise this does nothing.
+    /// Records that a running activation was suspended. If its entity was removed, that ends it; otherwise this does
+    /// nothing.
     ///
     /// The trace records neither that nor the end of suspended activations when their entity is removed.
     pub fn ended_by_removal(&mut self, decision: &Decision) {
@@ -45,8 +46,8 @@ impl Oracle {
         }
     }
 
-    /// Records that a timer was canceled or restarted: it does not run even if it has fired already. Its resumed segments stay.
-    /// Does nothing for other entities.
+    /// Records that a timer was canceled or restarted: it does not run even if it has fired already. Its resumed
+    /// segments stay. Does nothing for other entities.
     pub fn withdrawn(&mut self, entity: usize) {
         let timer = self.plans[entity].timer.is_some();
         self.ready.retain(|decision| decision.entity != entity || decision.segment > 0 || !timer);

@@ -17,7 +17,8 @@ pub struct EntityPlan {
     pub group: usize,
     /// Its priority.
     pub priority: u32,
-    /// Its relative deadline. `None` stands for the period of a periodic timer, and for no deadline of any other entity.
+    /// Its relative deadline. `None` stands for the period of a periodic timer, and for no deadline of any other
+    /// entity.
     pub deadline_ms: Option<u64>,
     /// Maximum number of its activations at once.
     pub max_in_flight: u32,
@@ -48,7 +49,8 @@ pub enum Op {
     AddGroup(GroupKind),
     /// A group is removed, and its entities with it.
     RemoveGroup(usize),
-    /// An entity is added. It is refused if its group was removed, or if its `max_in_flight` or its timer's period is 0.
+    /// An entity is added. It is refused if its group was removed, or if its `max_in_flight` or its timer's period is
+    /// 0.
     AddEntity(EntityPlan),
     /// An entity is removed.
     RemoveEntity(usize),
@@ -65,16 +67,16 @@ pub enum Op {
     Next(usize),
     /// One of the running activations completes.
     Complete(usize),
-    /// One of the running activations completes, its entity (unless it is a timer) may be released again, and its thread asks for
-    /// work.
+    /// One of the running activations completes, its entity (unless it is a timer) may be released again, and its
+    /// thread asks for work.
     GoOn {
         /// Place of the activation among those that run.
         running: usize,
         /// Age of the new release, in ms; `None` if there is none.
         ago_ms: Option<u64>,
     },
-    /// One of the idle threads asks for work, and what it gets completes before anything else happens. Its entity (unless it is a
-    /// timer) may be released again before it completes.
+    /// One of the idle threads asks for work, and what it gets completes before anything else happens. Its entity
+    /// (unless it is a timer) may be released again before it completes.
     RunThrough {
         /// Place of the thread among the idle ones.
         idle: usize,
@@ -142,8 +144,8 @@ impl fmt::Display for Scenario {
 }
 
 impl Op {
-    /// Returns the operation with the numbers of its group and its entity in place of their places. `groups` and `entities` are
-    /// how many there are; if there are none, the place stays.
+    /// Returns the operation with the numbers of its group and its entity in place of their places. `groups` and
+    /// `entities` are how many there are; if there are none, the place stays.
     pub(crate) fn named(self, groups: usize, entities: usize) -> Self {
         let group = |place: usize| place.checked_rem(groups).unwrap_or(place);
         let entity = |place: usize| place.checked_rem(entities).unwrap_or(place);

@@ -21,8 +21,8 @@ pub trait Subject {
     fn next(&mut self, now: Instant, thread: u16) -> Option<Decision>;
     /// Completes a dispatched activation.
     fn complete(&mut self, now: Instant, decision: &Decision);
-    /// Completes a dispatched activation, releases its entity again at `release` if it is given, and returns the activation that
-    /// `thread` runs now.
+    /// Completes a dispatched activation, releases its entity again at `release` if it is given, and returns the
+    /// activation that `thread` runs now.
     fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Option<Instant>) -> Option<Decision> {
         if let Some(release) = release {
             self.release(release, decision.entity);
@@ -30,8 +30,9 @@ pub trait Subject {
         self.complete(now, decision);
         self.next(now, thread)
     }
-    /// Runs the next activation of `thread` to its end: returns it after it was dispatched, its entity was released again at
-    /// `release` if that is given and it is no timer, and it was completed. `None` if there is nothing for the thread.
+    /// Runs the next activation of `thread` to its end: returns it after it was dispatched, its entity was released
+    /// again at `release` if that is given and it is no timer, and it was completed. `None` if there is nothing for the
+    /// thread.
     fn run_through(&mut self, now: Instant, thread: u16, release: Option<Instant>) -> Option<Decision> {
         let decision = self.next(now, thread)?;
         if let Some(release) = release.filter(|_| decision.kind != EntityKind::Timer) {

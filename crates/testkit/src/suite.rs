@@ -77,7 +77,8 @@ impl fmt::Display for Failure {
 /// Plays one scenario against the reference with the policy `like`, and against the real scheduler with `policy`.
 ///
 /// # Errors
-/// The first operation after which they differ, or with which the real scheduler breaks a rule. A panic is reported as step 0.
+/// The first operation after which they differ, or with which the real scheduler breaks a rule. A panic is reported as
+/// step 0.
 pub fn play(scenario: &Scenario, like: ReferencePolicy, policy: Box<dyn Policy>) -> Result<(), Mismatch> {
     play_with(scenario, like, Real::new(policy))
 }

@@ -76,8 +76,8 @@ impl VirtualTime {
         Self { scheduler, now: Instant::ZERO, entities: Vec::new(), threads, agenda: BTreeMap::new(), events }
     }
 
-    /// Sets the behaviour of an entity's callback. Without one, it takes no time, and messages that arrive before it runs count
-    /// as one.
+    /// Sets the behaviour of an entity's callback. Without one, it takes no time, and messages that arrive before it
+    /// runs count as one.
     pub fn behave(&mut self, id: EntityId, behaviour: Behaviour) {
         match self.entities.iter_mut().find(|entity| entity.id == id) {
             Some(entity) => entity.behaviour = behaviour,
@@ -207,8 +207,8 @@ impl VirtualTime {
         known.map(|entity| entity.behaviour.clone()).unwrap_or_default()
     }
 
-    /// Returns the next instant at which something ends, arrives, or, if a thread is idle, is due; `None` if nothing will
-    /// happen.
+    /// Returns the next instant at which something ends, arrives, or, if a thread is idle, is due; `None` if nothing
+    /// will happen.
     fn next_instant(&self) -> Option<Instant> {
         let idle = self.threads.iter().any(Option::is_none);
         let ends = self.threads.iter().flatten().map(|(until, _)| *until).min();

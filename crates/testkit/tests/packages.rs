@@ -1,4 +1,5 @@
-//! What a reader of the registry finds: every published crate says what it is, under which licences, and where to start.
+//! What a reader of the registry finds: every published crate says what it is, under which licences, and where to
+//! start.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -146,7 +147,8 @@ fn add_texts(folder: &Path, texts: &mut Vec<String>) {
     }
 }
 
-/// A listing of a crate's page is compiled or run where it comes from: documentation, an example, a test, or a page of the book.
+/// A listing of a crate's page is compiled or run where it comes from: documentation, an example, a test, or a page of
+/// the book.
 #[test]
 fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
     let mut texts = Vec::new();

@@ -1,8 +1,9 @@
 //! The cost of a large robot: 1,000 frames at 100 Hz each, and look-ups between them.
 //!
-//! `cargo bench -p rospin-tf2` prints a table. The load is a second of transforms: 100 messages, each with a transform of every frame. It
-//! is set into the buffer; it goes through a publisher and a listener of one process; and it is decoded from CDR first, as if it came
-//! from the network. Time is the processor time of the thread, and the buffer holds its full 10 seconds.
+//! `cargo bench -p rospin-tf2` prints a table. The load is a second of transforms: 100 messages, each with a transform
+//! of every frame. It is set into the buffer; it goes through a publisher and a listener of one process; and it is
+//! decoded from CDR first, as if it came from the network. Time is the processor time of the thread, and the buffer
+//! holds its full 10 seconds.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ fn message(tick: u64) -> TFMessage {
     TFMessage { transforms: (0..FRAMES).map(transform).collect() }
 }
 
-/// Returns the share of a core that a second of load takes, in percent, after the buffer is full. `prepare` is not measured.
+/// Returns the share of a core that a second of load takes, in percent, after the buffer is full. `prepare` is not
+/// measured.
 fn measure<T>(mut prepare: impl FnMut(TFMessage) -> T, mut load: impl FnMut(T)) -> f64 {
     let mut spent = 0.0;
     for tick in 0..(WARM_UP_SECONDS + MEASURED_SECONDS) * RATE_HZ {

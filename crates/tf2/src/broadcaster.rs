@@ -73,11 +73,11 @@ impl StaticTransformBroadcaster {
         self.send([transform])
     }
 
-    /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the same
-    /// child.
+    /// Publishes transforms, together with all that this broadcaster has sent before. A transform replaces that of the
+    /// same child.
     ///
-    /// Calls of several threads take turns, so that the last message has all transforms. May allocate, and wait for room as
-    /// [`Publisher::publish`] does.
+    /// Calls of several threads take turns, so that the last message has all transforms. May allocate, and wait for
+    /// room as [`Publisher::publish`] does.
     ///
     /// # Errors
     /// If the message was not published. The next one has these transforms, too.

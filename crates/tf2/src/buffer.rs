@@ -1,8 +1,8 @@
 //! Transforms of the last seconds, shared by all that look them up.
 //!
-//! The crate `transforms` (2.3) has look-ups over time, too, but answers otherwise than tf2: a frame cannot change its parent
-//! or become static, of two transforms of one time the first is lost, and the latest time takes two calls. So the buffer is
-//! ours, and the mathematics are glam's.
+//! The crate `transforms` (2.3) has look-ups over time, too, but answers otherwise than tf2: a frame cannot change its
+//! parent or become static, of two transforms of one time the first is lost, and the latest time takes two calls. So
+//! the buffer is ours, and the mathematics are glam's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,11 +27,12 @@ const LENGTH_TOLERANCE: f64 = 0.01;
 
 /// The transforms between frames over the last seconds. Cheap to clone; clones are the same buffer.
 ///
-/// Frames form trees. Each frame has at most one parent at a time, and transforms to it, dynamic or static. The transform between
-/// two frames goes over their common ancestor; at a time between two transforms it is interpolated. Nothing is extrapolated.
+/// Frames form trees. Each frame has at most one parent at a time, and transforms to it, dynamic or static. The
+/// transform between two frames goes over their common ancestor; at a time between two transforms it is interpolated.
+/// Nothing is extrapolated.
 ///
-/// All methods lock for a moment, with priority inheritance. Look-ups allocate only for their results. Setting a transform
-/// allocates when the memory of a frame's transforms grows.
+/// All methods lock for a moment, with priority inheritance. Look-ups allocate only for their results. Setting a
+/// transform allocates when the memory of a frame's transforms grows.
 ///
 /// ```
 /// use rospin::msgs::builtin_interfaces::msg::Time;
@@ -71,7 +72,8 @@ impl Buffer {
         Self::with_cache_time(Self::DEFAULT_CACHE_TIME)
     }
 
-    /// Creates an empty buffer that keeps each frame's transforms for `cache_time`, counted back from the frame's newest one.
+    /// Creates an empty buffer that keeps each frame's transforms for `cache_time`, counted back from the frame's
+    /// newest one.
     #[must_use]
     pub fn with_cache_time(cache_time: Duration) -> Self {
         let keep_ns = i64::try_from(cache_time.as_nanos()).unwrap_or(i64::MAX);
@@ -85,8 +87,8 @@ impl Buffer {
     /// Adds a transform of a frame at a time. `authority` is the name of the transform's origin, for
     /// [`all_frames_as_yaml`](Self::all_frames_as_yaml).
     ///
-    /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time are
-    /// forgotten with the frame's next transform. A slash at the beginning of a frame's name is dropped, as in tf2.
+    /// Transforms may come in any order. Those that are older than the frame's newest one by more than the cache time
+    /// are forgotten with the frame's next transform. A slash at the beginning of a frame's name is dropped, as in tf2.
     ///
     /// # Errors
     /// If the transform is invalid or too old. It is not added then.
@@ -94,8 +96,8 @@ impl Buffer {
         self.set(transform, authority, false)
     }
 
-    /// Sets the transform of a frame for all times, in place of all transforms that the frame had. Its stamp does not matter.
-    /// `authority` is that of [`set_transform`](Self::set_transform).
+    /// Sets the transform of a frame for all times, in place of all transforms that the frame had. Its stamp does not
+    /// matter. `authority` is that of [`set_transform`](Self::set_transform).
     ///
     /// # Errors
     /// If the transform is invalid. Nothing is changed then.
@@ -120,16 +122,17 @@ impl Buffer {
         }
     }
 
-    /// Returns the transform from the frame `source` to the frame `target` at a time, or at the latest time that both have in
-    /// common.
+    /// Returns the transform from the frame `source` to the frame `target` at a time, or at the latest time that both
+    /// have in common.
     ///
-    /// It transforms coordinates in `source` to coordinates in `target`. It is the pose of `source` in `target`. The result's
-    /// stamp is the time for which it holds; zero if that was to be the latest one, and all transforms on the way are static. The
-    /// transform from a frame to itself is the identity, even if the buffer does not know the frame, as in tf2.
+    /// It transforms coordinates in `source` to coordinates in `target`. It is the pose of `source` in `target`. The
+    /// result's stamp is the time for which it holds; zero if that was to be the latest one, and all transforms on the
+    /// way are static. The transform from a frame to itself is the identity, even if the buffer does not know the
+    /// frame, as in tf2.
     ///
     /// # Errors
-    /// If a frame's name is invalid or not known, the frames are not connected or form a loop, or a frame on the way has no data at
-    /// that time.
+    /// If a frame's name is invalid or not known, the frames are not connected or form a loop, or a frame on the way
+    /// has no data at that time.
     pub fn lookup_transform(
         &self,
         target: &str,
@@ -140,12 +143,12 @@ impl Buffer {
         Ok(stamped(pose, time_of(time), target, source))
     }
 
-    /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not move
-    /// meanwhile, such as the map. The result's stamp is `target_time`, or the time that was found if that is
+    /// Returns the transform from `source` at one time to `target` at another one. `fixed` is a frame that does not
+    /// move meanwhile, such as the map. The result's stamp is `target_time`, or the time that was found if that is
     /// [`Latest`](When::Latest).
     ///
-    /// It answers this question: something was seen from `source` at one time; after both frames have moved, where is it, seen
-    /// from `target`?
+    /// It answers this question: something was seen from `source` at one time; after both frames have moved, where is
+    /// it, seen from `target`?
     ///
     /// # Errors
     /// Those of the look-ups from `source` to `fixed`, and from `fixed` to `target`.
@@ -184,8 +187,8 @@ impl Buffer {
         self.pose_between(target, target_time.into(), source, source_time.into(), fixed).map(drop)
     }
 
-    /// Returns the latest time at which the transform between two frames is known, or `None` if it is known at all times, because
-    /// all transforms on the way are static.
+    /// Returns the latest time at which the transform between two frames is known, or `None` if it is known at all
+    /// times, because all transforms on the way are static.
     ///
     /// # Errors
     /// If a frame's name is invalid or not known, or the frames are not connected or form a loop.

@@ -193,8 +193,8 @@ pub enum WaitError {
         /// The reason for which there is no transform yet.
         reason: TransformError,
     },
-    /// There will never be such a transform: a frame's name is invalid, or the time is so long ago that the buffer would drop a
-    /// transform of that time.
+    /// There will never be such a transform: a frame's name is invalid, or the time is so long ago that the buffer
+    /// would drop a transform of that time.
     #[error("there will be no such transform: {0}")]
     Never(TransformError),
     /// The node's [`Ros`](rospin_node::Ros) was dropped, so nothing measures the timeout.

@@ -39,8 +39,8 @@ mod sealed {
 use sealed::Opaque;
 
 impl Buffer {
-    /// Returns the message in the frame `target`, at the time of its stamp; a stamp of zero is the latest time for which there is
-    /// a transform. The result's stamp is that time.
+    /// Returns the message in the frame `target`, at the time of its stamp; a stamp of zero is the latest time for
+    /// which there is a transform. The result's stamp is that time.
     ///
     /// # Errors
     /// Those of [`lookup_transform`](Self::lookup_transform).
@@ -50,8 +50,8 @@ impl Buffer {
         Ok(message.apply(&Opaque(pose), header_of(time_of(time), target)))
     }
 
-    /// Returns the message as it is seen from the frame `target` at the time `target_time`, if it does not move in the frame
-    /// `fixed` between its stamp and that time.
+    /// Returns the message as it is seen from the frame `target` at the time `target_time`, if it does not move in the
+    /// frame `fixed` between its stamp and that time.
     ///
     /// # Errors
     /// Those of [`lookup_transform_between`](Self::lookup_transform_between).

@@ -17,10 +17,12 @@ pub(crate) struct Sample {
 #[derive(Debug)]
 pub(crate) enum History {
     Static(Sample),
-    /// Sorted by their stamps. Of samples with equal stamps, the first one that was added and the last one are kept, in that order.
+    /// Sorted by their stamps. Of samples with equal stamps, the first one that was added and the last one are kept, in
+    /// that order.
     ///
-    /// tf2 keeps all of them. No look-up tells the difference: a frame's pose at a stamp is that of the last one, or of the first one if
-    /// the stamp is the oldest; from there on it is interpolated from the last one, and up to there towards the first one.
+    /// tf2 keeps all of them. No look-up tells the difference: a frame's pose at a stamp is that of the last one, or of
+    /// the first one if the stamp is the oldest; from there on it is interpolated from the last one, and up to there
+    /// towards the first one.
     Dynamic(VecDeque<Sample>),
 }
 
@@ -38,7 +40,8 @@ pub(crate) enum Gap {
 /// The effect of a new sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
-    /// The frame's parents are as before. The sample adds a time at which the pose is known, or is a copy of one that is there.
+    /// The frame's parents are as before. The sample adds a time at which the pose is known, or is a copy of one that
+    /// is there.
     Data,
     /// With the sample, the frame has another parent than before at some times, or a parent at all.
     Structure,
@@ -52,9 +55,10 @@ impl History {
         if is_static { Self::Static(sample) } else { Self::Dynamic(VecDeque::from([sample])) }
     }
 
-    /// Forgets the samples that are older than the newest one so far by more than `keep_ns`. Then adds a sample of the same kind,
-    /// unless it is as old itself, or an exact copy of another one. Of the samples with its stamp, it replaces all but the first. A
-    /// static sample replaces the one before. Takes logarithmic time, apart from the samples that are forgotten or moved to make room.
+    /// Forgets the samples that are older than the newest one so far by more than `keep_ns`. Then adds a sample of the
+    /// same kind, unless it is as old itself, or an exact copy of another one. Of the samples with its stamp, it
+    /// replaces all but the first. A static sample replaces the one before. Takes logarithmic time, apart from the
+    /// samples that are forgotten or moved to make room.
     pub(crate) fn insert(&mut self, sample: Sample, keep_ns: i64) -> Inserted {
         let samples = match self {
             Self::Static(before) => {
@@ -97,8 +101,8 @@ impl History {
         if has_new_parent { Inserted::Structure } else { Inserted::Data }
     }
 
-    /// Returns the pose at a time: interpolated between the samples before and after it, or that of the sample before if the
-    /// parent changes between them. At time zero, returns the newest.
+    /// Returns the pose at a time: interpolated between the samples before and after it, or that of the sample before
+    /// if the parent changes between them. At time zero, returns the newest.
     pub(crate) fn at(&self, time: i64) -> Result<Sample, Gap> {
         let samples = match self {
             Self::Static(sample) => return Ok(Sample { stamp: time, ..*sample }),

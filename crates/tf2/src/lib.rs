@@ -1,7 +1,7 @@
 //! Coordinate frames over time: ROS 2's tf2.
 //!
-//! A [`Buffer`] keeps the transforms between frames for some seconds, and looks up the transform between any two frames at any
-//! time of these. A [`TransformListener`] fills it from `/tf` and `/tf_static`. A [`TransformBroadcaster`] and a
+//! A [`Buffer`] keeps the transforms between frames for some seconds, and looks up the transform between any two frames
+//! at any time of these. A [`TransformListener`] fills it from `/tf` and `/tf_static`. A [`TransformBroadcaster`] and a
 //! [`StaticTransformBroadcaster`] publish there.
 //!
 //! ```
@@ -28,9 +28,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Look-ups agree with those of tf2's C++ core: the same interpolation, the same errors, the same latest common time. Three
-//! things differ. Waiting for a transform is a future, and needs neither a thread nor polling. Errors are values that have the
-//! frames and the times. And a rotation that is not quite of length one is normalized when it comes.
+//! Look-ups agree with those of tf2's C++ core: the same interpolation, the same errors, the same latest common time.
+//! Three things differ. Waiting for a transform is a future, and needs neither a thread nor polling. Errors are values
+//! that have the frames and the times. And a rotation that is not quite of length one is normalized when it comes.
 
 #![forbid(unsafe_code)]
 

@@ -20,10 +20,10 @@ const DEPTH: usize = 100;
 
 /// Listener that keeps a [`Buffer`] filled from `/tf` and `/tf_static` until it is dropped.
 ///
-/// It adds to its group the subscriptions `tf` and `tf_static`, which a deployment file names as it names others: `planner/tf` on the
-/// own group of the node `planner`, in any namespace, and `planner/frames/tf` on its group `frames`. It also adds a jump callback that
-/// [clears](Buffer::clear) the buffer when ROS time jumps back or changes its source. It starts no thread: a transform is in the buffer
-/// once an executor has run the subscription's callback.
+/// It adds to its group the subscriptions `tf` and `tf_static`, which a deployment file names as it names others:
+/// `planner/tf` on the own group of the node `planner`, in any namespace, and `planner/frames/tf` on its group
+/// `frames`. It also adds a jump callback that [clears](Buffer::clear) the buffer when ROS time jumps back or changes
+/// its source. It starts no thread: a transform is in the buffer once an executor has run the subscription's callback.
 ///
 /// Transforms that the buffer refuses are [counted](Self::refused), and logged once for each frame and reason.
 #[must_use = "the buffer gets no more transforms when it is dropped"]
@@ -40,7 +40,8 @@ impl TransformListener {
     /// Creates a listener with a buffer of its own, on the node's own group.
     ///
     /// Callbacks of that group that await a transform must let others run meanwhile, or the transform cannot come: see
-    /// [`releases_group_at_await`](SubscriptionOptions::releases_group_at_await). Or give the listener a group of its own.
+    /// [`releases_group_at_await`](SubscriptionOptions::releases_group_at_await). Or give the listener a group of its
+    /// own.
     ///
     /// # Errors
     /// If the middleware refuses, or the node's [`Ros`](rospin_node::Ros) was dropped.
@@ -96,7 +97,8 @@ impl TransformListener {
         self.refusals.count.load(Ordering::Relaxed)
     }
 
-    /// Waits for a transform, at most for `timeout` on the node's clock, which is ROS time. See [`Buffer::wait_for_transform`].
+    /// Waits for a transform, at most for `timeout` on the node's clock, which is ROS time. See
+    /// [`Buffer::wait_for_transform`].
     ///
     /// ```
     /// use std::time::Duration;

@@ -21,8 +21,8 @@ impl Pose {
         Self { translation: -(rotation * self.translation), rotation }
     }
 
-    /// Returns the pose between this one (0) and another one (1): on the straight line and, at constant speed, on the shortest
-    /// arc.
+    /// Returns the pose between this one (0) and another one (1): on the straight line and, at constant speed, on the
+    /// shortest arc.
     pub(crate) fn interpolate(&self, to: &Self, ratio: f64) -> Self {
         let translation = self.translation.lerp(to.translation, ratio);
         Self { translation, rotation: self.rotation.slerp(to.rotation, ratio) }

@@ -10,8 +10,8 @@ use crate::when::Seconds;
 const LEAST_SPAN_NS: i64 = 100_000;
 
 impl Buffer {
-    /// Returns all frames that have a transform to a parent, with the rates and the times of their transforms, as YAML. Its form
-    /// is that of tf2's `allFramesAsYAML`, which the tool `view_frames` reads. Without frames it is `[]`.
+    /// Returns all frames that have a transform to a parent, with the rates and the times of their transforms, as YAML.
+    /// Its form is that of tf2's `allFramesAsYAML`, which the tool `view_frames` reads. Without frames it is `[]`.
     #[must_use]
     pub fn all_frames_as_yaml(&self) -> String {
         let state = self.lock();
@@ -36,8 +36,8 @@ impl Buffer {
         if out.is_empty() { "[]".to_owned() } else { out }
     }
 
-    /// Returns the frames as a tree, each below its newest parent, with the number of its transforms and the stamps of the oldest
-    /// and the newest one.
+    /// Returns the frames as a tree, each below its newest parent, with the number of its transforms and the stamps of
+    /// the oldest and the newest one.
     ///
     /// ```
     /// # use rospin::msgs::geometry_msgs::msg::TransformStamped;

@@ -28,8 +28,8 @@ pub(crate) enum Failure {
     /// The search from this frame upwards met more than [`DEPTH_MAX`] frames, so one of them is its own ancestor.
     Loop(FrameId),
     NotConnected,
-    /// `frame` has no pose at `time`, because of `gap`. If the search from the other side also ended at a frame without a pose,
-    /// that is `other`.
+    /// `frame` has no pose at `time`, because of `gap`. If the search from the other side also ended at a frame without
+    /// a pose, that is `other`.
     Gap {
         frame: FrameId,
         time: i64,
@@ -74,8 +74,9 @@ impl Tree {
         self.frame(id).history.as_ref()
     }
 
-    /// Sets the pose of a frame in its parent: `is_static` at all times, otherwise at the time `stamp`. A static one replaces all
-    /// dynamic ones, and a dynamic one replaces a static one. Returns the frame, and the effect on its transforms.
+    /// Sets the pose of a frame in its parent: `is_static` at all times, otherwise at the time `stamp`. A static one
+    /// replaces all dynamic ones, and a dynamic one replaces a static one. Returns the frame, and the effect on its
+    /// transforms.
     pub(crate) fn set(
         &mut self,
         (child, parent): (&str, &str),
@@ -105,7 +106,8 @@ impl Tree {
         self.frames.iter_mut().filter_map(|frame| frame.history.as_mut()).for_each(History::clear);
     }
 
-    /// Returns the pose of the frame `source` in the frame `target` at a time (zero: the latest common one), and that time.
+    /// Returns the pose of the frame `source` in the frame `target` at a time (zero: the latest common one), and that
+    /// time.
     pub(crate) fn look_up(&self, target: FrameId, source: FrameId, time: i64) -> Result<(Pose, i64), Failure> {
         if source == target {
             return Ok((Pose::IDENTITY, time));
@@ -158,8 +160,8 @@ impl Tree {
         Ok((target_in_top.inverse() * source_in_top, time))
     }
 
-    /// Returns the latest time at which all frames on the way between two frames have data; zero if all transforms on the way are
-    /// static.
+    /// Returns the latest time at which all frames on the way between two frames have data; zero if all transforms on
+    /// the way are static.
     ///
     /// The way between them is that of the newest transforms.
     pub(crate) fn latest_common_time(&self, target: FrameId, source: FrameId) -> Result<i64, Failure> {

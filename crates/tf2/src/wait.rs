@@ -15,14 +15,16 @@ use crate::waiters::Change;
 use crate::when::{When, time_of};
 
 impl Buffer {
-    /// Waits for a transform: returns a future of what [`lookup_transform`](Self::lookup_transform) returns once it can.
+    /// Waits for a transform: returns a future of what [`lookup_transform`](Self::lookup_transform) returns once it
+    /// can.
     ///
-    /// The future may be awaited anywhere. It is woken by new transforms of the frames that stood in its way, so waiting costs
-    /// nothing meanwhile. Without a [timeout](WaitForTransform::timeout), it waits for as long as the transform may still come.
+    /// The future may be awaited anywhere. It is woken by new transforms of the frames that stood in its way, so
+    /// waiting costs nothing meanwhile. Without a [timeout](WaitForTransform::timeout), it waits for as long as the
+    /// transform may still come.
     ///
     /// # Errors
-    /// If a frame's name is invalid, or the time is so long ago that its transforms would not be kept any more. Frames that do
-    /// not exist yet, or are not connected yet, are waited for.
+    /// If a frame's name is invalid, or the time is so long ago that its transforms would not be kept any more. Frames
+    /// that do not exist yet, or are not connected yet, are waited for.
     pub fn wait_for_transform(
         &self,
         target: impl Into<String>,
@@ -61,8 +63,8 @@ struct Limit {
 }
 
 impl WaitForTransform {
-    /// Ends the wait when `sleep` ends, with [`WaitError::Timeout`]. A [sleep](rospin_node::Node::sleep) knows its clock, so the
-    /// timeout is on the node's clock, or on any other.
+    /// Ends the wait when `sleep` ends, with [`WaitError::Timeout`]. A [sleep](rospin_node::Node::sleep) knows its
+    /// clock, so the timeout is on the node's clock, or on any other.
     pub fn timeout(mut self, sleep: Sleep) -> Self {
         self.limit = Some(Limit { sleep: Ok(sleep), after: None });
         self
@@ -73,8 +75,8 @@ impl WaitForTransform {
         self
     }
 
-    /// Looks the transform up, or enters the waiters. Returns the reason for which there is none, and true if there never will
-    /// be.
+    /// Looks the transform up, or enters the waiters. Returns the reason for which there is none, and true if there
+    /// never will be.
     fn look(&mut self, cx: &Context<'_>) -> Result<TransformStamped, (TransformError, bool)> {
         // Wakers are cloned and dropped outside the lock, because both run user code.
         let (mut left, mut wakers) = ([None, None], [0, 1].map(|_| Some(ForeignWaker::from(cx.waker().clone()))));

@@ -1,7 +1,7 @@
 //! Futures that wait for transforms, by what may help them.
 //!
-//! A look-up that fails knows the frame that stands in its way. So a future that waits is entered under that frame, or under
-//! the structure of the tree, and a new transform wakes only those that it may help.
+//! A look-up that fails knows the frame that stands in its way. So a future that waits is entered under that frame, or
+//! under the structure of the tree, and a new transform wakes only those that it may help.
 
 use std::collections::HashMap;
 
@@ -46,8 +46,8 @@ impl Waiters {
         Some(waker)
     }
 
-    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. The caller wakes them
-    /// without a lock.
+    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. The caller
+    /// wakes them without a lock.
     pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, ForeignWaker)> {
         if self.waiting.is_empty() {
             return Vec::new();

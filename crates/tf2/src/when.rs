@@ -6,7 +6,8 @@ use rospin_msgs::builtin_interfaces::msg::Time;
 
 /// The time of a look-up: a time, or the latest one for which all frames on the way have data.
 ///
-/// Converts from a [`Time`], a [point in ROS time](rospin_engine::Time), or an `Option` of these. Zero is the latest, as in tf2.
+/// Converts from a [`Time`], a [point in ROS time](rospin_engine::Time), or an `Option` of these. Zero is the latest,
+/// as in tf2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum When {
     /// The latest time for which all frames on the way have data.

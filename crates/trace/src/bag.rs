@@ -182,8 +182,8 @@ impl Bag {
         }))
     }
 
-    /// Returns the bag with the messages of these topics only, such as the inputs of the nodes under test, which publish the other
-    /// topics themselves. [`topics`](Self::topics) still lists all topics.
+    /// Returns the bag with the messages of these topics only, such as the inputs of the nodes under test, which
+    /// publish the other topics themselves. [`topics`](Self::topics) still lists all topics.
     #[must_use]
     pub fn only<'a>(self, topics: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted: Vec<&str> = topics.into_iter().map(|topic| topic.trim_start_matches('/')).collect();

@@ -54,13 +54,15 @@ impl<'a> Blame<'a> {
         Self { model, segments, longest, held, longest_held }
     }
 
-    /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end, and place of the activation.
+    /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end, and place of the
+    /// activation.
     pub fn overlapping(&self, executor: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
         overlapping(&self.segments[executor], self.longest[executor], (from, to))
     }
 
-    /// Returns the reasons for which the activation at this place waited, the largest share first. The time of a callback of its
-    /// group counts in full. That of other callbacks is divided by the number of the executor's threads, on which they run at once.
+    /// Returns the reasons for which the activation at this place waited, the largest share first. The time of a
+    /// callback of its group counts in full. That of other callbacks is divided by the number of the executor's
+    /// threads, on which they run at once.
     #[must_use]
     pub fn of(&self, activation: usize) -> Vec<Share> {
         let waiting = &self.model.activations[activation];
@@ -122,7 +124,8 @@ fn sort(times: &mut [(u64, u64, usize)]) -> u64 {
     times.iter().map(|(start, end, _)| end.saturating_sub(*start)).max().unwrap_or(0)
 }
 
-/// Returns those of the sorted times, of which none is longer than `longest`, that overlap the time from `from` to `to`.
+/// Returns those of the sorted times, of which none is longer than `longest`, that overlap the time from `from` to
+/// `to`.
 fn overlapping(
     times: &[(u64, u64, usize)],
     longest: u64,

@@ -12,13 +12,14 @@ const LINKS: usize = 64;
 pub struct Chain {
     /// The places in [`Model::callbacks`] of its callbacks, from the source on.
     pub callbacks: Vec<usize>,
-    /// The places in [`Model::activations`] of the first and the last activation of each run, in the order of the last ones.
+    /// The places in [`Model::activations`] of the first and the last activation of each run, in the order of the last
+    /// ones.
     pub runs: Vec<(usize, usize)>,
 }
 
 impl Chain {
-    /// Returns for each run the time from the release of its first activation to the end of its last one, in nanoseconds. The time
-    /// before the executors of all its callbacks spun is not counted.
+    /// Returns for each run the time from the release of its first activation to the end of its last one, in
+    /// nanoseconds. The time before the executors of all its callbacks spun is not counted.
     pub fn latencies_ns<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = u64> + 'a {
         let executors = self.callbacks.iter().map(|callback| model.callbacks[*callback].executor);
         let since = executors.filter_map(|executor| model.executors[executor].since_ns).max().unwrap_or(0);
@@ -29,9 +30,9 @@ impl Chain {
     }
 }
 
-/// Returns the chains along which messages went. A run of a chain ends with an activation of whose messages none was taken. From
-/// there it is followed back: from each activation to the one that published the first message which it took. Chains of one
-/// callback are left out.
+/// Returns the chains along which messages went. A run of a chain ends with an activation of whose messages none was
+/// taken. From there it is followed back: from each activation to the one that published the first message which it
+/// took. Chains of one callback are left out.
 #[must_use]
 pub fn chains(model: &Model) -> Vec<Chain> {
     let mut found: BTreeMap<Vec<usize>, Vec<(usize, usize)>> = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! Writer of MCAP, the container of recordings: chunks without compression, each with a checksum and an index.
 //!
-//! It writes the part of <https://mcap.dev/spec> that recordings need. The crate `mcap` writes all of it, but takes as long to
-//! compile as rospin's engine, in every program that can be recorded. It reads what this writer wrote.
+//! It writes the part of <https://mcap.dev/spec> that recordings need. The crate `mcap` writes all of it, but takes as
+//! long to compile as rospin's engine, in every program that can be recorded. It reads what this writer wrote.
 //!
-//! A format of our own would have needed chunks, an index, recovery of files that are cut off, and a converter for people's
-//! tools. MCAP has them, so the recording itself is what Foxglove opens.
+//! A format of our own would have needed chunks, an index, recovery of files that are cut off, and a converter for
+//! people's tools. MCAP has them, so the recording itself is what Foxglove opens.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -125,8 +125,8 @@ impl<S: Store> Container<S> {
         self.is_stream = true;
     }
 
-    /// Declares a channel with a schema of its own: the name, encoding and text of the schema, and topic and encoding of the
-    /// messages.
+    /// Declares a channel with a schema of its own: the name, encoding and text of the schema, and topic and encoding
+    /// of the messages.
     pub(crate) fn channel(
         &mut self,
         id: u16,
@@ -157,8 +157,8 @@ impl<S: Store> Container<S> {
         self.append(&metadata(name, entries))
     }
 
-    /// Adds a message of a channel, with its `time` in nanoseconds of the system clock. It is in the file once its chunk is full or
-    /// [ended](Self::end_chunk), or the file is [flushed](Self::flush).
+    /// Adds a message of a channel, with its `time` in nanoseconds of the system clock. It is in the file once its
+    /// chunk is full or [ended](Self::end_chunk), or the file is [flushed](Self::flush).
     pub(crate) fn message(&mut self, channel: u16, time: u64, data: &[u8]) -> io::Result<()> {
         let count = self.counts.entry(channel).or_default();
         let sequence = *count as u32;
@@ -303,8 +303,8 @@ fn checksum(bytes: &[u8]) -> u32 {
     !add_to_checksum(!0, bytes)
 }
 
-/// Returns the state of a CRC-32 after further bytes, from the state `sum` before them. The first state is `!0`; the inverted last
-/// one is the checksum.
+/// Returns the state of a CRC-32 after further bytes, from the state `sum` before them. The first state is `!0`; the
+/// inverted last one is the checksum.
 fn add_to_checksum(sum: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];

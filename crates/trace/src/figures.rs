@@ -36,8 +36,8 @@ impl Figures {
     }
 }
 
-/// Returns the smallest of the values, which are in ascending order, that `percent` of all do not exceed; `None` if there are no
-/// values or `percent` is 0.
+/// Returns the smallest of the values, which are in ascending order, that `percent` of all do not exceed; `None` if
+/// there are no values or `percent` is 0.
 #[must_use]
 pub fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
     let rank = (sorted.len() * percent).div_ceil(100);

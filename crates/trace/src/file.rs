@@ -62,8 +62,8 @@ impl ProcessName {
     }
 }
 
-/// Returns the definition, as in a `.msg` file, of the message that has a kind of event. `small` and `fields` are the names of the
-/// kind's own fields: an 8-bit one, and four 64-bit ones.
+/// Returns the definition, as in a `.msg` file, of the message that has a kind of event. `small` and `fields` are the
+/// names of the kind's own fields: an 8-bit one, and four 64-bit ones.
 fn schema(small: &str, fields: [&str; 4]) -> String {
     let [a, b, c, d] = fields;
     format!(
@@ -170,8 +170,9 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Returns a sink that creates the file when there is a first event other than of a snapshot, so that processes that run no callback leave no file.
-    /// If the file is there already, the number of the process is added to its name.
+    /// Returns a sink that creates the file when there is a first event other than of a snapshot, so that processes
+    /// that run no callback leave no file. If the file is there already, the number of the process is added to its
+    /// name.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName) -> Self {
         let (path, process) = (path.to_owned(), process.clone());

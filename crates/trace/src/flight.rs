@@ -1,7 +1,7 @@
 //! Flight recorder: a memory of the last seconds that is written on demand.
 //!
-//! Its files begin with the state of the schedulers before the last seconds, and have the names of what is there and of what its events
-//! name. Everything else that came and went is forgotten.
+//! Its files begin with the state of the schedulers before the last seconds, and have the names of what is there and of
+//! what its events name. Everything else that came and went is forgotten.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -21,9 +21,9 @@ const AFTERMATH: Duration = Duration::from_millis(100);
 /// Number of names of what is gone that are kept at least before they are compared with the kept events.
 const GONE: usize = 1_000;
 
-/// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an item is lost,
-/// a timer skips a due time, a callback that should run does not, one panics or fails, a monitor tells of a violation, or the program
-/// asks for it. What is late because its executor did not spin yet is no reason.
+/// Flight recorder: keeps the last seconds in memory, and writes them into a new file when a deadline is missed, an
+/// item is lost, a timer skips a due time, a callback that should run does not, one panics or fails, a monitor tells of
+/// a violation, or the program asks for it. What is late because its executor did not spin yet is no reason.
 pub struct FlightSink {
     path: PathBuf,
     process: ProcessName,
@@ -44,8 +44,9 @@ pub struct FlightSink {
 }
 
 impl FlightSink {
-    /// Creates a flight recorder that keeps the events of the last `window`. It writes at most `files` files: `path` without its
-    /// ending, and `-1.mcap`, `-2.mcap` and so on behind it. Numbers of files that are there already are skipped.
+    /// Creates a flight recorder that keeps the events of the last `window`. It writes at most `files` files: `path`
+    /// without its ending, and `-1.mcap`, `-2.mcap` and so on behind it. Numbers of files that are there already are
+    /// skipped.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName, window: Duration, files: u32) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! Events of schedulers on their way into files that begin while the program runs: they wait behind a cut, in the logs' order. Where a
-//! file begins, it begins with the state that the events before the cut have led to.
+//! Events of schedulers on their way into files that begin while the program runs: they wait behind a cut, in the logs'
+//! order. Where a file begins, it begins with the state that the events before the cut have led to.
 //!
-//! A cut is a place in the order in which each scheduler saw its events, not an instant: a thread reads the clock before it has an
-//! executor's lock. Each hand-over from one thread to another says how many events precede it, so that an event is taken only after
-//! everything that the scheduler saw before.
+//! A cut is a place in the order in which each scheduler saw its events, not an instant: a thread reads the clock
+//! before it has an executor's lock. Each hand-over from one thread to another says how many events precede it, so that
+//! an event is taken only after everything that the scheduler saw before.
 
 mod state;
 
@@ -29,7 +29,8 @@ pub(crate) struct Follower {
     cut_ns: u64,
     /// The latest time of an event that was added.
     latest_ns: u64,
-    /// The times of the losses behind the cut. A snapshot that is later waits for them: it replaces the state that they end.
+    /// The times of the losses behind the cut. A snapshot that is later waits for them: it replaces the state that they
+    /// end.
     losses: Vec<u64>,
     /// Threads and executors that are gone, with the latest time of an event then.
     gone: Vec<(u64, DefinitionKey)>,
@@ -113,8 +114,8 @@ impl Follower {
         self.threads.iter().map(|(thread, waiting)| (*thread, &waiting.events))
     }
 
-    /// Returns the times of the events behind the cut that are no later than `end_ns`, each at least that of the one before it of its
-    /// thread.
+    /// Returns the times of the events behind the cut that are no later than `end_ns`, each at least that of the one
+    /// before it of its thread.
     pub(crate) fn times_until(&self, end_ns: u64) -> Vec<u64> {
         let mut times = Vec::new();
         for waiting in self.threads.values() {
@@ -172,8 +173,8 @@ impl Follower {
         gives_up
     }
 
-    /// Returns the events with which a file begins that has the events behind the cut: the thread that works with each scheduler, and
-    /// the scheduler's state, unless that is not known.
+    /// Returns the events with which a file begins that has the events behind the cut: the thread that works with each
+    /// scheduler, and the scheduler's state, unless that is not known.
     pub(crate) fn beginning(&self) -> Vec<Batch> {
         let at = Instant::from_nanos(self.cut_ns);
         let begin = |(executor, followed): (&u16, &Followed)| {
@@ -195,7 +196,8 @@ fn is_loss(words: &Words) -> bool {
 }
 
 impl Waiting {
-    /// Takes the thread's next event, if it is no later than `end_ns`, and if its scheduler saw nothing before that waits.
+    /// Takes the thread's next event, if it is no later than `end_ns`, and if its scheduler saw nothing before that
+    /// waits.
     fn take(
         &mut self,
         executors: &mut BTreeMap<u16, Followed>,
@@ -239,7 +241,8 @@ impl Followed {
         (self.state, self.is_expected) = (None, false);
     }
 
-    /// Takes note of an event of a thread, whose last hand-over has that number. Returns false if the scheduler saw others before.
+    /// Takes note of an event of a thread, whose last hand-over has that number. Returns false if the scheduler saw
+    /// others before.
     fn take(&mut self, thread: u32, of_thread: &mut u64, event: &Event) -> bool {
         if let Event::HandedOver { number, previous, count, .. } = event {
             let is_first = *previous == u64::MAX;

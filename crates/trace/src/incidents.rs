@@ -38,8 +38,8 @@ impl Incidents {
         self.order.add(thread, events);
     }
 
-    /// Returns the first incident among the events that are in their order, if there is one. `is_last` tells that none come after
-    /// those that were added.
+    /// Returns the first incident among the events that are in their order, if there is one. `is_last` tells that none
+    /// come after those that were added.
     pub(crate) fn find(&mut self, is_last: bool) -> Option<String> {
         let events = if is_last { self.order.flush() } else { self.order.end_round() };
         let mut found = None;

@@ -1,4 +1,5 @@
-//! The definitions that files need which begin later: of everything that there is, and of what is gone as long as events name it.
+//! The definitions that files need which begin later: of everything that there is, and of what is gone as long as
+//! events name it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,8 @@ pub(crate) struct Names {
     places: BTreeMap<DefinitionKey, u64>,
     definitions: BTreeMap<u64, Definition>,
     count: u64,
-    /// The definitions that are gone, with the latest time of an event then, in nanoseconds: later events do not name them.
+    /// The definitions that are gone, with the latest time of an event then, in nanoseconds: later events do not name
+    /// them.
     gone: BTreeMap<DefinitionKey, u64>,
 }
 

@@ -2,8 +2,8 @@
 
 use mcap::records::op;
 
-/// Returns false if a text in the record is said to be longer than what there is of the record, or a record of an uncompressed chunk
-/// than what there is of the chunk. Records of kinds without texts are not looked at.
+/// Returns false if a text in the record is said to be longer than what there is of the record, or a record of an
+/// uncompressed chunk than what there is of the chunk. Records of kinds without texts are not looked at.
 pub(crate) fn are_within(opcode: u8, data: &[u8]) -> bool {
     let mut rest = Rest(data);
     let walked = match opcode {
@@ -47,7 +47,8 @@ impl<'a> Rest<'a> {
         self.bytes(usize::try_from(length).ok()?)
     }
 
-    /// Passes a map of texts. The parser reads its last text also if it is longer than the map, but not than the record.
+    /// Passes a map of texts. The parser reads its last text also if it is longer than the map, but not than the
+    /// record.
     fn map(&mut self) -> Option<()> {
         let length = u32::from_le_bytes(self.bytes(4)?.try_into().ok()?);
         let end = self.0.len().checked_sub(usize::try_from(length).ok()?)?;

@@ -1,14 +1,16 @@
 //! Recordings of what rospin's executors do.
 //!
-//! A recording is an MCAP file. Each event is a message in the channel of its kind, `/rospin/released` and so on, in the encoding
-//! of ROS 2, with its fields described in the file. The channel `/rospin/names` says in JSON which executors, callbacks, topics
-//! and threads the numbers in events stand for. So Foxglove and everything else that reads MCAP opens a recording.
+//! A recording is an MCAP file. Each event is a message in the channel of its kind, `/rospin/released` and so on, in
+//! the encoding of ROS 2, with its fields described in the file. The channel `/rospin/names` says in JSON which
+//! executors, callbacks, topics and threads the numbers in events stand for. So Foxglove and everything else that reads
+//! MCAP opens a recording.
 //!
 //! - [`Settings`] are the environment variables that have a program recorded, and [`FileSink`],
 //!   [`RotatingSink`] and [`FlightSink`] write.
-//! - [`StreamSink`] writes the same bytes for somebody who watches the program while it runs, and [`places`] says where to meet.
-//! - With the feature `model`: `Recording` has events, and `Model` the activations, messages and losses. With `read`, events come
-//!   from files, too.
+//! - [`StreamSink`] writes the same bytes for somebody who watches the program while it runs, and [`places`] says where
+//!   to meet.
+//! - With the feature `model`: `Recording` has events, and `Model` the activations, messages and losses. With `read`,
+//!   events come from files, too.
 #![cfg_attr(not(feature = "read"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "bag")]

@@ -27,8 +27,8 @@ pub struct Model {
     pub callbacks: Vec<Callback>,
     /// Activations, process by process, each in the order of their starts.
     pub activations: Vec<Activation>,
-    /// Messages. Those of one process are in the order of their publication, except for further takes: a message that several
-    /// subscriptions took is here once for each of them, and all but the first come later in the list.
+    /// Messages. Those of one process are in the order of their publication, except for further takes: a message that
+    /// several subscriptions took is here once for each of them, and all but the first come later in the list.
     pub messages: Vec<Message>,
     /// Queues in which subscriptions keep messages.
     pub queues: Vec<Queue>,
@@ -100,8 +100,8 @@ pub struct Queue {
     pub depth: u64,
     /// The place of the callback that takes from it; `None` if it is not known.
     pub callback: Option<usize>,
-    /// The times at which messages came or went, each with the number of messages from then on. Messages from before the recording
-    /// are not counted.
+    /// The times at which messages came or went, each with the number of messages from then on. Messages from before
+    /// the recording are not counted.
     pub levels: Vec<(u64, u64)>,
 }
 
@@ -190,8 +190,8 @@ pub struct Activation {
     pub sequence: u64,
     /// The time of its release.
     pub release_ns: u64,
-    /// The nanoseconds for which it waited for its executor to spin: until the first callback of the executor in the recording. They
-    /// count neither as waiting nor as response, and the deadline is later by as much.
+    /// The nanoseconds for which it waited for its executor to spin: until the first callback of the executor in the
+    /// recording. They count neither as waiting nor as response, and the deadline is later by as much.
     pub before_spin_ns: u64,
     /// Its absolute deadline.
     pub deadline_ns: Option<u64>,
@@ -240,7 +240,8 @@ impl Activation {
         waited.sum::<u64>().saturating_sub(self.before_spin_ns)
     }
 
-    /// Returns the time from which it is judged: its release, or the beginning of its executor's work if that came later.
+    /// Returns the time from which it is judged: its release, or the beginning of its executor's work if that came
+    /// later.
     #[must_use]
     pub const fn eligible_ns(&self) -> u64 {
         self.release_ns.saturating_add(self.before_spin_ns)
@@ -259,7 +260,8 @@ impl Activation {
         self.end_ns.map(|end| end.saturating_sub(self.eligible_ns()))
     }
 
-    /// Returns the time within its segments for which its thread had no processor; `None` unless processor times were recorded.
+    /// Returns the time within its segments for which its thread had no processor; `None` unless processor times were
+    /// recorded.
     #[must_use]
     pub fn stalled_ns(&self) -> Option<u64> {
         let stalls = self
@@ -276,7 +278,8 @@ impl Activation {
     }
 }
 
-/// A message that was published, and at most one take of it. It went through a queue of its process or through a middleware.
+/// A message that was published, and at most one take of it. It went through a queue of its process or through a
+/// middleware.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Message {
     /// The topic; empty if it is not known.
@@ -327,8 +330,8 @@ pub struct Violation {
     pub culprit: Option<usize>,
     /// The measured time in nanoseconds, or the number of lost messages if a queue was full.
     pub measured: u64,
-    /// The limit of `measured`: the most nanoseconds, or the length of the queue. For arrivals that came too often, the least
-    /// nanoseconds, or 0 if the system file has no such arrival.
+    /// The limit of `measured`: the most nanoseconds, or the length of the queue. For arrivals that came too often, the
+    /// least nanoseconds, or 0 if the system file has no such arrival.
     pub limit: u64,
 }
 
@@ -374,8 +377,8 @@ impl Model {
         format!("{} {}", self.label(callback), told.text())
     }
 
-    /// Returns a name of the callback that no other one has: with its executor or process, and a number, where the name alone is not
-    /// enough.
+    /// Returns a name of the callback that no other one has: with its executor or process, and a number, where the name
+    /// alone is not enough.
     #[must_use]
     pub fn label(&self, callback: usize) -> String {
         let of = &self.callbacks[callback];

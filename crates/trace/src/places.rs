@@ -1,7 +1,7 @@
 //! The places at which programs that run can be reached: a Unix socket each, in a folder of their user's.
 //!
-//! A program is reached by a socket and not by a signal, because the signal's handler would be installed in other people's
-//! programs. The folder has mode 0700: its user could attach a debugger to the program as well.
+//! A program is reached by a socket and not by a signal, because the signal's handler would be installed in other
+//! people's programs. The folder has mode 0700: its user could attach a debugger to the program as well.
 
 use std::fs;
 use std::io;
@@ -69,8 +69,9 @@ fn check(folder: &Path, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the sockets of programs that this user may watch, with the numbers of their processes: the user's own ones, and for root
-/// those of everybody. Those of programs that ended are removed once a watcher [finds](connect) nobody there.
+/// Returns the sockets of programs that this user may watch, with the numbers of their processes: the user's own ones,
+/// and for root those of everybody. Those of programs that ended are removed once a watcher [finds](connect) nobody
+/// there.
 #[must_use]
 pub fn programs() -> Vec<(u32, PathBuf)> {
     let mut folders: Vec<PathBuf> = own_folder().into_iter().collect();
@@ -110,8 +111,8 @@ fn sockets(folder: &Path) -> Vec<(u32, PathBuf)> {
     entries.filter_map(of).collect()
 }
 
-/// Removes the sockets of processes that are gone. Sockets of processes that this one cannot see, as in another container, stay if
-/// somebody listens there.
+/// Removes the sockets of processes that are gone. Sockets of processes that this one cannot see, as in another
+/// container, stay if somebody listens there.
 pub fn sweep(folder: &Path) {
     let is_gone = |process: u32| !Path::new(&format!("/proc/{process}")).exists();
     sockets(folder).into_iter().filter(|(process, _)| is_gone(*process)).for_each(|(_, socket)| drop(connect(&socket)));

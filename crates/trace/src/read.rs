@@ -1,4 +1,5 @@
-//! Reading of recordings. Of a damaged file, the chunks that are whole are read, and a fault names the place of each missing one.
+//! Reading of recordings. Of a damaged file, the chunks that are whole are read, and a fault names the place of each
+//! missing one.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -71,8 +72,8 @@ pub enum ReadError {
 }
 
 impl Recording {
-    /// Reads the file, or all `.mcap` files of the folder. Files of one recording that follow each other become one, whose
-    /// [`path`](Self::path) and [`part`](Self::part) are those of the first.
+    /// Reads the file, or all `.mcap` files of the folder. Files of one recording that follow each other become one,
+    /// whose [`path`](Self::path) and [`part`](Self::part) are those of the first.
     ///
     /// # Errors
     /// If a file cannot be read or is no recording. A recording that is damaged or cut off is no error: see
@@ -106,7 +107,8 @@ impl Recording {
         Ok(files)
     }
 
-    /// Reads a recording from `file`. `path` is the file's path in [`path`](Self::path) and in errors; it is not opened.
+    /// Reads a recording from `file`. `path` is the file's path in [`path`](Self::path) and in errors; it is not
+    /// opened.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -159,7 +161,8 @@ fn join(mut recordings: Vec<Recording>) -> Vec<Recording> {
     // By number, because ten thousand files have names of several lengths.
     recordings.sort_by_key(|recording| recording.part);
     let mut joined: Vec<Recording> = Vec::new();
-    // The first and the next part of each recording, and its place. The first name describes the process, and so the recording.
+    // The first and the next part of each recording, and its place. The first name describes the process, and so the
+    // recording.
     let mut open: Vec<(u32, u32, usize)> = Vec::new();
     for mut recording in recordings {
         let Some(part) = recording.part else {

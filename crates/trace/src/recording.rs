@@ -33,7 +33,8 @@ pub struct Recording {
 pub struct Recorded {
     /// The number of the thread that recorded it.
     pub thread: u32,
-    /// Its time on the steady clock. A release may be noted after it happened, so that this is earlier than the event before.
+    /// Its time on the steady clock. A release may be noted after it happened, so that this is earlier than the event
+    /// before.
     pub at: Instant,
     /// The event.
     pub event: Event,
@@ -55,8 +56,8 @@ impl fmt::Display for Fault {
 }
 
 impl Recording {
-    /// Returns the recording of a process from its definitions and events. Each event comes with the number of its thread, and
-    /// after all earlier ones of that thread.
+    /// Returns the recording of a process from its definitions and events. Each event comes with the number of its
+    /// thread, and after all earlier ones of that thread.
     pub fn of<'a>(
         process: &ProcessName,
         definitions: impl IntoIterator<Item = &'a Definition>,

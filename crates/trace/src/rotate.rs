@@ -1,8 +1,8 @@
 //! Sink of a recording in files of a limited size or duration, of which the last ones are kept.
 //!
-//! Each file has all names that its events use, and begins with the state of the schedulers, so that it can be read by itself. Events
-//! wait for a round until they are written: then every thread's earlier events have come, and two files meet at one
-//! [place](crate::follow) in the order of each scheduler's events.
+//! Each file has all names that its events use, and begins with the state of the schedulers, so that it can be read by
+//! itself. Events wait for a round until they are written: then every thread's earlier events have come, and two files
+//! meet at one [place](crate::follow) in the order of each scheduler's events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -25,8 +25,8 @@ const NAME_COST: u64 = 400;
 /// Limits of the files of a recording. Without a limit there is one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rotation {
-    /// The size in bytes that a file may have. It may be a tenth larger. Each file has the names of everything that there is, and
-    /// may have as many bytes of events, so that a program with very many callbacks needs a larger limit.
+    /// The size in bytes that a file may have. It may be a tenth larger. Each file has the names of everything that
+    /// there is, and may have as many bytes of events, so that a program with very many callbacks needs a larger limit.
     pub bytes_max: Option<u64>,
     /// The time from a file's first event on after which it is followed by the next one.
     pub duration_max: Option<Duration>,
@@ -34,9 +34,9 @@ pub struct Rotation {
     pub keep: Option<u32>,
 }
 
-/// Sink that writes a recording into files one after another: the path without its ending, and `-0001.mcap`, `-0002.mcap` and so on
-/// behind it. Numbers of files that are there already are skipped. The first error of writing ends the recording, and is printed on
-/// stderr.
+/// Sink that writes a recording into files one after another: the path without its ending, and `-0001.mcap`,
+/// `-0002.mcap` and so on behind it. Numbers of files that are there already are skipped. The first error of writing
+/// ends the recording, and is printed on stderr.
 pub struct RotatingSink {
     path: PathBuf,
     process: ProcessName,
@@ -92,7 +92,8 @@ impl RotatingSink {
         }
     }
 
-    /// Creates the next file, with all names and the states at the cut, and removes the oldest one if there are too many.
+    /// Creates the next file, with all names and the states at the cut, and removes the oldest one if there are too
+    /// many.
     fn open(&mut self) -> io::Result<()> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (path, file) = loop {
@@ -172,7 +173,8 @@ impl RotatingSink {
         Named::of(begun.chain(waiting))
     }
 
-    /// Writes the definitions that came since the last round, into the next file if the present one has no room for them.
+    /// Writes the definitions that came since the last round, into the next file if the present one has no room for
+    /// them.
     fn write_names(&mut self) {
         self.drop_fleeting();
         let bytes = self.bytes() + self.unwritten.len() as u64 * NAME_COST;
@@ -240,8 +242,8 @@ impl RotatingSink {
         self.begin_ns.unwrap_or(0)
     }
 
-    /// Returns the time until which events fit into the present file, and true if it is full then. `times` are those of the events until
-    /// `until_ns`.
+    /// Returns the time until which events fit into the present file, and true if it is full then. `times` are those of
+    /// the events until `until_ns`.
     fn end(&self, mut times: Vec<u64>, begin_ns: u64, until_ns: u64) -> (u64, bool) {
         let (mut end_ns, mut is_full) = (until_ns, false);
         if let Some(max) = self.rotation.duration_max {

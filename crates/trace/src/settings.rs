@@ -33,8 +33,8 @@ pub const BUFFER_MAX: usize = 1 << 24;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The path of the file; a flight recorder makes the paths of its files from it. If it is a folder, the files are created in it,
-    /// with the name of the program.
+    /// The path of the file; a flight recorder makes the paths of its files from it. If it is a folder, the files are
+    /// created in it, with the name of the program.
     pub file: PathBuf,
     /// The time that a flight recorder keeps; `None` to record everything.
     pub window: Option<Duration>,
@@ -135,9 +135,10 @@ impl Settings {
         }))
     }
 
-    /// Returns the sink of the recording: a [`FlightSink`] if the settings have a window, a [`RotatingSink`] if they limit the
-    /// files, else a [`FileSink`]. The latter creates its file when there is a first event. If the file is there already, the number of the process is added to its name, so
-    /// that nothing is overwritten. `steady_ns` is the present time of the steady clock, in nanoseconds.
+    /// Returns the sink of the recording: a [`FlightSink`] if the settings have a window, a [`RotatingSink`] if they
+    /// limit the files, else a [`FileSink`]. The latter creates its file when there is a first event. If the file is
+    /// there already, the number of the process is added to its name, so that nothing is overwritten. `steady_ns` is
+    /// the present time of the steady clock, in nanoseconds.
     ///
     /// # Errors
     /// If the folder of the file is not there.

@@ -1,11 +1,11 @@
 //! A recording as bytes for somebody who watches while the program runs.
 //!
-//! The bytes are those of a file, without its summary. They wait in a buffer of a fixed size: a watcher who is too slow for it is cut
-//! off, and the program never waits.
+//! The bytes are those of a file, without its summary. They wait in a buffer of a fixed size: a watcher who is too slow
+//! for it is cut off, and the program never waits.
 //!
-//! A page of counters in shared memory would have needed a second instrumentation, with a cost for everybody and a fixed list
-//! of questions. A watcher gets the events instead, and counts what it wants to know: a program has one sink more while it is
-//! watched.
+//! A page of counters in shared memory would have needed a second instrumentation, with a cost for everybody and a
+//! fixed list of questions. A watcher gets the events instead, and counts what it wants to know: a program has one sink
+//! more while it is watched.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,8 +54,8 @@ impl Shared {
 pub struct Stream(Arc<Shared>);
 
 impl Stream {
-    /// Waits until there are bytes, the recording ends, or `patience` is over. Replaces the contents of `bytes` by the bytes that
-    /// there are, which may be none.
+    /// Waits until there are bytes, the recording ends, or `patience` is over. Replaces the contents of `bytes` by the
+    /// bytes that there are, which may be none.
     ///
     /// Locks, and blocks for at most `patience`.
     #[must_use]

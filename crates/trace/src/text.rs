@@ -10,7 +10,8 @@ use crate::monitor::{Cause, ViolationKind, told};
 use crate::names::{Name, hexadecimal};
 use crate::recording::Recording;
 
-/// Returns the events of the recording, a line for each: the milliseconds since the first one, the thread, and what happened.
+/// Returns the events of the recording, a line for each: the milliseconds since the first one, the thread, and what
+/// happened.
 #[must_use]
 pub fn render(recording: &Recording) -> String {
     let names = Names::of(recording);

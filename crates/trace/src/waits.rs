@@ -1,4 +1,5 @@
-//! The reasons for which an activation waited: the rules, for the model of a recording and for a monitor that runs along.
+//! The reasons for which an activation waited: the rules, for the model of a recording and for a monitor that runs
+//! along.
 
 /// Reasons for which an activation waited, for a part of the time.
 #[cfg_attr(not(feature = "model"), expect(unreachable_pub, reason = "the report exports it"))]
@@ -8,7 +9,8 @@ pub enum Reason {
     Group,
     /// A callback with a higher priority ran.
     Priority,
-    /// A callback began meanwhile, under a policy that does not order by priorities: an earlier activation, an earlier deadline.
+    /// A callback began meanwhile, under a policy that does not order by priorities: an earlier activation, an earlier
+    /// deadline.
     Order,
     /// A callback that is not more urgent ran.
     Running,
@@ -44,8 +46,8 @@ pub(crate) struct Beside {
     pub(crate) reason: Reason,
 }
 
-/// Returns the reason why a callback of another group ran: under which policy, whether its priority is higher than that of the waiting
-/// one, and whether it began while that waited.
+/// Returns the reason why a callback of another group ran: under which policy, whether its priority is higher than that
+/// of the waiting one, and whether it began while that waited.
 pub(crate) fn reason(policy: &str, is_higher: bool, has_begun_meanwhile: bool) -> Reason {
     match policy {
         "fixed-priority" if is_higher => Reason::Priority,
@@ -55,10 +57,11 @@ pub(crate) fn reason(policy: &str, is_higher: bool, has_begun_meanwhile: bool) -
     }
 }
 
-/// Explains a wait of `wait` nanoseconds on an executor with that many threads. Calls `part` for each part of the wait, with its
-/// reason, the callback that ran, and its nanoseconds.
+/// Explains a wait of `wait` nanoseconds on an executor with that many threads. Calls `part` for each part of the wait,
+/// with its reason, the callback that ran, and its nanoseconds.
 ///
-/// A callback counts for the time that it ran, divided by the number of threads. One that excludes the waiting one counts in full.
+/// A callback counts for the time that it ran, divided by the number of threads. One that excludes the waiting one
+/// counts in full.
 pub(crate) fn explain(
     wait: u64,
     threads: u64,

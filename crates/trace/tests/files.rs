@@ -81,7 +81,8 @@ fn a_file_that_is_cut_off_is_read_up_to_its_last_whole_chunk() {
     assert!([24, 16, 8].iter().all(|length| lengths.contains(length)), "{lengths:?}");
 }
 
-/// Bytes are changed in turn, every seventh, so that the test takes seconds. Names and events of other chunks stay as they are.
+/// Bytes are changed in turn, every seventh, so that the test takes seconds. Names and events of other chunks stay as
+/// they are.
 #[test]
 fn a_changed_byte_costs_one_chunk_and_is_told_of_with_its_place() {
     let whole = bytes("changed", 3);
@@ -145,7 +146,8 @@ fn foreign_files_are_refused_with_what_they_are() {
     assert!(Recording::open(Path::new("/nowhere.mcap")).unwrap_err().to_string().contains("/nowhere.mcap"));
 }
 
-/// A reader of zeros without an end behind the beginning of a record that says that it is as long as the machine's memory.
+/// A reader of zeros without an end behind the beginning of a record that says that it is as long as the machine's
+/// memory.
 #[test]
 fn a_record_that_says_that_it_is_huge_allocates_nothing() {
     let mut huge = b"\x89MCAP0\r\n\x06".to_vec();

@@ -1,5 +1,5 @@
-//! Long-running programs under a flight recorder, and in files of a limited size: what came and went costs no memory, and every file has
-//! the names and the state that it needs.
+//! Long-running programs under a flight recorder, and in files of a limited size: what came and went costs no memory,
+//! and every file has the names and the state that it needs.
 #![cfg(feature = "read")]
 
 mod programs;
@@ -68,7 +68,8 @@ fn nameless(recording: &Recording) -> Vec<String> {
     render(recording).lines().filter(|line| line.contains(" ? ") || line.ends_with('?')).map(str::to_owned).collect()
 }
 
-/// A flight recorder forgets all but the last 30 ms of a random program. What it writes is replayed from where it begins.
+/// A flight recorder forgets all but the last 30 ms of a random program. What it writes is replayed from where it
+/// begins.
 #[test]
 fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
     let _alone = alone();
@@ -131,8 +132,8 @@ impl Sink for Blocking {
     fn flush(&mut self) {}
 }
 
-/// A thread's log is full while the recording thread waits, and events are lost. Once the files begin behind the loss, they have the
-/// state again.
+/// A thread's log is full while the recording thread waits, and events are lost. Once the files begin behind the loss,
+/// they have the state again.
 #[test]
 fn after_lost_events_a_flight_recorder_has_the_state_again() {
     let _alone = alone();
@@ -192,8 +193,8 @@ fn memory() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// A program in which that many subscriptions come and go, one after the other, and each tenth one runs. Returns the growth of memory
-/// after the first tenth of them. At the end, the last subscription fails.
+/// A program in which that many subscriptions come and go, one after the other, and each tenth one runs. Returns the
+/// growth of memory after the first tenth of them. At the end, the last subscription fails.
 fn churn(count: u64, recorder: &Recorder) -> u64 {
     let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
     let executor = context.create_executor(ExecutorOptions::new("main"));
@@ -288,7 +289,8 @@ fn two_hundred_thousand_callbacks_that_came_and_went_leave_files_of_their_size()
     rotation(200_000, 1_000);
 }
 
-/// `cargo test --release -p rospin-trace --features read --test kept -- --ignored`; `KEPT_ENTITIES` sets another number.
+/// `cargo test --release -p rospin-trace --features read --test kept -- --ignored`; `KEPT_ENTITIES` sets another
+/// number.
 #[test]
 #[ignore = "takes minutes"]
 fn ten_million_callbacks_that_came_and_went_are_forgotten() {

@@ -126,8 +126,8 @@ impl Policy for Mutant {
     }
 }
 
-/// Fifty random programs, twenty recordings each; every second one begins beside another one. `LATE_RECORDINGS` sets how many there
-/// are in all. During the last one of each program, the policy makes a mistake.
+/// Fifty random programs, twenty recordings each; every second one begins beside another one. `LATE_RECORDINGS` sets
+/// how many there are in all. During the last one of each program, the policy makes a mistake.
 #[test]
 fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
     const EACH: u64 = 20;
@@ -164,7 +164,8 @@ fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
                 assert!(matches!(replayed.verdict, Verdict::Differs(_)), "seed {seed}: {replayed}");
             } else {
                 let replayed = same(&memory);
-                // If the recording thread does not run for long amid its last round, it has what one thread did, and not what others did.
+                // If the recording thread does not run for long amid its last round, it has what one thread did, and
+                // not what others did.
                 judged += u64::from(replayed.decisions > 10);
                 under_way += u64::from(replayed.notes.iter().any(|note| note.contains("begins while")));
             }

@@ -1,5 +1,5 @@
-//! Faults that are injected into a program under a manual clock: the monitor and the report of the recording name each of them, and
-//! its culprit.
+//! Faults that are injected into a program under a manual clock: the monitor and the report of the recording name each
+//! of them, and its culprit.
 #![cfg(feature = "read")]
 
 use std::path::PathBuf;
@@ -124,7 +124,8 @@ impl Robot {
         });
         recorder.start(FileSink::create(&path, &ProcessName::of_this(0)).unwrap()).unwrap();
         recorder.start(monitor.sink()).unwrap();
-        // One callback after the other, or until the next due time, and what is ready then: as a robot whose clock stands still while nothing runs.
+        // One callback after the other, or until the next due time, and what is ready then: as a robot whose clock
+        // stands still while nothing runs.
         while context.clock().now() < rospin_engine::Instant::from_nanos(201_000_000) {
             if executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)).is_err() {
                 let due = executor.next_due().unwrap();

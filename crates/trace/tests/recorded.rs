@@ -65,8 +65,8 @@ fn golden(file: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).join(file)
 }
 
-/// Returns the events as lines without the names of threads, which are those of the test, and without the state at the beginning,
-/// which the old recording lacks.
+/// Returns the events as lines without the names of threads, which are those of the test, and without the state at the
+/// beginning, which the old recording lacks.
 fn told(recording: &Recording) -> String {
     let mut story = recording.clone();
     let is_state = |event: &Event| matches!(event, Event::Snapshot { .. } | Event::FoundArmed { .. });

@@ -246,7 +246,8 @@ fn broken_recordings_give_a_verdict() {
     }
 }
 
-/// A recording of 300 000 events in which no activation ends. Time that grows with the square of their number would be hours.
+/// A recording of 300 000 events in which no activation ends. Time that grows with the square of their number would be
+/// hours.
 #[test]
 fn a_hostile_recording_takes_no_hours() {
     let begin = std::time::Instant::now();

@@ -1,7 +1,7 @@
 //! Traces of ros2_tracing: a real one, others by hand, and hostile ones.
 //!
-//! `drive.txt` was recorded with rclcpp 29.5 (Kilted) and LTTng: six nodes on three executors in a process, and one in another. Most
-//! events that say nothing new were left out, such as further looks for work.
+//! `drive.txt` was recorded with rclcpp 29.5 (Kilted) and LTTng: six nodes on three executors in a process, and one in
+//! another. Most events that say nothing new were left out, such as further looks for work.
 #![cfg(feature = "read")]
 
 use std::collections::BTreeSet;

@@ -281,7 +281,8 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
     let whole = Recording::open(&folder.0).unwrap();
     assert_eq!(whole.len(), 1);
     assert!(folder.files().len() >= 5);
-    // Events of one nanosecond may come in another order of threads, and each file begins with the state of the executor.
+    // Events of one nanosecond may come in another order of threads, and each file begins with the state of the
+    // executor.
     let by_thread = |recording: &Recording| {
         let mut events = recording.events.clone();
         events.retain(|recorded| !is_of_beginning(&recorded.event));

@@ -1,8 +1,8 @@
 //! Numbers in place of addresses.
 //!
-//! ros2_tracing names objects by their addresses. The objects of rclcpp and rcl that it means do not exist here, so each has a
-//! number of its own: its kind in the bits above 52, and below them what tells it from others of its kind. No real object is at such
-//! an address, and the numbers fit into signed ones, which tools use.
+//! ros2_tracing names objects by their addresses. The objects of rclcpp and rcl that it means do not exist here, so
+//! each has a number of its own: its kind in the bits above 52, and below them what tells it from others of its kind.
+//! No real object is at such an address, and the numbers fit into signed ones, which tools use.
 
 /// A number in place of the address of an object. Nothing is ever read from there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -115,8 +115,8 @@ impl EntityKey {
         (self.executor, self.bits as u32)
     }
 
-    /// Returns the entity as a number of 52 bits: it differs from all others unless a program has more than 4096 executors, a
-    /// million entities on one of them, or an entity whose place 1,048,576 others had before.
+    /// Returns the entity as a number of 52 bits: it differs from all others unless a program has more than 4096
+    /// executors, a million entities on one of them, or an entity whose place 1,048,576 others had before.
     const fn number(self) -> u64 {
         let (place, generation) = (self.bits & 0xf_ffff, self.bits >> 32 & 0xf_ffff);
         (self.executor as u64 & 0xfff) << 40 | generation << 20 | place

@@ -8,8 +8,8 @@ use rospin_engine::Declaration;
 use crate::address::{Address, EntityKey};
 use crate::library::Library;
 
-/// Declarations and definitions of a program's entities. It needs memory for those that there are at the same time, and for their
-/// queues.
+/// Declarations and definitions of a program's entities. It needs memory for those that there are at the same time, and
+/// for their queues.
 #[derive(Default, Debug)]
 pub(crate) struct Known {
     /// By the entity's account.
@@ -44,7 +44,8 @@ impl Known {
         }
     }
 
-    /// Notes an entity of an executor. Returns false if it is known already. `new` is called before anything is told of a new one.
+    /// Notes an entity of an executor. Returns false if it is known already. `new` is called before anything is told of
+    /// a new one.
     pub(crate) fn define(&mut self, library: &Library, key: EntityKey, account: u64, new: impl FnOnce()) -> bool {
         let before = self.entities.insert(key.place(), (key, account));
         match before {

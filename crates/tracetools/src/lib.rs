@@ -1,9 +1,9 @@
-//! The tracepoints of ros2_tracing (`ros2:*`) for rospin's nodes, so that tools that read LTTng traces of rclcpp's nodes read those
-//! of rospin's, too.
+//! The tracepoints of ros2_tracing (`ros2:*`) for rospin's nodes, so that tools that read LTTng traces of rclcpp's
+//! nodes read those of rospin's, too.
 //!
-//! ROS 2's own library `libtracetools.so` emits them. It is loaded when a program runs, so that nothing of ROS 2 is needed to build
-//! one. A [`Tracer`] is an observer of a [`Recorder`]: it calls the library on the threads in which things happen, because LTTng
-//! notes time and thread itself.
+//! ROS 2's own library `libtracetools.so` emits them. It is loaded when a program runs, so that nothing of ROS 2 is
+//! needed to build one. A [`Tracer`] is an observer of a [`Recorder`]: it calls the library on the threads in which
+//! things happen, because LTTng notes time and thread itself.
 
 mod address;
 mod current;
@@ -35,11 +35,11 @@ pub enum TraceError {
 }
 
 /// Emits the tracepoints of what the recorder's executors do from now on, if `ROSPIN_TRACETOOLS` is set: 1 loads
-/// `libtracetools.so` as the dynamic loader finds it, and anything else is the library's path. Does nothing if the variable is not
-/// set, empty, or 0. Returns true if tracing began.
+/// `libtracetools.so` as the dynamic loader finds it, and anything else is the library's path. Does nothing if the
+/// variable is not set, empty, or 0. Returns true if tracing began.
 ///
-/// Call it before the first node is created, since tools learn the names of nodes, topics and callbacks when these are created.
-/// Locks, allocates, and reads files.
+/// Call it before the first node is created, since tools learn the names of nodes, topics and callbacks when these are
+/// created. Locks, allocates, and reads files.
 ///
 /// # Errors
 /// If the library cannot be loaded, or has no tracepoints. The program can go on without.

@@ -1,7 +1,7 @@
 //! `libtracetools.so`, loaded while the program runs. All unsafe code of the crate is here.
 //!
-//! It is loaded by name, because a program that was built without ROS 2 must run without it. It stays loaded, because LTTng's
-//! threads run in it.
+//! It is loaded by name, because a program that was built without ROS 2 must run without it. It stays loaded, because
+//! LTTng's threads run in it.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -85,8 +85,8 @@ macro_rules! plain_arguments {
 
 plain_arguments!(bool, i64, u64, usize);
 
-/// Defines [`Library`]: the functions of `tracetools/tracetools.h`, each with its arguments. A function that a distribution does
-/// not have does nothing.
+/// Defines [`Library`]: the functions of `tracetools/tracetools.h`, each with its arguments. A function that a
+/// distribution does not have does nothing.
 macro_rules! tracepoints {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $of:ty),*);)*) => {
         /// The tracepoints of the library. It is never unloaded, because LTTng's threads run in it.
@@ -104,8 +104,9 @@ macro_rules! tracepoints {
             $($(#[$doc])*
             pub(crate) fn $name(&self, $($argument: $of),*) {
                 if let Some(function) = self.$name {
-                    // SAFETY: pointers that the library reads from are to strings and ids that outlive the call. It takes all
-                    // others as numbers, and reads nothing from there. The functions may be called from any thread.
+                    // SAFETY: pointers that the library reads from are to strings and ids that outlive the call. It
+                    // takes all others as numbers, and reads nothing from there. The functions may be called from any
+                    // thread.
                     unsafe { function($($argument.raw()),*) };
                 }
             })*
@@ -172,7 +173,8 @@ struct Handle(*mut c_void);
 
 impl Handle {
     fn open(path: &CStr) -> Result<Self, LoadError> {
-        // SAFETY: `path` is a string. The library's own initialization runs, which is what the user asks for by naming it.
+        // SAFETY: `path` is a string. The library's own initialization runs, which is what the user asks for by naming
+        // it.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if !handle.is_null() {
             return Ok(Self(handle));

@@ -24,8 +24,8 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Loads the library of that name or path, and tells it that the program has begun. Reads files, and runs what the library does
-    /// when it is loaded: LTTng starts two threads.
+    /// Loads the library of that name or path, and tells it that the program has begun. Reads files, and runs what the
+    /// library does when it is loaded: LTTng starts two threads.
     ///
     /// # Errors
     /// If the dynamic loader cannot load it, it is another library, or it was built without tracepoints.

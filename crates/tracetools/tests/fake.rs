@@ -177,7 +177,8 @@ fn services_and_clients_have_their_names_and_callbacks() {
     assert_eq!(run_of(&calls, before), [("callback_start", callback), ("callback_end", callback)]);
 }
 
-/// An executor that runs defines entities at once, and others when they spin, so that what nodes declare comes before or after.
+/// An executor that runs defines entities at once, and others when they spin, so that what nodes declare comes before
+/// or after.
 #[test]
 fn everything_is_told_once_whichever_comes_first() {
     let Some(fake) = Fake::new(&[]) else { return };

@@ -1,8 +1,8 @@
 //! The cost of a request beside a direct launch on a real device interface:
 //! `cargo bench --manifest-path crates/wgpu/Cargo.toml --bench overhead`.
 //!
-//! Prints a table and never fails, since a busy machine must not fail a test. Both ways take turns in one run. Direct is what a program
-//! does without the accelerator: it encodes, submits and waits for the device on its own thread.
+//! Prints a table and never fails, since a busy machine must not fail a test. Both ways take turns in one run. Direct
+//! is what a program does without the accelerator: it encodes, submits and waits for the device on its own thread.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 

@@ -13,7 +13,8 @@ use crate::open::{OpenError, WgpuOptions, open};
 use crate::thread::run;
 use crate::work::{Target, WgpuWork};
 
-/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is opened.
+/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is
+/// opened.
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct WgpuDevice {
@@ -171,8 +172,8 @@ impl Backend for WgpuDevice {
         if let Some(error) = error {
             return Err(SegmentFailure(error.to_string()));
         }
-        // Not before: what failed leaves no results, and its places for them are free at once. Only a device that is lost refuses to
-        // map them, and of that the device's thread tells.
+        // Not before: what failed leaves no results, and its places for them are free at once. Only a device that is
+        // lost refuses to map them, and of that the device's thread tells.
         let ((), _) = observed(device, || rest.targets.iter().for_each(Target::ask));
         state.running.push_back(Running { lane, ticket, submission, submitted, effect: rest.effect });
         drop(state);

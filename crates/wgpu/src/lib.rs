@@ -1,14 +1,15 @@
-//! GPUs as devices of [rospin's accelerator](rospin_accelerator), through [wgpu]: Vulkan, also by the software driver that Debian has.
+//! GPUs as devices of [rospin's accelerator](rospin_accelerator), through [wgpu]: Vulkan, also by the software driver
+//! that Debian has.
 //!
-//! - A [`WgpuDevice`] is the [`Backend`](rospin_accelerator::Backend): it submits segments to the device's queue, and a thread of its
-//!   own reports their ends.
-//! - A [`WgpuWork`] is the work of a segment: copies to the device, kernels, and copies back into a [`Readback`]. Kernels, buffers
-//!   and bind groups are wgpu's own, which [`WgpuDevice::device`] creates.
+//! - A [`WgpuDevice`] is the [`Backend`](rospin_accelerator::Backend): it submits segments to the device's queue, and a
+//!   thread of its own reports their ends.
+//! - A [`WgpuWork`] is the work of a segment: copies to the device, kernels, and copies back into a [`Readback`].
+//!   Kernels, buffers and bind groups are wgpu's own, which [`WgpuDevice::device`] creates.
 //!
-//! wgpu has one queue for each device, and it runs what is submitted in order. So lanes do not run side by side here: with one
-//! lane, which is the default, the queue is empty whenever the accelerator picks the next segment, and a request waits for at most one
-//! foreign segment. Each further lane has one more segment wait in the queue, which hides the time of a launch, and lets a
-//! request wait for one more foreign segment.
+//! wgpu has one queue for each device, and it runs what is submitted in order. So lanes do not run side by side here:
+//! with one lane, which is the default, the queue is empty whenever the accelerator picks the next segment, and a
+//! request waits for at most one foreign segment. Each further lane has one more segment wait in the queue, which hides
+//! the time of a launch, and lets a request wait for one more foreign segment.
 //!
 //! ```no_run
 //! use std::sync::Arc;

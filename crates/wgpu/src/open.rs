@@ -14,29 +14,31 @@ pub struct WgpuOptions {
 }
 
 impl WgpuOptions {
-    /// Creates options: the first adapter that is hardware, or else a software driver; one lane, and an ordinary thread.
+    /// Creates options: the first adapter that is hardware, or else a software driver; one lane, and an ordinary
+    /// thread.
     #[must_use]
     pub fn new() -> Self {
         Self { adapter: None, lanes: 1, thread: ThreadOptions::new() }
     }
 
-    /// Chooses the first adapter whose name contains `name`, in any case: `nvidia`, or `llvmpipe` for Mesa's software driver.
+    /// Chooses the first adapter whose name contains `name`, in any case: `nvidia`, or `llvmpipe` for Mesa's software
+    /// driver.
     #[must_use]
     pub fn adapter(mut self, name: impl Into<String>) -> Self {
         self.adapter = Some(name.into());
         self
     }
 
-    /// Sets the number of segments that the queue may hold at a time, at least 1. Two hide the time of a launch, and let a request
-    /// wait for two foreign segments instead of one.
+    /// Sets the number of segments that the queue may hold at a time, at least 1. Two hide the time of a launch, and
+    /// let a request wait for two foreign segments instead of one.
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Self {
         self.lanes = lanes.max(1);
         self
     }
 
-    /// Sets the scheduling of the device's thread by the operating system. It should be above the threads whose requests are urgent,
-    /// as an interrupt would be.
+    /// Sets the scheduling of the device's thread by the operating system. It should be above the threads whose
+    /// requests are urgent, as an interrupt would be.
     #[must_use]
     pub fn thread(mut self, thread: ThreadOptions) -> Self {
         self.thread = thread;
@@ -107,8 +109,9 @@ pub(crate) fn open(options: &WgpuOptions) -> Result<(Adapter, wgpu::Device, wgpu
     }
 }
 
-/// Returns wgpu's instance, one for all devices of the process. Each instance numbers its buffers and kernels from 1, so a device would
-/// take those of another instance's device for its own. Those of its own instance it tells apart, and refuses.
+/// Returns wgpu's instance, one for all devices of the process. Each instance numbers its buffers and kernels from 1,
+/// so a device would take those of another instance's device for its own. Those of its own instance it tells apart, and
+/// refuses.
 fn instance() -> &'static Instance {
     static INSTANCE: OnceLock<Instance> = OnceLock::new();
     INSTANCE.get_or_init(|| {

@@ -22,8 +22,8 @@ enum Next {
     Stop,
 }
 
-/// Reports ends, alarms and the loss of the device, until the device is dropped. wgpu panics if the driver fails where it has no way to
-/// tell; then the device counts as lost.
+/// Reports ends, alarms and the loss of the device, until the device is dropped. wgpu panics if the driver fails where
+/// it has no way to tell; then the device counts as lost.
 pub(crate) fn run(inner: &Inner) {
     // The time at which the device ended the segment before.
     let mut last_end = Instant::ZERO;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rospin_engine::Mutex;
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, CommandEncoder, ComputePipeline, MapMode, Queue};
 
-/// The work of a segment: what is copied to the device, the kernels that run, and what is copied back. The steps run in the order in
-/// which they were added, except for [writes](Self::write), which come before all others.
+/// The work of a segment: what is copied to the device, the kernels that run, and what is copied back. The steps run in
+/// the order in which they were added, except for [writes](Self::write), which come before all others.
 #[derive(Default)]
 pub struct WgpuWork {
     writes: Vec<(Buffer, u64, Vec<u8>)>,
@@ -34,7 +34,8 @@ impl WgpuWork {
         Self::default()
     }
 
-    /// Has the bytes copied into the buffer, from `offset` on. Both must be multiples of 4, and the buffer needs the usage `COPY_DST`.
+    /// Has the bytes copied into the buffer, from `offset` on. Both must be multiples of 4, and the buffer needs the
+    /// usage `COPY_DST`.
     #[must_use]
     pub fn write(mut self, into: &Buffer, offset: u64, bytes: impl Into<Vec<u8>>) -> Self {
         self.writes.push((into.clone(), offset, bytes.into()));
@@ -48,16 +49,16 @@ impl WgpuWork {
         self
     }
 
-    /// Has the bytes of the buffer from `offset` on copied back, as many as the [`Readback`] holds. The offset must be a multiple of
-    /// 4, and the buffer needs the usage `COPY_SRC`. The bytes are there when the request has ended.
+    /// Has the bytes of the buffer from `offset` on copied back, as many as the [`Readback`] holds. The offset must be
+    /// a multiple of 4, and the buffer needs the usage `COPY_SRC`. The bytes are there when the request has ended.
     #[must_use]
     pub fn read(mut self, from: &Buffer, offset: u64, into: &Readback) -> Self {
         self.steps.push(Step::Copy { from: from.clone(), offset, into: Arc::clone(&into.0) });
         self
     }
 
-    /// Sets a function that the device's thread calls when the segment has ended without an error. It must be short. If it
-    /// panics, the segment fails.
+    /// Sets a function that the device's thread calls when the segment has ended without an error. It must be short. If
+    /// it panics, the segment fails.
     #[must_use]
     pub fn then(mut self, effect: impl FnOnce() + Send + 'static) -> Self {
         self.effect = Some(Box::new(effect));
@@ -94,8 +95,9 @@ impl fmt::Debug for WgpuWork {
     }
 }
 
-/// The place to which a segment's result is copied: memory that the device and the program share, made once and used again. Clones
-/// are the same place. Two segments that are in flight at the same time must not share one: the later one fails.
+/// The place to which a segment's result is copied: memory that the device and the program share, made once and used
+/// again. Clones are the same place. Two segments that are in flight at the same time must not share one: the later one
+/// fails.
 #[derive(Clone)]
 pub struct Readback(Arc<Target>);
 

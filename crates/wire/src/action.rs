@@ -33,15 +33,15 @@ use crate::description::Description;
 pub trait Action: Send + Sync + 'static {
     /// Type of the goal, which a client sends.
     type Goal: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
-    /// Type of the result. The server sends its default if there is no result: for a goal that is unknown, or whose handle was
-    /// dropped.
+    /// Type of the result. The server sends its default if there is no result: for a goal that is unknown, or whose
+    /// handle was dropped.
     type Result: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static;
     /// Type of the feedback: the progress that the server reports.
     type Feedback: Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Name of the type as `ros2 interface list` shows it: package, `action`, name.
     const TYPE: &'static str;
-    /// Hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without
-    /// a hash is matched over Zenoh only with others without one.
+    /// Hash of the service `_SendGoal`, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An
+    /// endpoint without a hash is matched over Zenoh only with others without one.
     const SEND_GOAL_HASH: Option<&'static str> = None;
     /// Hash of the service `_GetResult`.
     const GET_RESULT_HASH: Option<&'static str> = None;

@@ -1,15 +1,16 @@
 //! Descriptions of generated types, from which nodes answer `~/get_type_description`.
 //!
-//! A description takes 290 bytes a type and 45 a field, on average of all shipped ones, and the linker keeps only those that a
-//! program's endpoints use. Structures in place of text would need relocations at start-up, and more room. Source texts of
-//! definitions, 490 bytes a type, are left out: nothing can be decoded by them that the description does not tell.
+//! A description takes 290 bytes a type and 45 a field, on average of all shipped ones, and the linker keeps only those
+//! that a program's endpoints use. Structures in place of text would need relocations at start-up, and more room.
+//! Source texts of definitions, 490 bytes a type, are left out: nothing can be decoded by them that the description
+//! does not tell.
 
 use std::collections::BTreeSet;
 
 /// Description of a generated type: names and types of its fields, and those of all types that it contains.
 ///
-/// It is text in the program's read-only memory, about 45 bytes for a field, and only for types that the program uses. Nothing reads it
-/// before somebody asks.
+/// It is text in the program's read-only memory, about 45 bytes for a field, and only for types that the program uses.
+/// Nothing reads it before somebody asks.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Description {
     text: &'static str,
@@ -47,9 +48,10 @@ pub struct DescribedField<'a> {
 impl Description {
     /// Returns a description. Generated code calls this.
     ///
-    /// `text` has the described type first, and then those that only services and actions have. A type is a line with `:` and its name, and
-    /// a line for each of its fields: name, number, two capacities, type of the messages or `-`, and the default, in which line feeds and
-    /// backslashes are escaped. `contained` are the descriptions of the messages in it.
+    /// `text` has the described type first, and then those that only services and actions have. A type is a line with
+    /// `:` and its name, and a line for each of its fields: name, number, two capacities, type of the messages or `-`,
+    /// and the default, in which line feeds and backslashes are escaped. `contained` are the descriptions of the
+    /// messages in it.
     #[doc(hidden)]
     #[must_use]
     pub const fn of(text: &'static str, contained: &'static [Option<&'static Self>]) -> Self {

@@ -1,6 +1,7 @@
 //! Messages and their encoding, as they travel between ROS 2 nodes.
 //!
-//! - [`Message`], [`ServiceInterface`], [`Action`]: types of messages, with the names and hashes that they have in ROS 2.
+//! - [`Message`], [`ServiceInterface`], [`Action`]: types of messages, with the names and hashes that they have in ROS
+//!   2.
 //! - [`TypeName`]: the name of such a type, split into its parts.
 //! - [`Description`]: the fields of a generated type, for other nodes that ask.
 //! - [`Stamped`]: messages with the time to which their content belongs.

@@ -23,8 +23,8 @@ use crate::description::Description;
 pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// Name of the type as `ros2 interface list` shows it: package, `msg`, name.
     const TYPE: &'static str;
-    /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does
-    /// not. An endpoint without a hash is matched over Zenoh only with others without one.
+    /// Hash of the type as `ros2 topic info --verbose` shows it, `RIHS01_` and 64 digits. Zenoh matches endpoints by
+    /// it; DDS does not. An endpoint without a hash is matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
     /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
     const DESCRIPTION: Option<&'static Description> = None;
@@ -33,8 +33,8 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
     const TYPE_SUFFIX: &'static str = "";
 }
 
-/// A type of messages that a subscription can receive: every [`Message`], messages whose type is known only at run time, and
-/// messages that stay encoded. Users do not implement it.
+/// A type of messages that a subscription can receive: every [`Message`], messages whose type is known only at run
+/// time, and messages that stay encoded. Users do not implement it.
 pub trait Given: Clone + Send + Sync + 'static {}
 
 impl<M: Message> Given for M {}
@@ -57,8 +57,8 @@ impl<M: Message> Given for M {}
 /// }
 /// ```
 pub trait Stamped {
-    /// Returns the stamp in nanoseconds. Stamps that are compared with each other must count from the same moment; ROS time
-    /// counts from the epoch of its clock.
+    /// Returns the stamp in nanoseconds. Stamps that are compared with each other must count from the same moment; ROS
+    /// time counts from the epoch of its clock.
     fn stamp_ns(&self) -> i64;
 }
 
@@ -70,10 +70,12 @@ impl<M: Stamped + ?Sized> Stamped for std::sync::Arc<M> {
 
 /// A type that is the request or the response of the service `S`.
 ///
-/// By it the compiler finds the service of a callback: `create_service("add", |request: AddTwoIntsRequest| ..)` names it nowhere else.
+/// By it the compiler finds the service of a callback: `create_service("add", |request: AddTwoIntsRequest| ..)` names
+/// it nowhere else.
 pub trait ServicePart<S>: 'static {}
 
-/// A service type, as a `.srv` file defines it: an interface of ROS. Request and response are structs with serde's derives.
+/// A service type, as a `.srv` file defines it: an interface of ROS. Request and response are structs with serde's
+/// derives.
 ///
 /// ```
 /// use rospin_wire::{ServiceInterface, ServicePart};
@@ -108,8 +110,8 @@ pub trait ServiceInterface: Sized + Send + Sync + 'static {
     type Response: ServicePart<Self> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static;
     /// Name of the type as `ros2 interface list` shows it: package, `srv`, name.
     const TYPE: &'static str;
-    /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a hash is
-    /// matched over Zenoh only with others without one.
+    /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a
+    /// hash is matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
     /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
     const DESCRIPTION: Option<&'static Description> = None;

@@ -68,7 +68,8 @@ pub struct TypeName {
     pub name: String,
     /// The type hash, `RIHS01_` and 64 digits; `None` if the type has none, or it is not known.
     pub hash: Option<Cow<'static, str>>,
-    /// Hash of the type's definition, if that is known only at run time. Unlike `hash`, it is there even if no end announces it.
+    /// Hash of the type's definition, if that is known only at run time. Unlike `hash`, it is there even if no end
+    /// announces it.
     #[doc(hidden)]
     pub definition: Option<Cow<'static, str>>,
     /// Description of a generated type. Names are compared without it.
@@ -76,8 +77,8 @@ pub struct TypeName {
     pub described: Described,
 }
 
-/// Description of a generated type beside its name. Two of them are always equal, because a name means the same type with and without
-/// it.
+/// Description of a generated type beside its name. Two of them are always equal, because a name means the same type
+/// with and without it.
 #[doc(hidden)]
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Described(pub Option<&'static Description>);

@@ -1,4 +1,5 @@
-//! Blobs in payloads: large ones share the payload's memory, all others are copied, and the encoding is that of a vector.
+//! Blobs in payloads: large ones share the payload's memory, all others are copied, and the encoding is that of a
+//! vector.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Measures a message's way over Zenoh in one process, with an executor and with bare Zenoh (a subscriber's callback and
-//! a thread), in turns: messages a second with at most 100 under way; latency, CPU and wake-ups at 10 kHz.
+//! Measures a message's way over Zenoh in one process, with an executor and with bare Zenoh (a subscriber's callback
+//! and a thread), in turns: messages a second with at most 100 under way; latency, CPU and wake-ups at 10 kHz.
 //!
 //! `cargo run --release --example wire -- [ROUNDS [SECONDS]]`
 

@@ -1,7 +1,7 @@
 //! Clients: calls that can be awaited.
 //!
-//! Zenoh gives every call a query of its own, and reports its end. Its response needs neither a queue nor a filter: it goes to
-//! the future that awaits it, and is decoded there.
+//! Zenoh gives every call a query of its own, and reports its end. Its response needs neither a queue nor a filter: it
+//! goes to the future that awaits it, and is decoded there.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -55,8 +55,8 @@ impl ZenohClient {
         let (followed, grace) = (Arc::downgrade(&calls), Arc::clone(session.grace()));
         let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
         let token = endpoint.announce(&session)?;
-        // The result of an action may take any time. There is one such call for each goal, and Zenoh keeps little memory for
-        // each.
+        // The result of an action may take any time. There is one such call for each goal, and Zenoh keeps little
+        // memory for each.
         let timeout = if service_type.kind == TypeKind::Action { FOREVER } else { session.call_timeout() };
         let (service, matched) = (service.to_string(), Arc::new(matched));
         Ok(Self { service, session, endpoint, timeout, calls, _token: token, matched })
@@ -87,8 +87,8 @@ fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
     match token.kind() {
         SampleKind::Put => live.server_came(id),
         SampleKind::Delete => {
-            // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is routed
-            // to it at that very moment. That one would wait for its timeout.
+            // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is
+            // routed to it at that very moment. That one would wait for its timeout.
             if let Some(number) = live.server_went(id) {
                 let calls = Weak::clone(calls);
                 grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));

@@ -34,9 +34,9 @@ pub enum OpenError {
         /// The reason, in Zenoh's words.
         reason: String,
     },
-    /// An endpoint uses TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock: under load
-    /// the connection breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and takes the same
-    /// keys.
+    /// An endpoint uses TLS over TCP. Zenoh 1.10 reads and writes such a connection on two threads without a lock:
+    /// under load the connection breaks, messages are lost, and the process may crash. QUIC encrypts with TLS, too, and
+    /// takes the same keys.
     #[error(
         "`{endpoint}` is not safe with Zenoh 1.10; `quic/` with `?multistream=0` encrypts, too, with the same keys"
     )]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::attachment::Gid;
 
-/// Largest number of publishers that are followed. With more of them one is forgotten, and begins anew with its next message.
+/// Largest number of publishers that are followed. With more of them one is forgotten, and begins anew with its next
+/// message.
 const PUBLISHERS_MAX: usize = 1024;
 
 /// Last message number of each publisher.

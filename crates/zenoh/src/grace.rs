@@ -1,15 +1,15 @@
 //! Time for the last responses of servers that have gone.
 //!
-//! Zenoh sends tokens ahead of data, so the end of a server may become known before its last responses arrive. A call whose
-//! servers have all gone therefore ends a second later.
+//! Zenoh sends tokens ahead of data, so the end of a server may become known before its last responses arrive. A call
+//! whose servers have all gone therefore ends a second later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between the end of the last server and the end of the calls that wait for it: longer than a response is on its way on a
-/// busy machine.
+/// Time between the end of the last server and the end of the calls that wait for it: longer than a response is on its
+/// way on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 type Act = Box<dyn FnOnce() + Send>;
@@ -31,7 +31,8 @@ impl Grace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `act` when the grace is over, or at once if no thread can be started for it. `act` must neither block nor panic.
+    /// Runs `act` when the grace is over, or at once if no thread can be started for it. `act` must neither block nor
+    /// panic.
     pub(crate) fn then(self: &Arc<Self>, act: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         state.acts.push_back((Instant::now() + GRACE, Box::new(act)));

@@ -10,8 +10,8 @@ use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
 
-/// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this session are
-/// left out, because its nodes and endpoints are in the graph already.
+/// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this
+/// session are left out, because its nodes and endpoints are in the graph already.
 pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
     let (own, graph) = (session.zid().to_string(), Arc::clone(graph));
     let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
@@ -46,9 +46,9 @@ pub(crate) enum Says {
 }
 
 impl<'a> Token<'a> {
-    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node, number of the entity, kind, enclave, namespace, name;
-    /// and for all kinds but nodes topic, type, hash of the type, quality of service. Returns `None` if the key is no token, or
-    /// its kind is not known.
+    /// Takes a key apart: `@ros2_lv`, domain, session, number of the node, number of the entity, kind, enclave,
+    /// namespace, name; and for all kinds but nodes topic, type, hash of the type, quality of service. Returns `None`
+    /// if the key is no token, or its kind is not known.
     pub(crate) fn parse(key: &'a str) -> Option<Self> {
         let parts: Vec<_> = key.split('/').collect();
         let (["@ros2_lv", _, session, _, _, kind, _, namespace, name], rest) = parts.split_first_chunk()? else {

@@ -35,8 +35,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens of the ends that `endpoint` is matched with. For each token that comes or goes, Zenoh's threads call
-    /// `observe` before the match counts.
+    /// Follows the tokens of the ends that `endpoint` is matched with. For each token that comes or goes, Zenoh's
+    /// threads call `observe` before the match counts.
     pub(crate) fn observe(
         session: &Session,
         endpoint: &Endpoint,

@@ -1,4 +1,5 @@
-//! Nodes and their entities on the network: the keys that their messages go to, and the tokens by which others know of them.
+//! Nodes and their entities on the network: the keys that their messages go to, and the tokens by which others know of
+//! them.
 
 use std::time::Duration;
 
@@ -70,8 +71,8 @@ impl Endpoint {
             Some(text) => (parse_hash(type_name, text)?, text),
             None => (TypeHash::zero(), NO_HASH),
         };
-        // The library always writes a hash, and zeros if there is none. The zeros are replaced by the text that rmw_zenoh_cpp
-        // writes.
+        // The library always writes a hash, and zeros if there is none. The zeros are replaced by the text that
+        // rmw_zenoh_cpp writes.
         let zeros = TypeHash::zero().to_rihs_string();
         let shown = |key: &str| -> Result<KeyExpr<'static>, Refused> {
             let key = if type_name.hash.is_none() { key.replacen(&zeros, NO_HASH, 1) } else { key.to_owned() };

@@ -8,8 +8,8 @@ use zenoh::{Config, Wait};
 use crate::error::OpenError;
 
 /// The configuration that `rmw_zenoh_cpp` has by default: a peer that meets others through the router of its machine,
-/// with timeouts that are long enough for many nodes that start at once. Only the time for which publishers wait for room is
-/// longer, see [`SessionOptions::max_blocking_time`]: a busy machine does not send within a millisecond.
+/// with timeouts that are long enough for many nodes that start at once. Only the time for which publishers wait for
+/// room is longer, see [`SessionOptions::max_blocking_time`]: a busy machine does not send within a millisecond.
 const DEFAULTS: &str = r#"{
     mode: "peer",
     connect: {
@@ -25,8 +25,8 @@ const DEFAULTS: &str = r#"{
             autoconnect_strategy: { peer: { to_router: "always", to_peer: "greater-zid" } },
         },
     },
-    // Zenoh's publishers with a cache, which transient local ones are, number their messages by time stamps unless they are
-    // reliable. Without time stamps, Zenoh does not create them, so every mode sets them.
+    // Zenoh's publishers with a cache, which transient local ones are, number their messages by time stamps unless they
+    // are reliable. Without time stamps, Zenoh does not create them, so every mode sets them.
     timestamping: { enabled: { router: true, peer: true, client: true } },
     queries_default_timeout: 600000,
     transport: {
@@ -47,7 +47,8 @@ const DEFAULTS: &str = r#"{
     },
 }"#;
 
-/// Settings of the time for which a publisher waits for room: for the first packet of a message, and for its other packets.
+/// Settings of the time for which a publisher waits for room: for the first packet of a message, and for its other
+/// packets.
 const WAITS: [&str; 2] = [
     "transport/link/tx/queue/congestion_control/drop/wait_before_drop",
     "transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments",
@@ -82,8 +83,8 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// Returns the defaults of `rmw_zenoh_cpp`: a peer in domain 0 that connects to the router at `tcp/localhost:7447` as
-    /// soon as there is one, and listens on a free port of the loopback interface.
+    /// Returns the defaults of `rmw_zenoh_cpp`: a peer in domain 0 that connects to the router at `tcp/localhost:7447`
+    /// as soon as there is one, and listens on a free port of the loopback interface.
     #[must_use]
     pub const fn new() -> Self {
         Self { domain_id: 0, call_timeout: Duration::from_secs(600), config_file: None, settings: Vec::new() }
@@ -145,55 +146,58 @@ impl SessionOptions {
         self.setting("mode", mode)
     }
 
-    /// Sets the endpoints of routers and peers that the session connects to, such as `tcp/192.168.0.2:7447`. The default is the
-    /// router of this machine.
+    /// Sets the endpoints of routers and peers that the session connects to, such as `tcp/192.168.0.2:7447`. The
+    /// default is the router of this machine.
     #[must_use]
     pub fn connect<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
         self.setting("connect/endpoints", list(endpoints))
     }
 
-    /// Sets the endpoints on which the session listens for others, such as `tcp/0.0.0.0:7450`. The default is a free port of
-    /// the loopback interface.
+    /// Sets the endpoints on which the session listens for others, such as `tcp/0.0.0.0:7450`. The default is a free
+    /// port of the loopback interface.
     #[must_use]
     pub fn listen<'a>(self, endpoints: impl IntoIterator<Item = &'a str>) -> Self {
         self.setting("listen/endpoints", list(endpoints))
     }
 
-    /// Enables or disables the search for other sessions by multicast. The default is disabled, as in ROS 2, whose nodes learn
-    /// of each other from the router.
+    /// Enables or disables the search for other sessions by multicast. The default is disabled, as in ROS 2, whose
+    /// nodes learn of each other from the router.
     #[must_use]
     pub fn scouting(self, enabled: bool) -> Self {
         self.setting("scouting/multicast/enabled", if enabled { "true" } else { "false" })
     }
 
-    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory. The default
-    /// is no, as in `rmw_zenoh_cpp`. This method exists with the feature `shared-memory` only.
+    /// Sets whether large messages, requests and responses go to processes of the same machine through shared memory.
+    /// The default is no, as in `rmw_zenoh_cpp`. This method exists with the feature `shared-memory` only.
     ///
-    /// Both ends must enable it, and see the same `/dev/shm`. Zenoh tests that when they connect, and uses the network if it is
-    /// not so. A message that is encoded in 3072 bytes or more is copied into a memory of 16 MiB that the sending session has.
-    /// The other end copies it out when it arrives, and gives its place back. While there is no room in that memory, and for the
-    /// first few messages, until the memory exists, messages go over the network. No message is lost by that, and their order
-    /// stays.
+    /// Both ends must enable it, and see the same `/dev/shm`. Zenoh tests that when they connect, and uses the network
+    /// if it is not so. A message that is encoded in 3072 bytes or more is copied into a memory of 16 MiB that the
+    /// sending session has. The other end copies it out when it arrives, and gives its place back. While there is no
+    /// room in that memory, and for the first few messages, until the memory exists, messages go over the network. No
+    /// message is lost by that, and their order stays.
     ///
-    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and `.../message_size_threshold`
-    /// change the 16 MiB and the 3072 bytes. Every program that may open files of this user can read and change the memory. A
-    /// process that is killed leaves its memory behind; the next process that uses shared memory removes it.
+    /// The [settings](Self::setting) `transport/shared_memory/transport_optimization/pool_size` and
+    /// `.../message_size_threshold` change the 16 MiB and the 3072 bytes. Every program that may open files of this
+    /// user can read and change the memory. A process that is killed leaves its memory behind; the next process that
+    /// uses shared memory removes it.
     #[cfg(feature = "shared-memory")]
     #[must_use]
     pub fn shared_memory(self, enabled: bool) -> Self {
         self.setting("transport/shared_memory/enabled", if enabled { "true" } else { "false" })
     }
 
-    /// Sets the time for which a publisher waits for room on a connection before it drops a message for that connection. The
-    /// default is 100 ms, as over DDS; `rmw_zenoh_cpp` waits 1 ms. Publishers that are reliable and keep
-    /// [all](crate::History::KeepAll) wait for as long as the connection lives.
+    /// Sets the time for which a publisher waits for room on a connection before it drops a message for that
+    /// connection. The default is 100 ms, as over DDS; `rmw_zenoh_cpp` waits 1 ms. Publishers that are reliable and
+    /// keep [all](crate::History::KeepAll) wait for as long as the connection lives.
     ///
-    /// A message of more than 64 KiB goes in several packets, and may wait ten times as long for all packets after the first
-    /// together. After a message was dropped, publishers do not wait until the connection has sent a packet, so a stuck
-    /// subscriber makes them wait once. Subscriptions count dropped messages as [missed](crate::Subscription::missed).
+    /// A message of more than 64 KiB goes in several packets, and may wait ten times as long for all packets after the
+    /// first together. After a message was dropped, publishers do not wait until the connection has sent a packet, so a
+    /// stuck subscriber makes them wait once. Subscriptions count dropped messages as
+    /// [missed](crate::Subscription::missed).
     ///
-    /// All publishers of a session share the queue of a connection: while one waits, the others wait, too. With a time of zero,
-    /// no publisher blocks, and a burst of large messages that is faster than the machine can send it is dropped.
+    /// All publishers of a session share the queue of a connection: while one waits, the others wait, too. With a time
+    /// of zero, no publisher blocks, and a burst of large messages that is faster than the machine can send it is
+    /// dropped.
     #[must_use]
     pub fn max_blocking_time(self, time: Duration) -> Self {
         let times = [time, time.saturating_mul(LONGER)];
@@ -202,24 +206,25 @@ impl SessionOptions {
         WAITS.into_iter().zip(micros).fold(self, |options, (key, micros)| options.setting(key, micros))
     }
 
-    /// Sets the file that Zenoh's configuration is read from, in place of the defaults of `rmw_zenoh_cpp`. Settings of these
-    /// options take precedence over the file.
+    /// Sets the file that Zenoh's configuration is read from, in place of the defaults of `rmw_zenoh_cpp`. Settings of
+    /// these options take precedence over the file.
     #[must_use]
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.config_file = Some(path.into());
         self
     }
 
-    /// Sets an entry of [Zenoh's configuration](zenoh::Config): its name, with slashes between the parts, and its value as
-    /// JSON5. Of two settings with the same name, the later one counts.
+    /// Sets an entry of [Zenoh's configuration](zenoh::Config): its name, with slashes between the parts, and its value
+    /// as JSON5. Of two settings with the same name, the later one counts.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
         self
     }
 
-    /// Sets the time after which a call without a response ends, with [`CallError::Unanswered`](crate::CallError::Unanswered).
-    /// The default is 10 minutes. Calls of actions have no limit, because results may take any time.
+    /// Sets the time after which a call without a response ends, with
+    /// [`CallError::Unanswered`](crate::CallError::Unanswered). The default is 10 minutes. Calls of actions have no
+    /// limit, because results may take any time.
     ///
     /// Zenoh remembers a call for that long, with almost a kilobyte of memory, even if it was answered at once.
     #[must_use]
@@ -273,9 +278,9 @@ impl SessionOptions {
 
 /// Returns an endpoint with TLS over TCP if the configuration has one; `None` if it has none.
 ///
-/// The library `zenoh-link-tls` 1.10.2 lets the thread that reads and the thread that writes use the one `rustls` connection of a
-/// link at the same time, because each takes a lock of its own. So it is not compiled in; but another crate of the program may
-/// have it compiled in.
+/// The library `zenoh-link-tls` 1.10.2 lets the thread that reads and the thread that writes use the one `rustls`
+/// connection of a link at the same time, because each takes a lock of its own. So it is not compiled in; but another
+/// crate of the program may have it compiled in.
 fn tls_endpoint(config: &Config) -> Option<String> {
     // Endpoints may differ by mode, so the value is a list, or a list for each mode.
     let tls = |key| {

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;
 
-/// Returns the bytes as one block that a message may keep for as long as it wants. Copies bytes that arrived in several blocks,
-/// or in shared memory, because the sender has little of that memory, and other processes can write to it.
+/// Returns the bytes as one block that a message may keep for as long as it wants. Copies bytes that arrived in several
+/// blocks, or in shared memory, because the sender has little of that memory, and other processes can write to it.
 ///
-/// A block that arrived in one receive buffer keeps this buffer of Zenoh's, which allocates another one then. It has less than
-/// 64 KiB, and the decoder shares only longer fields with messages.
+/// A block that arrived in one receive buffer keeps this buffer of Zenoh's, which allocates another one then. It has
+/// less than 64 KiB, and the decoder shares only longer fields with messages.
 pub(crate) fn contiguous(bytes: ZBytes) -> Bytes {
     if bytes.slices().nth(1).is_some() || is_shared_memory(&bytes) {
         bytes.to_bytes().into_owned().into()

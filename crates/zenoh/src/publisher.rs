@@ -1,8 +1,8 @@
 //! Publishers.
 //!
-//! A message that finds no room in time is dropped, because a publisher that is blocked by a stuck subscription is worse.
-//! Publishers that are reliable and keep all have a queue of their own, because waiting inside Zenoh holds the lock of its
-//! queue. Zenoh has one limit for each session, so publishers of best effort wait as long as reliable ones.
+//! A message that finds no room in time is dropped, because a publisher that is blocked by a stuck subscription is
+//! worse. Publishers that are reliable and keep all have a queue of their own, because waiting inside Zenoh holds the
+//! lock of its queue. Zenoh has one limit for each session, so publishers of best effort wait as long as reliable ones.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,8 @@ use crate::spare::Spare;
 /// Number of messages or requests that are kept where the quality of service has no limit, so that memory is bounded.
 pub(crate) const KEEP_ALL: usize = 8192;
 
-/// Period of the heartbeats of a transient local, reliable publisher, which tell the number of its last message. It sends none
-/// while there is no new message.
+/// Period of the heartbeats of a transient local, reliable publisher, which tell the number of its last message. It
+/// sends none while there is no new message.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 
 /// Publisher of messages.
@@ -43,8 +43,8 @@ pub(crate) struct ZenohPublisher {
     /// True while Zenoh knows of a subscriber in another process, of ROS or not.
     has_subscribers: Arc<AtomicBool>,
     session: Session,
-    /// Output, which is locked while a message is sent, so that messages leave in the order of their numbers: subscriptions
-    /// take gaps for losses.
+    /// Output, which is locked while a message is sent, so that messages leave in the order of their numbers:
+    /// subscriptions take gaps for losses.
     output: Mutex<Output>,
     spare: Arc<Spare>,
     // The first field with an effect when it is dropped: the publisher leaves the graph.
@@ -75,8 +75,8 @@ impl ZenohPublisher {
             );
             Complaints::default().tell("quality of service", &text);
         }
-        // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps all. The
-        // others wait for as long as the session's options say, then drop.
+        // As in `rmw_zenoh_cpp`, a publisher waits for as long as the connection lives only if it is reliable and keeps
+        // all. The others wait for as long as the session's options say, then drop.
         let waits = reliable && qos.history == History::KeepAll;
         let congestion = if waits { CongestionControl::Block } else { CongestionControl::Drop };
         // A publisher that waits holds the lock of the connection's queue of its priority. The other publishers use

@@ -17,8 +17,8 @@ use crate::publisher::KEEP_ALL;
 
 /// Source of a service's requests.
 pub(crate) struct ZenohRequests {
-    // These are dropped in order: the token leaves the graph, the queryable gets no more requests, and the clients of the
-    // remaining requests are told.
+    // These are dropped in order: the token leaves the graph, the queryable gets no more requests, and the clients of
+    // the remaining requests are told.
     _token: LivelinessToken,
     _queryable: Queryable<()>,
     inbox: Inbox<Query>,

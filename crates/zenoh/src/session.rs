@@ -19,9 +19,9 @@ use crate::graph;
 use crate::names::refused;
 use crate::options::SessionOptions;
 
-/// Connection of a process to a Zenoh network and to one ROS 2 domain in it, with sockets and threads. A process usually has
-/// one session, which its nodes share. Cheap to clone; clones are the same session. It is closed when the last clone and the
-/// last node are dropped, which blocks for a moment.
+/// Connection of a process to a Zenoh network and to one ROS 2 domain in it, with sockets and threads. A process
+/// usually has one session, which its nodes share. Cheap to clone; clones are the same session. It is closed when the
+/// last clone and the last node are dropped, which blocks for a moment.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
@@ -44,12 +44,12 @@ struct Inner {
 impl Session {
     /// Opens a session.
     ///
-    /// The first session of a process starts Zenoh's threads, which all sessions share. They have the scheduling and the cores
-    /// of the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
+    /// The first session of a process starts Zenoh's threads, which all sessions share. They have the scheduling and
+    /// the cores of the calling thread, see [`Context::start_threads`](rospin_engine::Context::start_threads).
     ///
     /// Blocks until the session has reached the endpoints that it connects to, or half a second has passed. A peer then
-    /// continues without them, and connects when they appear. A [client](crate::Mode::Client) fails at once if there is no
-    /// router. If a peer reaches none of the endpoints that it should connect to, the log has a warning.
+    /// continues without them, and connects when they appear. A [client](crate::Mode::Client) fails at once if there is
+    /// no router. If a peer reaches none of the endpoints that it should connect to, the log has a warning.
     ///
     /// # Errors
     /// If the configuration is invalid, an address to listen on is taken, or a client finds no router.
@@ -85,9 +85,9 @@ impl Session {
         Ros::over(context, self.clone())
     }
 
-    /// Returns Zenoh's own session, for purposes beyond ROS 2. Executors have no part in it: Zenoh runs callbacks on its
-    /// own threads, or on the thread that publishes. A callback that subscribes to a topic in this way and publishes on
-    /// it through a node's publisher deadlocks.
+    /// Returns Zenoh's own session, for purposes beyond ROS 2. Executors have no part in it: Zenoh runs callbacks on
+    /// its own threads, or on the thread that publishes. A callback that subscribes to a topic in this way and
+    /// publishes on it through a node's publisher deadlocks.
     #[must_use]
     pub fn zenoh(&self) -> &zenoh::Session {
         &self.0.zenoh
@@ -135,8 +135,8 @@ impl Session {
 
     /// Declares a key until the session ends.
     ///
-    /// Zenoh 1.10 forgets a key when its last server ends. A request that is being delivered at that moment is forgotten,
-    /// too, and its client is not told. A key that stays declared is not forgotten.
+    /// Zenoh 1.10 forgets a key when its last server ends. A request that is being delivered at that moment is
+    /// forgotten, too, and its client is not told. A key that stays declared is not forgotten.
     pub(crate) fn remembered(&self, key: KeyExpr<'static>) -> Result<KeyExpr<'static>, Refused> {
         let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = keys.get(key.as_str()) {

@@ -1,7 +1,7 @@
 //! Memory of large payloads, which returns to the publisher that lent it.
 //!
-//! A payload is allocated by the thread that publishes, and freed by the thread that decodes it. For large payloads that costs
-//! more than copying the message.
+//! A payload is allocated by the thread that publishes, and freed by the thread that decodes it. For large payloads
+//! that costs more than copying the message.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use zenoh::bytes::ZBytes;
 
-/// Length of the shortest payload whose memory is used again. Returning the memory costs about as much as a small allocation.
+/// Length of the shortest payload whose memory is used again. Returning the memory costs about as much as a small
+/// allocation.
 const LENGTH_MIN: usize = 4 << 10;
 /// Length of the longest buffer that is kept, so that no publisher keeps much memory.
 const LENGTH_MAX: usize = 1 << 20;

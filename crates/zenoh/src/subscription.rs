@@ -68,8 +68,8 @@ pub(crate) fn subscribe(
 }
 
 /// Returns the function that Zenoh's threads call with a sample. A subscription that is `latched_in` a session asks all
-/// publishers for the messages that they keep. The publishers of that session itself answer, too, with messages that the
-/// subscription has already.
+/// publishers for the messages that they keep. The publishers of that session itself answer, too, with messages that
+/// the subscription has already.
 fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
     let mut gaps = Gaps::default();
     move |sample| {

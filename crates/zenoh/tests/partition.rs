@@ -1,5 +1,5 @@
-//! The network falls apart for ten seconds and heals: what waits for room loses nothing, what is dropped is counted, who
-//! is out of reach for longer than a lease is met again, and nothing that has to go on waits for any of it.
+//! The network falls apart for ten seconds and heals: what waits for room loses nothing, what is dropped is counted,
+//! who is out of reach for longer than a lease is met again, and nothing that has to go on waits for any of it.
 //!
 //! The hosts are network namespaces; where they cannot be had, the test says so and passes.
 

@@ -1,7 +1,7 @@
 //! Room on a connection: a publisher waits for it, but not for ever, and what is dropped for want of it is counted.
 //!
-//! Two sessions meet through a relay that can be stopped, as a subscriber's process can. The buffers on the way hold far less than
-//! what is published meanwhile.
+//! Two sessions meet through a relay that can be stopped, as a subscriber's process can. The buffers on the way hold
+//! far less than what is published meanwhile.
 
 mod common;
 
@@ -84,8 +84,8 @@ fn relay(address: &str, gate: &Arc<Gate>) -> String {
     own
 }
 
-/// Publishes `COUNT` messages while the relay is stopped, and then more, until one of these is heard. Returns true if the first ones
-/// were all published before the relay went on, how many were heard and how many were missed.
+/// Publishes `COUNT` messages while the relay is stopped, and then more, until one of these is heard. Returns true if
+/// the first ones were all published before the relay went on, how many were heard and how many were missed.
 fn publish_to_a_stopped_subscriber(options: SessionOptions) -> (bool, usize, usize) {
     let place = Place::new();
     let host = place.host();

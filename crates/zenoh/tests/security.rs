@@ -1,4 +1,5 @@
-//! Security by settings of the session: TLS over QUIC decides about who joins, access control about who may send and hear.
+//! Security by settings of the session: TLS over QUIC decides about who joins, access control about who may send and
+//! hear.
 
 mod common;
 
@@ -93,8 +94,8 @@ fn only_those_with_a_certificate_join() {
     let host = host.ros(&context).create_node("host").unwrap();
     let client = || guest_options(&place.endpoint).mode(Mode::Client);
 
-    // Three intruders: the first trusts the host, but its certificate is from another authority; the second has no certificate;
-    // the third does not even encrypt.
+    // Three intruders: the first trusts the host, but its certificate is from another authority; the second has no
+    // certificate; the third does not even encrypt.
     let forged = authority.secure(client(), "guest");
     let forged =
         forged.setting("transport/link/tls/connect_certificate", format!("{:?}", stranger.file("guest", "pem")));
@@ -161,8 +162,8 @@ fn a_router_denies_a_topic() {
         });
         secret_publisher.publish(text(format!("secret of {name}"))).unwrap();
         publisher.publish(text(format!("chat of {name}"))).unwrap();
-        // The chat takes the same path as the secret and was sent after it. Once the chat arrives, a secret that is not there
-        // was denied.
+        // The chat takes the same path as the secret and was sent after it. Once the chat arrives, a secret that is not
+        // there was denied.
         wait_until(&executor, "it is heard", || chats.lock().unwrap().contains(&format!("chat of {name}")));
         if is_heard {
             wait_until(&executor, "so is the other one", || secrets.lock().unwrap().len() == 1);

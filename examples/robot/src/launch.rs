@@ -17,7 +17,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// The variable of `rmw_zenoh_cpp` for settings of Zenoh.
 const ZENOH: &str = "ZENOH_CONFIG_OVERRIDE";
 
-/// Runs the robot's parts with these arguments, a process of this program each, until a signal comes or one of them ends.
+/// Runs the robot's parts with these arguments, a process of this program each, until a signal comes or one of them
+/// ends.
 ///
 /// # Errors
 /// If `RMW_IMPLEMENTATION` selects no network, a process cannot be started, or one has ended by itself.
@@ -59,8 +60,8 @@ async fn first_end(ros: &Ros, processes: &mut Processes) -> rospin::Result<Error
     }
 }
 
-/// Returns the settings with which Zenoh's sessions meet without a router: the first part listens, the others connect to it, and all
-/// learn of each other. A router of this machine is used as well.
+/// Returns the settings with which Zenoh's sessions meet without a router: the first part listens, the others connect
+/// to it, and all learn of each other. A router of this machine is used as well.
 fn meet(part: &str, port: u16) -> String {
     let gossip = "scouting/gossip/target={router:[\"router\",\"peer\"],peer:[\"router\",\"peer\"]}";
     if part == PARTS[0] {
@@ -70,7 +71,8 @@ fn meet(part: &str, port: u16) -> String {
     }
 }
 
-/// The processes, by their parts. Their drop ends them: it asks them with SIGINT, as a launcher of ROS 2 does, and waits for them.
+/// The processes, by their parts. Their drop ends them: it asks them with SIGINT, as a launcher of ROS 2 does, and
+/// waits for them.
 struct Processes(Vec<(&'static str, Child)>);
 
 impl Drop for Processes {

@@ -1,8 +1,10 @@
 //! A robot that turns to a lamp which its camera sees: the example of the book's tutorial.
 //!
 //! - `sensors`: the [base](base::Base) with its IMU, and the [camera](camera::Camera).
-//! - `perception`: the [detector](detector::Detector) finds the lamp in images, the [tracker](tracker::Tracker) knows where it is now.
-//! - `control`: the [controller](controller::Controller) turns the base, when the [operator](operator::Operator) asks for it.
+//! - `perception`: the [detector](detector::Detector) finds the lamp in images, the [tracker](tracker::Tracker) knows
+//!   where it is now.
+//! - `control`: the [controller](controller::Controller) turns the base, when the [operator](operator::Operator) asks
+//!   for it.
 //!
 //! Each of these parts may be a process of its own.
 

@@ -1,4 +1,5 @@
-//! The robot in one process, the parts of it that are named, or three processes: `robot`, `robot sensors`, `robot launch`.
+//! The robot in one process, the parts of it that are named, or three processes: `robot`, `robot sensors`,
+//! `robot launch`.
 
 fn main() -> rospin::Result<()> {
     let mut arguments = std::env::args_os().skip(1);

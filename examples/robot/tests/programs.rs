@@ -1,5 +1,5 @@
-//! The commands of the README and of the book about the robot, run as they stand there. What needs DDS or Zenoh runs if this package
-//! is tested with the feature.
+//! The commands of the README and of the book about the robot, run as they stand there. What needs DDS or Zenoh runs if
+//! this package is tested with the feature.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

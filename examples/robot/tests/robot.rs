@@ -1,4 +1,5 @@
-//! The robot under a clock of the test's own: seconds of its life take as long as its callbacks do, and every run is the same.
+//! The robot under a clock of the test's own: seconds of its life take as long as its callbacks do, and every run is
+//! the same.
 
 use std::fs;
 use std::time::Duration;

@@ -1,7 +1,8 @@
-//! Measures an executor: `latency --case saturation|drain|paced|timer|urgent|idle --executor r2r|tokio|rospin [--seconds N]`.
+//! Measures an executor:
+//! `latency --case saturation|drain|paced|timer|urgent|idle --executor r2r|tokio|rospin [--seconds N]`.
 //!
-//! `r2r` is R2R's loop around `spin_once` and a pool of futures, `tokio` a thread that spins beside Tokio's threads. Prints one line of
-//! JSON. Compare figures of one machine and one run only, by turns.
+//! `r2r` is R2R's loop around `spin_once` and a pool of futures, `tokio` a thread that spins beside Tokio's threads.
+//! Prints one line of JSON. Compare figures of one machine and one run only, by turns.
 
 mod common;
 

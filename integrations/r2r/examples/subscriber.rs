@@ -1,4 +1,5 @@
-//! Every other message of one topic goes to another one, after R2R's example: `subscriber [--executor r2r|rospin] [--count N]`.
+//! Every other message of one topic goes to another one, after R2R's example:
+//! `subscriber [--executor r2r|rospin] [--count N]`.
 
 mod common;
 

@@ -19,7 +19,8 @@ use super::tasks::Spawner;
 /// The name of the group of what belongs to no callback group of the program.
 const MAIN: &str = "main";
 
-/// An executor for R2R nodes, their entities and their tasks: what a program spins in place of its node and its pool of futures.
+/// An executor for R2R nodes, their entities and their tasks: what a program spins in place of its node and its pool of
+/// futures.
 pub struct R2rExecutor {
     executor: Executor,
     main: ReentrantGroup,
@@ -52,8 +53,8 @@ impl R2rExecutor {
 
     /// Creates a node, in place of [`r2r::Node::create`].
     ///
-    /// Its pump starts when this executor is first spun, or by [`R2rNode::start`]. Threads that the middleware starts meanwhile get
-    /// the settings of the pump.
+    /// Its pump starts when this executor is first spun, or by [`R2rNode::start`]. Threads that the middleware starts
+    /// meanwhile get the settings of the pump.
     ///
     /// # Errors
     /// See [`NodeError`].
@@ -71,7 +72,8 @@ impl R2rExecutor {
         Ok(R2rNode::new(pump, params, idle))
     }
 
-    /// Creates a mutually exclusive callback group with a payload, for entities of what nodes [receive](crate::Incoming).
+    /// Creates a mutually exclusive callback group with a payload, for entities of what nodes
+    /// [receive](crate::Incoming).
     pub fn create_group<P: Send + 'static>(&self, options: impl Into<GroupOptions>, payload: P) -> CallbackGroup<P> {
         self.executor.create_group(options, payload)
     }
@@ -81,8 +83,8 @@ impl R2rExecutor {
         self.executor.create_reentrant_group(options)
     }
 
-    /// Creates a spawner, in place of that of a pool of futures. Deployment files, which take precedence, know it as the callback
-    /// `name` of the group `main`. A greater priority is more urgent.
+    /// Creates a spawner, in place of that of a pool of futures. Deployment files, which take precedence, know it as
+    /// the callback `name` of the group `main`. A greater priority is more urgent.
     ///
     /// # Errors
     /// None as long as the executor exists.
@@ -96,8 +98,8 @@ impl R2rExecutor {
         self.executor.handle()
     }
 
-    /// Runs callbacks and tasks until the options say to stop, or the executor is [halted](ExecutorHandle::halt): in place of the loop
-    /// around [`r2r::Node::spin_once`].
+    /// Runs callbacks and tasks until the options say to stop, or the executor is [halted](ExecutorHandle::halt): in
+    /// place of the loop around [`r2r::Node::spin_once`].
     ///
     /// # Errors
     /// See [`SpinError`].

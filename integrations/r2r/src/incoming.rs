@@ -15,8 +15,8 @@ pub(super) const DEPTH_MAX: usize = 1_000;
 
 /// The items that arrived for a subscription, a service, an action server or a timer, oldest first.
 ///
-/// It keeps as many as the quality of service says, and at most 1,000. When it is full, the oldest item makes room and is
-/// [counted](Self::lost).
+/// It keeps as many as the quality of service says, and at most 1,000. When it is full, the oldest item makes room and
+/// is [counted](Self::lost).
 ///
 /// It is a stream, for tasks of any runtime, and a [source](Source), for an entity with a callback:
 ///
@@ -37,8 +37,8 @@ pub(super) const DEPTH_MAX: usize = 1_000;
 /// # }
 /// ```
 ///
-/// In a task of a [`Spawner`](crate::Spawner) it returns one item for each time that the task is polled. So what is more urgent goes
-/// first between two items, as it does between two callbacks.
+/// In a task of a [`Spawner`](crate::Spawner) it returns one item for each time that the task is polled. So what is
+/// more urgent goes first between two items, as it does between two callbacks.
 pub struct Incoming<T>(Arc<Slot<T>>);
 
 /// The queue that a pump and an [`Incoming`] share.
@@ -168,7 +168,8 @@ impl<T> Slot<T> {
 }
 
 impl<T> Incoming<T> {
-    /// Sets the number of items that are kept, at least 1 and at most 1,000. Items above it are displaced when the next one arrives.
+    /// Sets the number of items that are kept, at least 1 and at most 1,000. Items above it are displaced when the next
+    /// one arrives.
     #[must_use]
     pub fn keep_last(self, depth: usize) -> Self {
         self.0.0.lock().depth = depth.clamp(1, DEPTH_MAX);

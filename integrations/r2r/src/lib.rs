@@ -1,4 +1,5 @@
-//! rospin as the executor of [R2R](https://docs.rs/r2r) nodes: messages, requests, goals and ticks run in the order of their priorities.
+//! rospin as the executor of [R2R](https://docs.rs/r2r) nodes: messages, requests, goals and ticks run in the order of
+//! their priorities.
 //!
 //! ```no_run
 //! use futures::StreamExt;
@@ -20,10 +21,12 @@
 //! # }
 //! ```
 //!
-//! - [`R2rNode`] spins its R2R node on a thread of its own, the pump, which is more urgent than all callbacks. The pump empties R2R's
-//!   channels after every spin, so that R2R never finds one full.
-//! - [`Incoming`] is what the pump put there: as many items as the quality of service says. Items that make room are counted.
-//! - An [`Incoming`] is a stream, for R2R's code as it is, and a [source](rospin_engine::Source), for entities with a callback.
+//! - [`R2rNode`] spins its R2R node on a thread of its own, the pump, which is more urgent than all callbacks. The pump
+//!   empties R2R's channels after every spin, so that R2R never finds one full.
+//! - [`Incoming`] is what the pump put there: as many items as the quality of service says. Items that make room are
+//!   counted.
+//! - An [`Incoming`] is a stream, for R2R's code as it is, and a [source](rospin_engine::Source), for entities with a
+//!   callback.
 //! - A [`Spawner`] runs futures on the executor's threads, at a priority, within a Tokio context.
 
 mod executor;

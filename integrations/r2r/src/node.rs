@@ -33,7 +33,8 @@ pub enum NodeError {
     Thread(#[source] io::Error),
 }
 
-/// A node with the methods of [`r2r::Node`], which a thread of its own spins. Cheap to clone; the node ends with the last handle.
+/// A node with the methods of [`r2r::Node`], which a thread of its own spins. Cheap to clone; the node ends with the
+/// last handle.
 ///
 /// Methods that create something wait until the thread's present wait is over: at most the
 /// [longest wait](crate::R2rOptions::longest_wait), or not at all before the first spin.
@@ -50,14 +51,14 @@ impl R2rNode {
         Self { params, pump: Arc::new(pump), _idle: Arc::new(idle) }
     }
 
-    /// Starts the thread that spins the node, for programs whose own runtime polls the streams. [`R2rExecutor::spin`](crate::R2rExecutor::spin)
-    /// does so, too.
+    /// Starts the thread that spins the node, for programs whose own runtime polls the streams.
+    /// [`R2rExecutor::spin`](crate::R2rExecutor::spin) does so, too.
     pub fn start(&self) {
         self.pump.pumped().start();
     }
 
-    /// Calls `f` with R2R's node, for the methods that are not here. Its streams are not emptied by the pump: R2R keeps ten items of
-    /// them, and drops the newest.
+    /// Calls `f` with R2R's node, for the methods that are not here. Its streams are not emptied by the pump: R2R keeps
+    /// ten items of them, and drops the newest.
     ///
     /// # Panics
     /// If `f` calls a method of this node.
@@ -138,8 +139,8 @@ impl R2rNode {
         self.receive(R2R_DEPTH, |node| node.create_action_server::<T>(action))
     }
 
-    /// Creates a timer on the steady clock, as [`r2r::Node::create_wall_timer`] does. [`CallbackGroup::create_timer`](crate::CallbackGroup::create_timer)
-    /// fires without the middleware's part.
+    /// Creates a timer on the steady clock, as [`r2r::Node::create_wall_timer`] does.
+    /// [`CallbackGroup::create_timer`](crate::CallbackGroup::create_timer) fires without the middleware's part.
     ///
     /// # Errors
     /// If R2R cannot.
@@ -155,7 +156,8 @@ impl R2rNode {
         self.receive(1, |node| node.create_timer(period).map(Ticks)).map(Timer)
     }
 
-    /// Creates a client of a service, as [`r2r::Node::create_client`] does. The pump wakes the task that waits for a response.
+    /// Creates a client of a service, as [`r2r::Node::create_client`] does. The pump wakes the task that waits for a
+    /// response.
     ///
     /// # Errors
     /// If R2R cannot.
@@ -188,10 +190,11 @@ impl R2rNode {
         self.with(|node| node.create_publisher::<T>(topic, qos))
     }
 
-    /// Creates the parameter services, as [`r2r::Node::make_parameter_handler`] does: a future that answers them, and changed
-    /// parameters.
+    /// Creates the parameter services, as [`r2r::Node::make_parameter_handler`] does: a future that answers them, and
+    /// changed parameters.
     ///
-    /// The future belongs into a [`Spawner`](crate::Spawner). While it does not run, R2R keeps ten requests for each service.
+    /// The future belongs into a [`Spawner`](crate::Spawner). While it does not run, R2R keeps ten requests for each
+    /// service.
     ///
     /// # Errors
     /// If R2R cannot.

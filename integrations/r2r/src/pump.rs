@@ -1,8 +1,8 @@
 //! The pump: the thread that spins an R2R node, and empties R2R's channels after every spin.
 //!
-//! R2R's node takes a message of each subscription in a spin, and puts it into a channel of ten, which drops the newest when it
-//! is full. This thread is above all executors and empties the channels into queues as long as the quality of service says. So
-//! no channel of R2R's is ever full, and what is lost is counted where it is lost.
+//! R2R's node takes a message of each subscription in a spin, and puts it into a channel of ten, which drops the newest
+//! when it is full. This thread is above all executors and empties the channels into queues as long as the quality of
+//! service says. So no channel of R2R's is ever full, and what is lost is counted where it is lost.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -21,8 +21,8 @@ type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Spawns futures that the executor polls at one priority. Cheap to clone.
 ///
-/// Futures run within a Tokio context. They are dropped with the executor. Up to 256 of a spawner are in progress at once; more wait
-/// until one of them has ended.
+/// Futures run within a Tokio context. They are dropped with the executor. Up to 256 of a spawner are in progress at
+/// once; more wait until one of them has ended.
 #[derive(Clone)]
 pub struct Spawner {
     queue: Arc<Queue>,

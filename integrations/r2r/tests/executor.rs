@@ -99,8 +99,8 @@ fn messages_that_an_entity_displaces_are_counted_at_the_entity() {
     let entity = group
         .create_source(EntityKind::Subscription, "losses", incoming, |last, message: Int64| *last = message.data)
         .expect("an entity");
-    // The executor does not spin, so whatever the pump takes displaces what is older. The middleware would displace messages that
-    // the pump has not taken yet: a spin that takes the message after one has taken that one, too.
+    // The executor does not spin, so whatever the pump takes displaces what is older. The middleware would displace
+    // messages that the pump has not taken yet: a spin that takes the message after one has taken that one, too.
     for number in 0..10 {
         publisher.publish(&Int64 { data: number }).expect("a message");
         publish_one_by_one(&after, &other, number..number + 1);

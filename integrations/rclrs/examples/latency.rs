@@ -1,8 +1,9 @@
-//! Measures an executor: `latency --case saturation|drain|paced|timer|urgent|idle --executor basic|worker|rospin [--seconds N]`.
+//! Measures an executor:
+//! `latency --case saturation|drain|paced|timer|urgent|idle --executor basic|worker|rospin [--seconds N]`.
 //!
-//! `basic` creates the callbacks on a node of rclrs's own executor, `worker` on workers of it, and `rospin` on workers of rospin. For
-//! `timer`, `sleep` is a loop that only sleeps: what it skips, the machine skips.
-//! Prints one line of JSON. Compare figures of one machine and one run only, by turns.
+//! `basic` creates the callbacks on a node of rclrs's own executor, `worker` on workers of it, and `rospin` on workers
+//! of rospin. For `timer`, `sleep` is a loop that only sleeps: what it skips, the machine skips. Prints one line of
+//! JSON. Compare figures of one machine and one run only, by turns.
 
 mod common;
 
@@ -72,7 +73,8 @@ impl Bench {
         Ok(self.node.create_publisher::<T>(topic.keep_last(depth).reliable())?)
     }
 
-    /// Spins for the time, after a second in which everything gets to know each other. Returns the processor time per second.
+    /// Spins for the time, after a second in which everything gets to know each other. Returns the processor time per
+    /// second.
     fn spin(mut self, go: &AtomicBool, source: impl FnOnce() + Send) -> Result<f64, Failure> {
         let time = self.time;
         thread::scope(|scope| {
@@ -123,7 +125,8 @@ fn saturate(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Publishes 10,000 messages while nothing spins, and measures the time from the spin to the last callback; all in many rounds.
+/// Publishes 10,000 messages while nothing spins, and measures the time from the spin to the last callback; all in many
+/// rounds.
 fn drain(arguments: &Arguments) -> Result<(), Failure> {
     const COUNT: u32 = 10_000;
     let mut bench = Bench::new(arguments, 0)?;
@@ -185,7 +188,8 @@ fn pace(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a timer with a period of a millisecond. A tick is skipped if the next one is due already when its callback could begin.
+/// Runs a timer with a period of a millisecond. A tick is skipped if the next one is due already when its callback
+/// could begin.
 fn tick(arguments: &Arguments) -> Result<(), Failure> {
     let period = Duration::from_millis(1);
     if arguments.executor_name() == "sleep" {

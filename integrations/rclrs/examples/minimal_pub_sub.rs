@@ -1,4 +1,5 @@
-//! A publisher and a subscription, after rclrs's minimal example: `minimal_pub_sub [--executor basic|rospin] [--count N]`.
+//! A publisher and a subscription, after rclrs's minimal example:
+//! `minimal_pub_sub [--executor basic|rospin] [--count N]`.
 
 mod common;
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = common::Arguments::parse()?;
-    // The line that changes: `context.create_basic_executor()` is `context.create_rospin_executor(RospinOptions::from_env()?)`.
+    // The line that changes: `context.create_basic_executor()` is
+    // `context.create_rospin_executor(RospinOptions::from_env()?)`.
     let mut executor = arguments.executor(&Context::default())?;
 
     let node = executor.create_node("minimal")?;

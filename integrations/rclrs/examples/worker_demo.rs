@@ -1,4 +1,5 @@
-//! A worker whose callbacks share a payload, after rclrs's worker demo: `worker_demo [--executor basic|rospin] [--count N]`.
+//! A worker whose callbacks share a payload, after rclrs's worker demo:
+//! `worker_demo [--executor basic|rospin] [--count N]`.
 //!
 //! A subscription stores the last text, and a timer publishes it.
 

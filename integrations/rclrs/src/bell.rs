@@ -11,8 +11,9 @@ static UNUSED: Mutex<Vec<&'static Bell>> = Mutex::new(Vec::new());
 
 /// The number of items that an entity may have to take, and the notifier of its source.
 ///
-/// Bells are never freed but used again, because a message that the user borrowed keeps its subscription in rcl alive, with its
-/// callback, after the entity has gone. The bell may have a new entity then, to which a late ring is a spurious notification.
+/// Bells are never freed but used again, because a message that the user borrowed keeps its subscription in rcl alive,
+/// with its callback, after the entity has gone. The bell may have a new entity then, to which a late ring is a
+/// spurious notification.
 pub(super) struct Bell {
     notifier: Mutex<Option<Notifier>>,
     count: AtomicUsize,
@@ -74,8 +75,8 @@ impl Bell {
         *self.notifier.lock() = Some(notifier);
     }
 
-    /// Adds items, and notifies the executor if there were none: as long as there are some, it comes back for them. Neither allocates
-    /// nor waits for a callback.
+    /// Adds items, and notifies the executor if there were none: as long as there are some, it comes back for them.
+    /// Neither allocates nor waits for a callback.
     pub(super) fn ring(&self, items: usize) {
         let limit = self.limit.load(Ordering::Relaxed);
         let add = |count: usize| Some(count.saturating_add(items).min(limit));

@@ -1,9 +1,9 @@
 //! Cells: a waitable of rclrs in a wait set of its own, which is waited on without blocking, to take one item.
 //!
-//! rclrs takes and runs in one step, and shows a primitive, with its handle, only while it is ready. So each waitable has a
-//! wait set of its own. A guard condition that is ready ends a wait at once, and rclrs 0.8.0 then shows every primitive but
-//! those of actions; this look arms the handle's events. What does not show itself is waited for by a thread, until it does. So
-//! correctness does not rest on what rclrs shows too much.
+//! rclrs takes and runs in one step, and shows a primitive, with its handle, only while it is ready. So each waitable
+//! has a wait set of its own. A guard condition that is ready ends a wait at once, and rclrs 0.8.0 then shows every
+//! primitive but those of actions; this look arms the handle's events. What does not show itself is waited for by a
+//! thread, until it does. So correctness does not rest on what rclrs shows too much.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,8 +29,8 @@ const MISSES: u32 = 6;
 /// The time between two looks for goals whose results have expired. rcl keeps results for ten seconds and more.
 const GOALS_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 
-/// The time after which the middleware is asked for items that it did not tell of: Cyclone DDS tells only once of messages that several
-/// threads publish at the same time.
+/// The time after which the middleware is asked for items that it did not tell of: Cyclone DDS tells only once of
+/// messages that several threads publish at the same time.
 const UNSURE_FOR: Duration = Duration::from_millis(20);
 
 /// A waitable with its bell.
@@ -52,8 +52,8 @@ struct Inner {
     /// The primitive, if the wait set has shown it since it was last changed.
     shown: Option<Shown>,
     handle: Option<Handle>,
-    /// A guard condition in the wait set that is triggered before each wait, so that the wait never blocks: for primitives that are
-    /// ready without an event of the middleware.
+    /// A guard condition in the wait set that is triggered before each wait, so that the wait never blocks: for
+    /// primitives that are ready without an event of the middleware.
     prod: Option<(Arc<Guard>, WaitableLifecycle)>,
     /// True if an action server has goals, whose results will expire.
     has_goals: bool,
@@ -143,10 +143,11 @@ impl Cell {
         Ok(())
     }
 
-    /// Looks into the wait set, which drops the primitive if the user dropped the entity, and arms the primitive if it shows itself.
+    /// Looks into the wait set, which drops the primitive if the user dropped the entity, and arms the primitive if it
+    /// shows itself.
     ///
-    /// A primitive shows itself while it is ready. rclrs 0.8.0 reports all primitives but those of actions as ready as soon as the
-    /// wait ends without a timeout, which the guard condition brings about.
+    /// A primitive shows itself while it is ready. rclrs 0.8.0 reports all primitives but those of actions as ready as
+    /// soon as the wait ends without a timeout, which the guard condition brings about.
     pub(super) fn look(&self, guard: &Arc<Guard>) -> Result<Seen, RclrsError> {
         let mut inner = self.lock();
         let Inner { set: Some(set), shown, handle, is_gone, .. } = &mut *inner else {
@@ -178,8 +179,8 @@ impl Cell {
         name
     }
 
-    /// Looks into the cell as [`look`](Self::look) does, unless a callback runs. Returns true if the entity has gone, `None` if
-    /// the cell is in use.
+    /// Looks into the cell as [`look`](Self::look) does, unless a callback runs. Returns true if the entity has gone,
+    /// `None` if the cell is in use.
     pub(super) fn look_if_idle(&self, guard: &Arc<Guard>) -> Option<bool> {
         match self.inner.try_lock() {
             Err(TryLockError::WouldBlock) => return None,
@@ -205,7 +206,8 @@ impl Cell {
         inner.set.take()
     }
 
-    /// Arms the primitive that shows itself in a wait set that was taken. Returns false if the middleware has no events for it.
+    /// Arms the primitive that shows itself in a wait set that was taken. Returns false if the middleware has no events
+    /// for it.
     pub(super) fn arm_first(&self, primitive: &dyn RclPrimitive) -> bool {
         let mut inner = self.lock();
         if inner.handle.is_none() {
@@ -237,8 +239,8 @@ impl Cell {
         inner.handle.as_ref().filter(|_| !inner.is_gone).map(ask)
     }
 
-    /// Returns the time after which an action is looked at without an event: results of goals expire, and events may come before their
-    /// items.
+    /// Returns the time after which an action is looked at without an event: results of goals expire, and events may
+    /// come before their items.
     pub(super) fn look_again_after(&self) -> Option<Duration> {
         let inner = self.inner.try_lock().ok()?;
         match inner.misses {
@@ -297,7 +299,8 @@ impl Cell {
         let mut waited = set.wait(Some(Duration::ZERO), &mut execute);
         let is_timeout = waited.as_ref().is_err_and(RclrsError::is_timeout);
         if turn == Turn::Item && is_timeout && !is_empty(set) {
-            // The middleware may have told of the item before its wait sets know of it. The primitive then shows itself as in a look.
+            // The middleware may have told of the item before its wait sets know of it. The primitive then shows itself
+            // as in a look.
             waited = self.looks.with_guard(|guard| {
                 let (waitable, lifecycle) = guard.waitable();
                 set.add([waitable])?;
@@ -337,7 +340,8 @@ impl Drop for Cell {
     }
 }
 
-/// Returns the primitive for later, unless it is a guard condition, or an action, whose parts are executed only if they are ready.
+/// Returns the primitive for later, unless it is a guard condition, or an action, whose parts are executed only if they
+/// are ready.
 fn show(ready: ReadyKind, primitive: &mut dyn RclPrimitive, now: Census) -> Option<Shown> {
     let is_kept = matches!(ready, ReadyKind::Basic) && primitive.kind() != RclPrimitiveKind::GuardCondition;
     // SAFETY: a cell forgets what was shown before each use of its wait set, and before it gives the wait set away.

@@ -1,7 +1,7 @@
 //! The functions of rcl that rclrs keeps to itself.
 //!
-//! Their objects are passed as untyped pointers, because rclrs does not export their types. The signatures are the same from
-//! Humble to Rolling.
+//! Their objects are passed as untyped pointers, because rclrs does not export their types. The signatures are the same
+//! from Humble to Rolling.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -20,7 +20,8 @@ pub(super) struct Guard {
     raw: *const (),
 }
 
-// SAFETY: the pointer is only passed to rcl's wait, and rcl's guard conditions may be waited for and triggered by any thread.
+// SAFETY: the pointer is only passed to rcl's wait, and rcl's guard conditions may be waited for and triggered by any
+// thread.
 unsafe impl Send for Guard {}
 // SAFETY: as above.
 unsafe impl Sync for Guard {}

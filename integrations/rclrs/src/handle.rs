@@ -83,8 +83,8 @@ pub(super) struct Handle {
 unsafe impl Send for Handle {}
 
 impl Handle {
-    /// Arms the primitive's handle, and returns it with the name of its topic or service. `None` if the middleware has no events
-    /// for it.
+    /// Arms the primitive's handle, and returns it with the name of its topic or service. `None` if the middleware has
+    /// no events for it.
     ///
     /// Items that arrived before ring the bell at once.
     pub(super) fn arm(primitive: &dyn RclPrimitive, bell: &'static Bell) -> Option<(Self, Option<String>)> {

@@ -1,4 +1,5 @@
-//! rospin as the executor of [rclrs](https://docs.rs/rclrs) nodes: the line that creates the executor changes, and nothing else.
+//! rospin as the executor of [rclrs](https://docs.rs/rclrs) nodes: the line that creates the executor changes, and
+//! nothing else.
 //!
 //! ```no_run
 //! use rclrs::*;
@@ -15,10 +16,12 @@
 //! # }
 //! ```
 //!
-//! - Each worker is a mutually exclusive callback group with its payload. What nodes create without a worker is in a reentrant group.
-//! - Each subscription, service, client, timer and action is an entity. The middleware's events tell when it is ready; in steady
-//!   state no thread is blocked in a wait set for it.
-//! - Callbacks run in the order of their priorities: of a [`Scope`], or of a [deployment file](RospinOptions::deployment).
+//! - Each worker is a mutually exclusive callback group with its payload. What nodes create without a worker is in a
+//!   reentrant group.
+//! - Each subscription, service, client, timer and action is an entity. The middleware's events tell when it is ready;
+//!   in steady state no thread is blocked in a wait set for it.
+//! - Callbacks run in the order of their priorities: of a [`Scope`], or of a [deployment
+//!   file](RospinOptions::deployment).
 //! - Futures run on the executor's threads, within a Tokio context, at the priority of the callback that created them.
 
 mod bell;

@@ -18,8 +18,8 @@ impl Default for RospinOptions {
 
 impl RospinOptions {
     /// Creates options for an executor `main` with one thread, whose policy is
-    /// [fixed priority](rospin_engine::policy::FixedPriority): callbacks without a priority run in the order in which their items
-    /// arrived. Panics of callbacks go to rclrs's log.
+    /// [fixed priority](rospin_engine::policy::FixedPriority): callbacks without a priority run in the order in which
+    /// their items arrived. Panics of callbacks go to rclrs's log.
     pub fn new() -> Self {
         Self::with(ContextOptions::new())
     }
@@ -29,8 +29,8 @@ impl RospinOptions {
         Self { context: context.on_incident(report), executor: ExecutorOptions::new("main") }
     }
 
-    /// Creates options as [`new`](Self::new) does, with settings from the environment: `ROSPIN_DEPLOYMENT` names deployment files,
-    /// separated by colons, and `ROSPIN_DEPLOYMENT_TEMPLATE` a file that a template is written to.
+    /// Creates options as [`new`](Self::new) does, with settings from the environment: `ROSPIN_DEPLOYMENT` names
+    /// deployment files, separated by colons, and `ROSPIN_DEPLOYMENT_TEMPLATE` a file that a template is written to.
     ///
     /// # Errors
     /// If a deployment file cannot be read or is invalid.
@@ -38,19 +38,21 @@ impl RospinOptions {
         ContextOptions::from_env().map(Self::with)
     }
 
-    /// Sets the deployment, which takes precedence over priorities of the program. It names workers as groups, and callbacks by their
-    /// worker and topic: `main/chatter` is the subscription of `/chatter` in a node's scope.
+    /// Sets the deployment, which takes precedence over priorities of the program. It names workers as groups, and
+    /// callbacks by their worker and topic: `main/chatter` is the subscription of `/chatter` in a node's scope.
     pub fn deployment(self, deployment: Deployment) -> Self {
         self.context(|context| context.deployment(deployment))
     }
 
-    /// Sets the options of the executor: its name, threads, policy, and the settings of its threads by the operating system.
+    /// Sets the options of the executor: its name, threads, policy, and the settings of its threads by the operating
+    /// system.
     pub fn executor(mut self, options: ExecutorOptions) -> Self {
         self.executor = options;
         self
     }
 
-    /// Changes the options of the context that the executor belongs to, for example the Tokio runtime that callbacks run in.
+    /// Changes the options of the context that the executor belongs to, for example the Tokio runtime that callbacks
+    /// run in.
     pub fn context(mut self, change: impl FnOnce(ContextOptions) -> ContextOptions) -> Self {
         self.context = change(self.context);
         self

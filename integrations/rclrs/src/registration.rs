@@ -12,7 +12,8 @@ pub(super) type Registration = Box<dyn rclrs::OnReadyHandle>;
 #[cfg(not(feature = "on-ready"))]
 pub(super) enum Registration {}
 
-/// Has rclrs ring the bell for new items of a primitive. `None` if it has no callbacks for the primitive's kind, such as timers.
+/// Has rclrs ring the bell for new items of a primitive. `None` if it has no callbacks for the primitive's kind, such
+/// as timers.
 ///
 /// rclrs locks the primitive's handle meanwhile.
 pub(super) fn register(primitive: &dyn RclPrimitive, bell: &'static Bell) -> Result<Option<Registration>, RclrsError> {

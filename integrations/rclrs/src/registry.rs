@@ -20,8 +20,8 @@ use super::shared::Shared;
 use super::spares::Spare;
 use super::worker::Worker;
 
-/// The time between two sweeps. A guard condition of a worker does not say if an entity was dropped, created, or given work, so
-/// that a program that does much of it would be swept all the time.
+/// The time between two sweeps. A guard condition of a worker does not say if an entity was dropped, created, or given
+/// work, so that a program that does much of it would be swept all the time.
 const SWEPT_EVERY: Duration = Duration::from_millis(50);
 
 /// The entities of an executor, which it owns, and its watching threads.
@@ -100,7 +100,8 @@ impl Registry {
         }
     }
 
-    /// Has a thread wait for a primitive without events: for the graph for ever, and for others until they show themselves.
+    /// Has a thread wait for a primitive without events: for the graph for ever, and for others until they show
+    /// themselves.
     pub(super) fn pump(&self, number: u64, cell: &Arc<Cell>, guard: Arc<Guard>) -> Result<(), RclrsError> {
         let Some(set) = cell.take_unarmed() else { return Ok(()) };
         let cell = Arc::clone(cell);
@@ -258,7 +259,8 @@ fn give_back(set: WaitSet, cell: &Cell) {
     cell.bell().wake();
 }
 
-/// Lets the executor take one item, since the middleware has no events for the primitive, and returns the wait set after that.
+/// Lets the executor take one item, since the middleware has no events for the primitive, and returns the wait set
+/// after that.
 fn lend(set: WaitSet, stop: &AtomicBool, cell: &Cell) -> Option<WaitSet> {
     give_back(set, cell);
     while cell.bell().count() > 0 || cell.is_busy() {

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use rospin_engine::Priority;
 
-/// The settings of a scope. rclrs passes neither priorities nor names to its executors, so they come by the thread that creates.
+/// The settings of a scope. rclrs passes neither priorities nor names to its executors, so they come by the thread that
+/// creates.
 ///
 /// ```no_run
 /// # use rclrs::*;
@@ -34,15 +35,15 @@ impl Scope {
         Self::default()
     }
 
-    /// Sets the priority of the entities, workers and tasks that are created in the scope. A greater number is more urgent. The
-    /// entities of a worker have the worker's priority unless they are created in a scope of their own.
+    /// Sets the priority of the entities, workers and tasks that are created in the scope. A greater number is more
+    /// urgent. The entities of a worker have the worker's priority unless they are created in a scope of their own.
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets the name of the worker that is created in the scope, or of the entity, which otherwise has the name of its worker and its
-    /// topic. Deployment files, traces and messages use it.
+    /// Sets the name of the worker that is created in the scope, or of the entity, which otherwise has the name of its
+    /// worker and its topic. Deployment files, traces and messages use it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

@@ -16,7 +16,8 @@ use super::tasks::{self, Queue, TaskSource};
 /// The name of the group of what nodes create without a worker.
 pub(super) const NODES: &str = "main";
 
-/// State that the workers of an executor share. It owns no waitable, because waitables own the channels of their workers.
+/// State that the workers of an executor share. It owns no waitable, because waitables own the channels of their
+/// workers.
 pub(super) struct Shared {
     pub(super) executor: ExecutorHandle,
     pub(super) nodes: ReentrantGroup,

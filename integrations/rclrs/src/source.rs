@@ -14,7 +14,8 @@ use super::handle::Kind;
 /// The longest time until a timer notices that ROS time has moved.
 const CLOCK_NOTICED_AFTER: Duration = Duration::from_millis(5);
 
-/// The most times in a row that a look is put off because items were told of since it was arranged. A look blocks for a moment if it finds nothing.
+/// The most times in a row that a look is put off because items were told of since it was arranged. A look blocks for a
+/// moment if it finds nothing.
 const PUT_OFF_MAX: u32 = 50;
 
 /// Permission to take from a cell.
@@ -86,7 +87,8 @@ impl CellSource {
         }
     }
 
-    /// Returns true if it is time to look for items that nobody told of, and otherwise arranges a look if one is needed.
+    /// Returns true if it is time to look for items that nobody told of, and otherwise arranges a look if one is
+    /// needed.
     fn is_look_due(&mut self) -> bool {
         self.is_unchecked = false;
         if self.sleep.is_some() {
@@ -144,7 +146,8 @@ impl Source for CellSource {
             return Pending::Unknown;
         }
         if self.cell.bell().count() > 0 {
-            // The bell keeps no times. The next item was there at this take, and the executor may go on with it at once.
+            // The bell keeps no times. The next item was there at this take, and the executor may go on with it at
+            // once.
             return self.notifier.as_ref().map_or(Pending::Unknown, |notifier| Pending::Since(notifier.now()));
         }
         // After the last item that was told of, the next look is arranged, unless it is already.

@@ -1,7 +1,7 @@
 //! Wait sets and guard conditions that were created in advance.
 //!
-//! rclrs holds the lock of its context while it adds the entities of a new node. Creating a wait set or a guard condition takes
-//! that lock, so the thread that adds takes one that is there already, and another thread replaces it.
+//! rclrs holds the lock of its context while it adds the entities of a new node. Creating a wait set or a guard
+//! condition takes that lock, so the thread that adds takes one that is there already, and another thread replaces it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -47,8 +47,8 @@ impl Spares {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what an entity needs; gives the guard condition back by [`return_guard`](Self::return_guard) if it needs none. `None` if
-    /// there is nothing in time.
+    /// Takes what an entity needs; gives the guard condition back by [`return_guard`](Self::return_guard) if it needs
+    /// none. `None` if there is nothing in time.
     pub(super) fn take(&self) -> Option<Spare> {
         let is_short = |stock: &mut Stock| stock.sets.is_empty() || stock.guards.is_empty();
         let waited = self.filled.wait_timeout_while(self.lock(), PATIENCE, is_short);

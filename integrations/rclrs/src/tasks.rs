@@ -46,7 +46,8 @@ pub(super) fn current_queue() -> Option<Arc<Queue>> {
     CURRENT.with_borrow(|current| current.as_ref().map(|(queue, _)| Arc::clone(queue)))
 }
 
-/// Keeps a future that a callback of this thread created, to be polled right after the callback. Gives it back if no callback runs.
+/// Keeps a future that a callback of this thread created, to be polled right after the callback. Gives it back if no
+/// callback runs.
 pub(super) fn keep(job: Job) -> Result<(), Job> {
     CURRENT.with_borrow_mut(|current| match current {
         Some((_, jobs)) => {

@@ -27,7 +27,8 @@ struct Holder(Box<dyn Any + Send>);
 
 /// The group that the entities of a worker are in.
 enum Group {
-    /// Entities that nodes create without a worker: synchronous code of rclrs only makes futures there, so nothing must be exclusive.
+    /// Entities that nodes create without a worker: synchronous code of rclrs only makes futures there, so nothing must
+    /// be exclusive.
     Nodes,
     Worker(CallbackGroup<Holder>),
 }

@@ -1,4 +1,5 @@
-//! rclrs nodes on a rospin executor: the rules that rclrs's own executor keeps, and the order of urgency that it does not have.
+//! rclrs nodes on a rospin executor: the rules that rclrs's own executor keeps, and the order of urgency that it does
+//! not have.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -138,7 +139,8 @@ fn every_message_of_a_burst_runs_its_callback() {
     sender.join().expect("the sender");
 }
 
-/// The middleware may tell only once of messages that come at the same time, so that the executor has to look for the others.
+/// The middleware may tell only once of messages that come at the same time, so that the executor has to look for the
+/// others.
 #[test]
 fn messages_of_several_threads_are_all_found() {
     const THREADS: i64 = 4;
@@ -202,7 +204,8 @@ fn a_subscription_that_its_callback_drops_runs_no_more() {
     assert_eq!(futures::executor::block_on(count), Ok(1));
 }
 
-/// A callback that subscribes anew in the place of its own subscription, while further messages wait: each subscription runs once.
+/// A callback that subscribes anew in the place of its own subscription, while further messages wait: each subscription
+/// runs once.
 #[test]
 fn a_subscription_that_its_callback_replaces_runs_no_more() {
     const ROUNDS: u64 = 50;
@@ -248,8 +251,8 @@ fn a_subscription_that_its_callback_replaces_runs_no_more() {
     assert_eq!(heard, (0..heard.len() as u64).collect::<Vec<_>>());
 }
 
-/// Another thread drops a subscription while its messages come all the time, and sends further ones. At most the run that had begun
-/// when the subscription was dropped takes one of them.
+/// Another thread drops a subscription while its messages come all the time, and sends further ones. At most the run
+/// that had begun when the subscription was dropped takes one of them.
 #[test]
 fn a_subscription_that_another_thread_dropped_begins_no_run() {
     const BEFORE: i64 = 0;

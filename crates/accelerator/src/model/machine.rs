@@ -27,8 +27,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Calls the function that the work asked for, and returns the report of the end. A panic makes the segment fail. The caller
-    /// must hold no locks, since the function is the user's.
+    /// Calls the function that the work asked for, and returns the report of the end. A panic makes the segment fail.
+    /// The caller must hold no locks, since the function is the user's.
     #[must_use]
     pub fn report(self) -> Ended {
         let Self { lane, ticket, at, busy, mut result, effect } = self;
@@ -76,13 +76,13 @@ impl Job {
 /// An engine's queue: the phases that wait, and the number of engines that are free.
 struct Engines {
     free: usize,
-    /// Phases that wait: priority, number in the order in which they were ready, and lane. The most urgent one comes first, then
-    /// the one that was ready first.
+    /// Phases that wait: priority, number in the order in which they were ready, and lane. The most urgent one comes
+    /// first, then the one that was ready first.
     waiting: BinaryHeap<(Priority, Reverse<u64>, usize)>,
 }
 
-/// A model device without a clock. Time moves by [`step`](Self::step). A lane is a queue of segments, which run one after the
-/// other, as on a CUDA stream.
+/// A model device without a clock. Time moves by [`step`](Self::step). A lane is a queue of segments, which run one
+/// after the other, as on a CUDA stream.
 pub struct Machine {
     now: Instant,
     lanes: Vec<VecDeque<Job>>,
@@ -117,8 +117,8 @@ impl Machine {
         self.lanes.len()
     }
 
-    /// Appends a segment to a lane at the time `now`, which is not earlier than the last step. Returns false, and drops the work,
-    /// if there is no such lane. Ends until `now` are kept for the next step.
+    /// Appends a segment to a lane at the time `now`, which is not earlier than the last step. Returns false, and drops
+    /// the work, if there is no such lane. Ends until `now` are kept for the next step.
     pub fn submit(&mut self, now: Instant, lane: usize, ticket: u64, priority: Priority, work: ModelWork) -> bool {
         while self.end_next(now) {}
         self.now = self.now.max(now);
@@ -142,8 +142,8 @@ impl Machine {
         self.ends.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// Moves time on to the next end of a segment, and returns that end. Moves it to `until` and returns `None` if none ends
-    /// by then.
+    /// Moves time on to the next end of a segment, and returns that end. Moves it to `until` and returns `None` if none
+    /// ends by then.
     pub fn step(&mut self, until: Instant) -> Option<Finished> {
         loop {
             if let Some(finished) = self.finished.pop_front() {

@@ -35,8 +35,8 @@ impl RealTimeOptions {
         self
     }
 
-    /// Sets the time before an end for which the thread looks at the clock instead of sleeping. It makes ends punctual, and takes
-    /// that much of a core.
+    /// Sets the time before an end for which the thread looks at the clock instead of sleeping. It makes ends punctual,
+    /// and takes that much of a core.
     #[must_use]
     pub const fn spin(mut self, before: Duration) -> Self {
         self.spin = before;
@@ -103,7 +103,8 @@ impl RealTimeDevice {
         Ok(Self { inner, waker: thread.thread().clone(), thread: Some(thread) })
     }
 
-    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the reason.
+    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the
+    /// reason.
     pub fn lose(&self, reason: &str) {
         let (works, listener) = {
             let mut state = self.inner.state.lock();
@@ -174,7 +175,8 @@ impl Inner {
         Next::Sleep(until)
     }
 
-    /// Sleeps until that time, or until the thread is woken. Spins for the last [`RealTimeOptions::spin`] before that time.
+    /// Sleeps until that time, or until the thread is woken. Spins for the last [`RealTimeOptions::spin`] before that
+    /// time.
     fn sleep(&self, until: Instant) {
         let now = self.now();
         let ahead = until.saturating_since(now);
@@ -183,8 +185,8 @@ impl Inner {
         } else if ahead > self.spin {
             thread::park_timeout(ahead - self.spin);
         } else {
-            // The spin has an end: `until` is at most `spin` ahead. The lock is looked at again after it, so a segment that is
-            // submitted meanwhile starts that much later at most.
+            // The spin has an end: `until` is at most `spin` ahead. The lock is looked at again after it, so a segment
+            // that is submitted meanwhile starts that much later at most.
             while self.now() < until {
                 std::hint::spin_loop();
             }

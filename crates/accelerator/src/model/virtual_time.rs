@@ -10,8 +10,8 @@ use super::machine::{Finished, Machine};
 use super::{ModelOptions, ModelWork};
 use crate::backend::{Backend, Launch, Listener, SegmentFailure};
 
-/// A model device in virtual time, which moves only by [`run_until`](Self::run_until) and [`run`](Self::run). The thread that
-/// calls them reports the ends.
+/// A model device in virtual time, which moves only by [`run_until`](Self::run_until) and [`run`](Self::run). The
+/// thread that calls them reports the ends.
 pub struct VirtualDevice {
     inner: Mutex<Inner>,
     now_ns: AtomicU64,
@@ -38,7 +38,8 @@ impl VirtualDevice {
 
     /// Moves time on to `until`. Reports each end at its exact time, and each alarm.
     pub fn run_until(&self, until: Instant) {
-        // Each turn handles an event until then. A listener that starts segments of no length without end keeps the time.
+        // Each turn handles an event until then. A listener that starts segments of no length without end keeps the
+        // time.
         while let Some(event) = self.next_event(until) {
             self.handle(event);
         }
@@ -53,7 +54,8 @@ impl VirtualDevice {
         self.now()
     }
 
-    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the reason.
+    /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the
+    /// reason.
     pub fn lose(&self, reason: &str) {
         let (works, listener) = {
             let mut inner = self.inner.lock();

@@ -8,8 +8,8 @@ use crate::options::OnOverrun;
 use crate::request::{Outcome, RequestError};
 
 impl<W> State<W> {
-    /// Handles the end of a segment: ends its request if that has no more segments or an error, and starts the segment that comes
-    /// next. Ignores an end whose ticket is not that of the segment on the lane.
+    /// Handles the end of a segment: ends its request if that has no more segments or an error, and starts the segment
+    /// that comes next. Ignores an end whose ticket is not that of the segment on the lane.
     pub(crate) fn ended(&mut self, ended: &Ended, now: Instant, actions: &mut Actions<W>) {
         let lane = self.lanes.get_mut(ended.lane);
         let Some(running) = lane.and_then(|lane| lane.take_if(|running| running.ticket == ended.ticket)) else {
@@ -65,9 +65,9 @@ impl<W> State<W> {
         self.start(now, actions);
     }
 
-    /// Handles an alarm that the [actions](Actions) asked for. A segment that has exceeded its bound by the patience ends its
-    /// request as an overrun. One that has exceeded it by the time to give up, if one is set, makes the device lost. Clients whose
-    /// budgets have device time again may run.
+    /// Handles an alarm that the [actions](Actions) asked for. A segment that has exceeded its bound by the patience
+    /// ends its request as an overrun. One that has exceeded it by the time to give up, if one is set, makes the device
+    /// lost. Clients whose budgets have device time again may run.
     pub(crate) fn alarm(&mut self, now: Instant, actions: &mut Actions<W>) {
         self.armed = None;
         let mut is_given_up = false;
@@ -146,8 +146,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Releases the next segment of the client's first request. Does nothing if it has no request, one of its segments runs, or its
-    /// budget is used up.
+    /// Releases the next segment of the client's first request. Does nothing if it has no request, one of its segments
+    /// runs, or its budget is used up.
     fn release_next(&mut self, id: EntityId) {
         let Some(client) = self.client(id) else { return };
         if client.is_running || client.is_throttled {

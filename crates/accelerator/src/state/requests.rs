@@ -30,8 +30,8 @@ pub(crate) struct Slot<W> {
 }
 
 impl<W> State<W> {
-    /// Accepts a request of the client `id`, and starts its first segment if a lane is idle. Returns the index of its slot, which
-    /// belongs to the caller until [`abandon`](Self::abandon).
+    /// Accepts a request of the client `id`, and starts its first segment if a lane is idle. Returns the index of its
+    /// slot, which belongs to the caller until [`abandon`](Self::abandon).
     pub(crate) fn submit(
         &mut self,
         now: Instant,
@@ -104,8 +104,8 @@ impl<W> State<W> {
         Ok(())
     }
 
-    /// Takes the result of a request, or stores the waker that is to be woken when there is one. Returns the waker that is not
-    /// needed any more, which the caller drops without the lock.
+    /// Takes the result of a request, or stores the waker that is to be woken when there is one. Returns the waker that
+    /// is not needed any more, which the caller drops without the lock.
     pub(crate) fn poll(
         &mut self,
         place: u32,
@@ -118,8 +118,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Gives up the future of a request. If the request has not ended, it is cancelled: a segment that runs goes on to its end, and
-    /// no further one starts. Returns the request's waker, which the caller drops without the lock.
+    /// Gives up the future of a request. If the request has not ended, it is cancelled: a segment that runs goes on to
+    /// its end, and no further one starts. Returns the request's waker, which the caller drops without the lock.
     pub(crate) fn abandon(&mut self, place: u32, actions: &mut Actions<W>) -> Option<ForeignWaker> {
         let slot = &mut self.requests[place as usize];
         slot.has_future = false;

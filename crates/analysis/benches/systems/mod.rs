@@ -128,7 +128,8 @@ fn link(rng: &mut Stream, scenario: &mut Scenario) {
     }
 }
 
-/// Makes everything shorter until no core has more than `load` to do, since links change rates and executors share cores.
+/// Makes everything shorter until no core has more than `load` to do, since links change rates and executors share
+/// cores.
 fn lighten(scenario: &mut Scenario, load: f64) {
     use rospin_analysis::{Analysis, AnalysisError};
     for _ in 0..64 {

@@ -1,15 +1,15 @@
 //! Audsley's optimal priority assignment, for the executors of a core and for the callbacks of each executor.
 //!
-//! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks inside an
-//! executor. So any one that meets its deadlines at the lowest level may have that level.
+//! The bounds of an executor depend on which others are more urgent, not on their order; the same is true of callbacks
+//! inside an executor. So any one that meets its deadlines at the lowest level may have that level.
 
 use crate::budget::Budget;
 use crate::error::AnalysisError;
 use crate::solve::solve;
 use crate::system::{Policy, System};
 
-/// Assigns OS priorities to the executors of each core, and priorities to the callbacks of executors with fixed priorities. The
-/// error names a callback that misses its deadline.
+/// Assigns OS priorities to the executors of each core, and priorities to the callbacks of executors with fixed
+/// priorities. The error names a callback that misses its deadline.
 pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     for core in 0..system.cores.len() {
         let mut open = system.cores[core].executors.clone();
@@ -38,8 +38,8 @@ pub(super) fn assign(system: &mut System) -> Result<(), AnalysisError> {
     }
 }
 
-/// Assigns priorities to the callbacks of one executor, if its policy has any. The error names a callback that misses its deadline
-/// nevertheless.
+/// Assigns priorities to the callbacks of one executor, if its policy has any. The error names a callback that misses
+/// its deadline nevertheless.
 fn inside(system: &mut System, executor: usize) -> Result<(), AnalysisError> {
     let mut open = system.executors[executor].callbacks.clone();
     if system.executors[executor].policy != Policy::FixedPriority {

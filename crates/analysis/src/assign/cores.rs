@@ -1,15 +1,16 @@
-//! Cores and OS priorities of executors: a chain on one core where it fits (Choi et al. 2022), then a search for an allocation
-//! with which more deadlines hold.
+//! Cores and OS priorities of executors: a chain on one core where it fits (Choi et al. 2022), then a search for an
+//! allocation with which more deadlines hold.
 //!
-//! To pack executors onto cores so that all deadlines hold is at least as hard as bin packing: no exact method ends in time. So
-//! there are some first allocations, and a local search from the best of them: one executor moves to another core, two swap their
-//! cores, or two swap their ranks. Every step is judged by the analysis, so the analysis proves what the result promises. The
-//! random numbers have a seed and steps are counted: the same system gives the same assignment.
+//! To pack executors onto cores so that all deadlines hold is at least as hard as bin packing: no exact method ends in
+//! time. So there are some first allocations, and a local search from the best of them: one executor moves to another
+//! core, two swap their cores, or two swap their ranks. Every step is judged by the analysis, so the analysis proves
+//! what the result promises. The random numbers have a seed and steps are counted: the same system gives the same
+//! assignment.
 //!
-//! The scenario may have an allocation already. If the first search leaves deadlines missed, a second search starts from the
-//! given allocation. It looks for more deadlines that hold, and makes no bound of a chain longer than it is there: no chain pays
-//! for others. Its result is taken if it helps the most critical chains that miss their deadlines in the given allocation, or if
-//! neither search helps them.
+//! The scenario may have an allocation already. If the first search leaves deadlines missed, a second search starts
+//! from the given allocation. It looks for more deadlines that hold, and makes no bound of a chain longer than it is
+//! there: no chain pays for others. Its result is taken if it helps the most critical chains that miss their deadlines
+//! in the given allocation, or if neither search helps them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -38,8 +39,8 @@ const PATIENCE: u64 = 250;
 /// Latencies may grow by this factor: some nanoseconds are not worth a search.
 const LONGER: f64 = 1.0 + 1e-6;
 
-/// Allocation: a core for each executor, which counts for [movable](Search::movable) ones only, and a rank for each executor. The
-/// smallest rank is the most urgent.
+/// Allocation: a core for each executor, which counts for [movable](Search::movable) ones only, and a rank for each
+/// executor. The smallest rank is the most urgent.
 #[derive(Clone)]
 struct Choice {
     cores: Vec<u16>,
@@ -52,23 +53,25 @@ struct Choice {
 struct Score {
     /// Sum of the cores' loads beyond 1.
     excess: f64,
-    /// Sum of the shares by which latencies of chains exceed the longest ones that are allowed. Only in the second search.
+    /// Sum of the shares by which latencies of chains exceed the longest ones that are allowed. Only in the second
+    /// search.
     longer: f64,
-    /// Number of chains that miss their deadlines or have no bound, by criticality, the most critical ones first: no number of
-    /// less critical ones makes up for one of those.
+    /// Number of chains that miss their deadlines or have no bound, by criticality, the most critical ones first: no
+    /// number of less critical ones makes up for one of those.
     chains: Vec<usize>,
     /// Number of callbacks that miss their deadlines or have no bound; zero in the second search.
     callbacks: usize,
-    /// Sum of the shares by which chains and callbacks exceed their deadlines; 100 deadlines at most, and without a bound. In the
-    /// second search, sum of the latencies as shares of the longest ones that are allowed.
+    /// Sum of the shares by which chains and callbacks exceed their deadlines; 100 deadlines at most, and without a
+    /// bound. In the second search, sum of the latencies as shares of the longest ones that are allowed.
     late: f64,
-    /// Sum of the chains' latencies as shares of their deadlines. In the second search, number of callbacks that miss their
-    /// deadlines or have no bound.
+    /// Sum of the chains' latencies as shares of their deadlines. In the second search, number of callbacks that miss
+    /// their deadlines or have no bound.
     long: f64,
 }
 
-/// Returns the scenario with cores and OS priorities for its executors. `top` is the OS priority of the most urgent one. If
-/// `is_free`, the search chooses the executors' order of urgency, too; otherwise they keep that of the scenario.
+/// Returns the scenario with cores and OS priorities for its executors. `top` is the OS priority of the most urgent
+/// one. If `is_free`, the search chooses the executors' order of urgency, too; otherwise they keep that of the
+/// scenario.
 pub(super) fn allocate(
     analysis: &Analysis<'_>,
     scenario: &Scenario,
@@ -171,8 +174,8 @@ impl<'a> Search<'a> {
         ranks
     }
 
-    /// Returns the allocation that a scenario has, and the latencies of its chains; `None` if an executor may use several cores,
-    /// a chain has no bound, or the scenario cannot be analysed.
+    /// Returns the allocation that a scenario has, and the latencies of its chains; `None` if an executor may use
+    /// several cores, a chain has no bound, or the scenario cannot be analysed.
     fn given(&self, scenario: &Scenario) -> Option<(Choice, Vec<u64>)> {
         let mut cores = vec![0; self.loads.len()];
         for &executor in &self.movable {
@@ -184,8 +187,8 @@ impl<'a> Search<'a> {
         Some((Choice { cores, ranks: self.ranks_of(scenario) }, latencies))
     }
 
-    /// Returns the best allocation that is found by single steps from the best of `firsts`. It looks at no more than `trials`
-    /// allocations, and spends at most `work` units besides those that are left from the search before.
+    /// Returns the best allocation that is found by single steps from the best of `firsts`. It looks at no more than
+    /// `trials` allocations, and spends at most `work` units besides those that are left from the search before.
     fn climb(&mut self, firsts: Vec<Choice>, is_free: bool, trials: u64, work: u64) -> (Score, Choice) {
         (self.trials, self.work) = (trials, self.work + work);
         let judged: Vec<_> = firsts.into_iter().map(|choice| (self.judge(&choice), choice)).collect();
@@ -223,8 +226,8 @@ impl<'a> Search<'a> {
         usize::from(self.base.core_count())
     }
 
-    /// Returns cores by chains: in the order of criticality, all executors of a chain that have no core yet go to the least
-    /// loaded core, if they fit there. The executors that are left follow, the heaviest first.
+    /// Returns cores by chains: in the order of criticality, all executors of a chain that have no core yet go to the
+    /// least loaded core, if they fit there. The executors that are left follow, the heaviest first.
     fn by_chains(&self) -> Vec<u16> {
         let (mut cores, mut used) = (vec![0; self.loads.len()], vec![0.0; self.core_count()]);
         let mut left = self.movable.clone();
@@ -255,8 +258,8 @@ impl<'a> Search<'a> {
         cores
     }
 
-    /// Assigns a core to each of the executors in `left`, the heaviest first, each the least loaded one. `used` is the load of
-    /// each core.
+    /// Assigns a core to each of the executors in `left`, the heaviest first, each the least loaded one. `used` is the
+    /// load of each core.
     fn spread(&self, mut left: Vec<usize>, cores: &mut [u16], used: &mut [f64]) {
         left.sort_by(|one, other| self.loads[*other].total_cmp(&self.loads[*one]));
         for executor in left {
@@ -348,7 +351,8 @@ impl<'a> Search<'a> {
         }
         self.work = self.work.saturating_sub(WORK_EACH - budget.left());
         if self.longest.is_some() {
-            // Compared with the given allocation, every latency counts, and callbacks count only where latencies are equal.
+            // Compared with the given allocation, every latency counts, and callbacks count only where latencies are
+            // equal.
             (score.callbacks, score.late, score.long) = (0, shares, score.callbacks as f64);
         }
         score

@@ -56,10 +56,10 @@ pub struct OsSetting {
 }
 
 impl Assignment {
-    /// Returns an assignment by the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022). Callbacks get priorities by
-    /// their chain's criticality and their position in it. Executors are ordered by their most urgent callback. A chain is put
-    /// on one core where it fits. If deadlines are not proven to hold that way, a search looks for other cores, and another
-    /// order of executors, with which more of them are.
+    /// Returns an assignment by the rules of PiCAS (Choi et al., RTAS 2021; Choi et al. 2022). Callbacks get priorities
+    /// by their chain's criticality and their position in it. Executors are ordered by their most urgent callback. A
+    /// chain is put on one core where it fits. If deadlines are not proven to hold that way, a search looks for other
+    /// cores, and another order of executors, with which more of them are.
     ///
     /// # Errors
     /// If the system cannot be analysed, or if no priorities can be derived from its chains.
@@ -75,22 +75,22 @@ impl Assignment {
         Self::by_urgency(analysis, &system, urgency, true)
     }
 
-    /// Returns a rate monotonic assignment (Liu and Layland 1973): a higher rate gives a higher priority. Executors are ordered
-    /// by their most frequent callback.
+    /// Returns a rate monotonic assignment (Liu and Layland 1973): a higher rate gives a higher priority. Executors are
+    /// ordered by their most frequent callback.
     ///
     /// # Errors
     /// If the system cannot be analysed.
     pub fn rate_monotonic(analysis: &Analysis<'_>) -> Result<Self, AnalysisError> {
         let system = anywhere(analysis)?;
         let rates = system.rates();
-        // Rates are converted to periods, so that they can be compared. Callbacks that are released only a few times in all
-        // come last.
+        // Rates are converted to periods, so that they can be compared. Callbacks that are released only a few times in
+        // all come last.
         let period = |callback: usize| if rates[callback] > 0.0 { (1.0 / rates[callback]) as u64 } else { u64::MAX };
         Self::by_urgency(analysis, &system, period, false)
     }
 
-    /// Returns a deadline monotonic assignment (Leung and Whitehead 1982): a shorter deadline gives a higher priority. A
-    /// callback without a deadline has the shortest one of its chains. Without either, it comes last.
+    /// Returns a deadline monotonic assignment (Leung and Whitehead 1982): a shorter deadline gives a higher priority.
+    /// A callback without a deadline has the shortest one of its chains. Without either, it comes last.
     ///
     /// # Errors
     /// If the system cannot be analysed.
@@ -106,10 +106,10 @@ impl Assignment {
         Self::by_urgency(analysis, &system, deadline, false)
     }
 
-    /// Returns Audsley's optimal assignment (1991; for callbacks without preemption George et al. 1996): from the lowest
-    /// priority up, it gives each priority to a callback that still meets its deadline there. Cores stay as they are if the
-    /// system can be analysed with them. For systems without chains and asynchronous callbacks, it finds an order whenever one
-    /// exists. For others it may miss one.
+    /// Returns Audsley's optimal assignment (1991; for callbacks without preemption George et al. 1996): from the
+    /// lowest priority up, it gives each priority to a callback that still meets its deadline there. Cores stay as they
+    /// are if the system can be analysed with them. For systems without chains and asynchronous callbacks, it finds an
+    /// order whenever one exists. For others it may miss one.
     ///
     /// # Errors
     /// If no order is found, or the system cannot be analysed.
@@ -128,7 +128,8 @@ impl Assignment {
         Ok(Self::of(&scenario, &system))
     }
 
-    /// Returns a copy of the scenario with these priorities and cores. Callbacks and executors that are not named keep theirs.
+    /// Returns a copy of the scenario with these priorities and cores. Callbacks and executors that are not named keep
+    /// theirs.
     #[must_use]
     pub fn apply(&self, scenario: &Scenario) -> Scenario {
         let mut scenario = scenario.clone();
@@ -144,9 +145,9 @@ impl Assignment {
         scenario
     }
 
-    /// Returns the assignment by `urgency`, whose smaller value is the more urgent one. Equal callbacks stay in their order, with
-    /// priorities of their own. If `is_free`, executors may get another order than that of their most urgent callbacks, if more
-    /// deadlines hold with it.
+    /// Returns the assignment by `urgency`, whose smaller value is the more urgent one. Equal callbacks stay in their
+    /// order, with priorities of their own. If `is_free`, executors may get another order than that of their most
+    /// urgent callbacks, if more deadlines hold with it.
     fn by_urgency<K: Ord>(
         analysis: &Analysis<'_>,
         system: &System,
@@ -193,8 +194,8 @@ impl Assignment {
     }
 }
 
-/// Returns the system. If it cannot be analysed with the cores that executors may use, all executors with one thread are put on
-/// the first core, because their cores are still to be found.
+/// Returns the system. If it cannot be analysed with the cores that executors may use, all executors with one thread
+/// are put on the first core, because their cores are still to be found.
 fn anywhere(analysis: &Analysis<'_>) -> Result<System, AnalysisError> {
     let error = match analysis.unloaded_system() {
         Err(error @ AnalysisError::NotAnalyzable { .. }) => error,

@@ -21,8 +21,8 @@ fn fixed(time_us: u64) -> ExecutionTime {
     ExecutionTime::Fixed(us(time_us))
 }
 
-/// A system with an executor and a core for each callback: 1 ms on the processor, a request of these segments, and 1 ms after it.
-/// Numbers are periods in ms and segments in ms; the first callback is the most urgent one.
+/// A system with an executor and a core for each callback: 1 ms on the processor, a request of these segments, and 1 ms
+/// after it. Numbers are periods in ms and segments in ms; the first callback is the most urgent one.
 fn three(policy: &str, lanes: u16, periods: [u64; 3]) -> Scenario {
     let mut scenario = Scenario::default();
     scenario.duration = ms(2_000);
@@ -51,9 +51,10 @@ fn bounds(report: &Report) -> Vec<Option<u64>> {
     report.callbacks.iter().map(|callback| callback.bound.map(whole)).collect()
 }
 
-/// Kim et al. 2018 by hand. The urgent one: 6 of the longest less urgent segment, 3 of its own, 2 on the processor. The middle one
-/// begins its last segment after 5 of the low one, 4 of its own, and two urgent requests, 3 each, at 15, and ends at 21. The low one begins
-/// its last segment after 10 of its own, two urgent requests and a middle one, at 26, and ends at 31.
+/// Kim et al. 2018 by hand. The urgent one: 6 of the longest less urgent segment, 3 of its own, 2 on the processor. The
+/// middle one begins its last segment after 5 of the low one, 4 of its own, and two urgent requests, 3 each, at 15, and
+/// ends at 21. The low one begins its last segment after 10 of its own, two urgent requests and a middle one, at 26,
+/// and ends at 31.
 #[test]
 fn requests_wait_for_one_less_urgent_segment_and_all_more_urgent_requests() {
     let report = Analysis::new(&three("fixed-priority", 1, [20, 50, 100])).run().unwrap();
@@ -71,7 +72,8 @@ fn first_come_first_served_waits_for_one_request_of_each_other() {
     assert_eq!(bounds(&report), [Some(30), Some(30), Some(30)]);
 }
 
-/// With as many lanes as callbacks, nobody waits for long; with more, nobody waits at all beyond the analysis' shares of others.
+/// With as many lanes as callbacks, nobody waits for long; with more, nobody waits at all beyond the analysis' shares
+/// of others.
 #[test]
 fn lanes_share_the_work() {
     let one = bounds(&Analysis::new(&three("fixed-priority", 1, [20, 50, 100])).run().unwrap());
@@ -85,7 +87,8 @@ fn lanes_share_the_work() {
     );
 }
 
-/// Two requests of one activation that each might meet the urgent work: together they do so only once, as the response shows.
+/// Two requests of one activation that each might meet the urgent work: together they do so only once, as the response
+/// shows.
 #[test]
 fn the_smaller_of_request_driven_and_job_driven_holds() {
     let mut scenario = three("fixed-priority", 1, [50, 50, 100]);
@@ -96,13 +99,15 @@ fn the_smaller_of_request_driven_and_job_driven_holds() {
     assert_eq!(bounds(&Analysis::new(&scenario).run().unwrap())[1], Some(4 + 3 + 3));
 }
 
-/// The published bound, in its model: a device with one lane, and callbacks with a period, each with a core for itself and
-/// requests of one segment. `callbacks` are in order of urgency: period, time on the processor, and segments, in microseconds.
+/// The published bound, in its model: a device with one lane, and callbacks with a period, each with a core for itself
+/// and requests of one segment. `callbacks` are in order of urgency: period, time on the processor, and segments, in
+/// microseconds.
 ///
-/// Kim et al. 2018: a request waits for the longest less urgent segment, and for as many requests of each more urgent callback as
-/// its period fits into the wait, and one more that is carried in. The waits of a callback's requests are added up (request-driven);
-/// or one such segment for each request, and the more urgent requests of the whole response (job-driven). The smaller one holds.
-/// Returns the response of each callback, and `None` from the first one on that exceeds its period.
+/// Kim et al. 2018: a request waits for the longest less urgent segment, and for as many requests of each more urgent
+/// callback as its period fits into the wait, and one more that is carried in. The waits of a callback's requests are
+/// added up (request-driven); or one such segment for each request, and the more urgent requests of the whole response
+/// (job-driven). The smaller one holds. Returns the response of each callback, and `None` from the first one on that
+/// exceeds its period.
 fn published(callbacks: &[(u64, u64, Vec<u64>)]) -> Vec<Option<u64>> {
     let mut responses = Vec::new();
     for (number, (period, processor, segments)) in callbacks.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Random systems of all kinds and sizes: every one is answered, after a bounded amount of work.
 //!
-//! One to four threads, 4 to 60 callbacks, periods from nanoseconds to seconds, loads up to 0.99, all policies. The full
-//! run, and how long each system takes: `cargo bench -p rospin-analysis --bench always`.
+//! One to four threads, 4 to 60 callbacks, periods from nanoseconds to seconds, loads up to 0.99, all policies. The
+//! full run, and how long each system takes: `cargo bench -p rospin-analysis --bench always`.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ fn every_system_has_an_answer() {
     }
 }
 
-/// Four callbacks at a load of 43 %, of which one once had no answer after minutes: near load 1, where a search for what
-/// they can be came by, busy windows of nanosecond times have millions of offsets.
+/// Four callbacks at a load of 43 %, of which one once had no answer after minutes: near load 1, where a search for
+/// what they can be came by, busy windows of nanosecond times have millions of offsets.
 #[test]
 fn a_small_system_near_load_1() {
     let scenario = systems::four_at_43_percent();

@@ -1,5 +1,5 @@
-//! The simulator's own random scenarios, which have everything: whatever is not refused stays below its bounds, and nothing
-//! panics or goes on for ever.
+//! The simulator's own random scenarios, which have everything: whatever is not refused stays below its bounds, and
+//! nothing panics or goes on for ever.
 
 use std::time::Duration;
 

@@ -176,7 +176,8 @@ fn advice_names_what_to_shorten_and_what_to_move() {
     assert!(advice.iter().any(|line| line.starts_with("shorten `b` from 5ms to 2ms")), "{advice:?}");
 }
 
-/// Returns the case study III of PiCAS: twelve chains that ask for 97 % of four cores, with the paper's cores and priorities.
+/// Returns the case study III of PiCAS: twelve chains that ask for 97 % of four cores, with the paper's cores and
+/// priorities.
 fn case_study() -> Scenario {
     Scenario::parse(include_str!("../../../scenario/scenarios/picas_case_study.toml")).unwrap()
 }

@@ -1,5 +1,5 @@
-//! The busy window as a limit of every bound on one thread, whatever the policy: no callback is without a bound where the window
-//! closes, no callback and no chain has a longer one, and no simulation exceeds any.
+//! The busy window as a limit of every bound on one thread, whatever the policy: no callback is without a bound where
+//! the window closes, no callback and no chain has a longer one, and no simulation exceeds any.
 
 use std::time::Duration;
 
@@ -19,8 +19,9 @@ const SYSTEMS: u64 = if cfg!(debug_assertions) { 600 } else { 2_000 };
 /// Simulations of each system, with other phases and execution times each.
 const PHASES: u64 = 6;
 
-/// Returns the least length that is no shorter than the work that is released in it, with all that follows from it. It is
-/// computed from the scenario alone, for systems as [`random`] and the cases have them. `None` if it is longer than 1,000 s.
+/// Returns the least length that is no shorter than the work that is released in it, with all that follows from it. It
+/// is computed from the scenario alone, for systems as [`random`] and the cases have them. `None` if it is longer than
+/// 1,000 s.
 fn window(scenario: &Scenario) -> Option<Duration> {
     let nanos = |time: Duration| time.as_nanos() as u64;
     // The time of a callback and of all that follows from it.
@@ -130,8 +131,8 @@ fn mix(scenario: &mut Scenario, seed: u64) {
     }
 }
 
-/// Executors share a core, callbacks wait and hold their groups, and messages are under way: windows that are not those of one
-/// executor bound what they should.
+/// Executors share a core, callbacks wait and hold their groups, and messages are under way: windows that are not those
+/// of one executor bound what they should.
 #[test]
 #[expect(clippy::print_stderr, reason = "how much was compared is worth knowing")]
 fn windows_hold_for_executors_that_share_a_core_and_for_callbacks_that_wait() {

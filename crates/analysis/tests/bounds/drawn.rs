@@ -6,8 +6,9 @@ use rospin_core::EntityKind;
 use rospin_scenario::draw::Stream;
 use rospin_scenario::{Callback, Chain, Pattern, Release, Scenario};
 
-/// Adds a callback to a system: one that takes the messages of the callback `from`, in the chain that ends there or a new one; or else a
-/// timer with this period; or else one that is released from outside, at this period with jitter in one of three systems.
+/// Adds a callback to a system: one that takes the messages of the callback `from`, in the chain that ends there or a
+/// new one; or else a timer with this period; or else one that is released from outside, at this period with jitter in
+/// one of three systems.
 pub(crate) fn add_callback(
     scenario: &mut Scenario,
     rng: &mut Stream,
@@ -34,7 +35,8 @@ pub(crate) fn add_callback(
     scenario.callbacks.push(callback);
 }
 
-/// Draws other phases of timers and releases: in one of three simulations all of them begin together, or a nanosecond apart.
+/// Draws other phases of timers and releases: in one of three simulations all of them begin together, or a nanosecond
+/// apart.
 pub(crate) fn draw_phases(scenario: &mut Scenario, rng: &mut Stream) {
     let together = rng.below(3) == 0;
     let mut phase = |period: Duration| {

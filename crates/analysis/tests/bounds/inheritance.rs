@@ -1,8 +1,8 @@
-//! Each term that priority inheritance adds to a bound is needed: in these schedules the response is within the bound, and
-//! would be beyond it without that term.
+//! Each term that priority inheritance adds to a bound is needed: in these schedules the response is within the bound,
+//! and would be beyond it without that term.
 //!
-//! A mate that comes first counts once more for what inherits after it has ended. No schedule is known that needs this last
-//! term, and there is no proof that none does, so it stays.
+//! A mate that comes first counts once more for what inherits after it has ended. No schedule is known that needs this
+//! last term, and there is no proof that none does, so it stays.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use rospin_sim::Simulation;
 
 use crate::common::us;
 
-/// `holder` keeps its group while it waits, and `urgent` of the same group, which comes meanwhile, lends it its priority: the
-/// 5 ms that it runs then go before `control`. `long` is what runs when these become ready.
+/// `holder` keeps its group while it waits, and `urgent` of the same group, which comes meanwhile, lends it its
+/// priority: the 5 ms that it runs then go before `control`. `long` is what runs when these become ready.
 const SYSTEM: &str = r#"
 duration = "1 s"
 cores = 1
@@ -75,7 +75,8 @@ fn control(more: &str, arrivals: &[(&str, &[u64])]) -> (Duration, Duration) {
     (report.callback("control").unwrap().bound.unwrap(), seen)
 }
 
-/// A callback that inherits goes before another one each time that it becomes ready: when it is released, and when what it awaits is there.
+/// A callback that inherits goes before another one each time that it becomes ready: when it is released, and when what
+/// it awaits is there.
 #[test]
 fn what_inherits_counts_for_each_segment() {
     let more = "\n[[callback]]\nname = \"control\"\nkind = \"service\"\ngroup = \"control\"\npriority = 5\nexecution = \"1 ms\"\n\

@@ -91,8 +91,8 @@ fn a_loaded_executor_has_bounds() {
     assert!(report.cores[0].utilization > 0.94, "{:?}", report.cores);
 }
 
-/// An executor of the same OS priority waits until this one has nothing left to do, less urgent work included; what piles
-/// up there meanwhile delays the urgent callback that comes next.
+/// An executor of the same OS priority waits until this one has nothing left to do, less urgent work included; what
+/// piles up there meanwhile delays the urgent callback that comes next.
 #[test]
 fn less_urgent_work_lets_a_peer_pile_up() {
     let mut scenario = scenario(&["x", "y"]);

@@ -59,7 +59,8 @@ fn the_number_of_steps_can_be_set() {
     assert!(few > unknown("fixed-priority", 20, Some(500_000_000)), "{few}");
 }
 
-/// Returns a system with a few callbacks on one thread: deadlines of all kinds or none, messages with jitter, chains of one.
+/// Returns a system with a few callbacks on one thread: deadlines of all kinds or none, messages with jitter, chains of
+/// one.
 fn small(policy: &str, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, policy);
     let mut scenario = timers(policy, 1 + rng.below(6) as usize);
@@ -93,8 +94,8 @@ fn set_period(scenario: &mut Scenario, place: usize, changed: Option<Duration>) 
     }
 }
 
-/// With its margin a callback lets all deadlines hold, by the bounds; with a nanosecond more it does not, unless the thread has
-/// hardly any time left or the margin is as large as margins get.
+/// With its margin a callback lets all deadlines hold, by the bounds; with a nanosecond more it does not, unless the
+/// thread has hardly any time left or the margin is as large as margins get.
 #[test]
 fn margins_by_demand_are_those_of_the_bounds() {
     let mut compared = 0;

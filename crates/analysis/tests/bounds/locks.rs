@@ -136,8 +136,8 @@ fn each_less_urgent_executor_blocks_once() {
     assert_eq!(outcome.callbacks[2].response.max, us(4_000 + 2_999 + 1_999));
 }
 
-/// The low one hands the lock to the middle one, which waited for it, so the high one waits for both, although there is one
-/// lock only.
+/// The low one hands the lock to the middle one, which waited for it, so the high one waits for both, although there is
+/// one lock only.
 #[test]
 fn a_lock_is_handed_over_to_who_waited() {
     let scenario = Scenario::parse(&TWO.replace("lock = \"b\"", "lock = \"a\"")).unwrap();

@@ -1,5 +1,5 @@
-//! Bounds against simulations, published figures and searches through all schedules: one program, because linking one takes longer than
-//! compiling most of these files.
+//! Bounds against simulations, published figures and searches through all schedules: one program, because linking one
+//! takes longer than compiling most of these files.
 
 mod accelerators;
 mod always;

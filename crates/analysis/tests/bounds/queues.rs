@@ -81,7 +81,8 @@ fn scan(policy: &str) -> Scenario {
     scenario
 }
 
-/// Checks that the queue of the last callback loses nothing at a depth, which is the one that is told, and something at one less.
+/// Checks that the queue of the last callback loses nothing at a depth, which is the one that is told, and something at
+/// one less.
 fn is_smallest(scenario: &Scenario, depth: u64) {
     let report = Analysis::new(scenario).run().unwrap();
     let last = scenario.callbacks.len() - 1;

@@ -86,8 +86,8 @@ fn check(tally: &mut Tally, system: &System, report: &Report, outcome: &Outcome,
             tally.unbounded += 1;
             continue;
         };
-        // A system with overheads is simulated with a callback that receives each message. The chain with the callback's name
-        // includes it, so its latency is compared with the bound.
+        // A system with overheads is simulated with a callback that receives each message. The chain with the
+        // callback's name includes it, so its latency is compared with the bound.
         let seen = received(&callback.name).map_or(seen.response, |chain| chain.latency);
         assert!(
             seen.max <= bound,
@@ -149,8 +149,8 @@ validates! {
     polling: Kind::Polling, 0.2, 0.99;
 }
 
-/// Queues of one to three messages: a run has the release, and the deadline, of the first message that was displaced since the one before.
-/// No other message has that release, so the runs come no more often than the messages.
+/// Queues of one to three messages: a run has the release, and the deadline, of the first message that was displaced
+/// since the one before. No other message has that release, so the runs come no more often than the messages.
 #[test]
 fn short_queues() {
     let kinds = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"].map(Kind::Alone);

@@ -1,4 +1,5 @@
-//! Two to four threads that share groups: how many callbacks have no bound, and why; and that no simulation exceeds a bound.
+//! Two to four threads that share groups: how many callbacks have no bound, and why; and that no simulation exceeds a
+//! bound.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub(crate) enum Kind {
     Mixed,
 }
 
-/// Returns a system of an executor with two to four threads, and whether some callbacks wait: 3 to 20 callbacks in more nodes than
-/// threads, at 30 to 85 % of the time of all threads, in most systems with chains from node to node.
+/// Returns a system of an executor with two to four threads, and whether some callbacks wait: 3 to 20 callbacks in more
+/// nodes than threads, at 30 to 85 % of the time of all threads, in most systems with chains from node to node.
 pub(crate) fn random(policy: &str, kind: Kind, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, &format!("{policy} {kind:?}"));
     let mut scenario = Scenario::default();
@@ -136,14 +137,16 @@ struct Tally {
     systems: u64,
     callbacks: u64,
     unbounded: u64,
-    /// Callbacks without a bound that no analysis can bound: at this load, some order of the others keeps their group from running.
+    /// Callbacks without a bound that no analysis can bound: at this load, some order of the others keeps their group
+    /// from running.
     hopeless: u64,
     chains: u64,
     chains_unbounded: u64,
     ratios: Vec<f64>,
     methods: BTreeMap<&'static str, u64>,
     reasons: BTreeMap<String, u64>,
-    /// Numbers of callbacks and of those without a bound: by load in steps of 10 %, and by whether the system has messages, and waits.
+    /// Numbers of callbacks and of those without a bound: by load in steps of 10 %, and by whether the system has
+    /// messages, and waits.
     parts: BTreeMap<(u64, bool, bool), (u64, u64)>,
 }
 
@@ -164,8 +167,9 @@ impl Tally {
     }
 }
 
-/// Returns true if a group may starve under the worst order: while it is ready, the others can keep all threads busy for longer
-/// than it has time. `x` is the largest share of time with all threads busy, with no group on two threads at once.
+/// Returns true if a group may starve under the worst order: while it is ready, the others can keep all threads busy
+/// for longer than it has time. `x` is the largest share of time with all threads busy, with no group on two threads at
+/// once.
 fn may_starve(groups: &[f64], all: f64, own: f64, threads: f64) -> bool {
     let free = (all - groups.iter().sum::<f64>()).max(0.0);
     let covers = |share: f64| {
@@ -239,8 +243,8 @@ fn check(scenario: &Scenario, tally: &mut Tally) {
     }
 }
 
-/// Run with `--nocapture`, it prints the shares of the callbacks without a bound, and why. With `ROSPIN_SYSTEMS=1000`, it looks at
-/// 10,000 systems.
+/// Run with `--nocapture`, it prints the shares of the callbacks without a bound, and why. With `ROSPIN_SYSTEMS=1000`,
+/// it looks at 10,000 systems.
 #[test]
 #[expect(clippy::print_stderr, reason = "the shares are what is asked for")]
 fn few_callbacks_have_no_bound_and_none_is_exceeded() {
@@ -289,8 +293,8 @@ fn few_callbacks_have_no_bound_and_none_is_exceeded() {
     assert!(share(&|_, _| true) < 0.3);
 }
 
-/// A wait set with a thread to spare serves the group of Dust's third experiment by the kinds of its callbacks, as the simulator and
-/// 200 s of random phases show: 0.9 s.
+/// A wait set with a thread to spare serves the group of Dust's third experiment by the kinds of its callbacks, as the
+/// simulator and 200 s of random phases show: 0.9 s.
 #[test]
 fn the_bounds_of_dust_are_within_twice_the_longest_seen() {
     for (text, longest) in [(rospin_scenario::examples::EXP3, ms(900)), (rospin_scenario::examples::EXP4, ms(500))] {

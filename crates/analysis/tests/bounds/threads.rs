@@ -1,4 +1,5 @@
-//! Several threads: no bound below the worst case that a search through all schedules finds, none above the published formula.
+//! Several threads: no bound below the worst case that a search through all schedules finds, none above the published
+//! formula.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -91,8 +92,9 @@ struct State {
     polled: Vec<usize>,
 }
 
-/// Searches every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs ends
-/// after any unit. Returns the longest responses by callback; `None` if one exceeds `limit`, or there are too many states.
+/// Searches every schedule of sporadic callbacks in whole units: whichever may be released is or is not, whatever runs
+/// ends after any unit. Returns the longest responses by callback; `None` if one exceeds `limit`, or there are too many
+/// states.
 fn search(by: By, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
     let count = plans.len();
     let first =
@@ -233,8 +235,8 @@ fn no_schedule_exceeds_a_bound() {
     }
 }
 
-/// The formula for global non-preemptive fixed priorities, in whole nanoseconds, of independent callbacks, the first one most
-/// urgent: S = lfp floor((1/m)(m largest less urgent + sum of ceil((S + 1 + R) / T) C)), R = S + C.
+/// The formula for global non-preemptive fixed priorities, in whole nanoseconds, of independent callbacks, the first
+/// one most urgent: S = lfp floor((1/m)(m largest less urgent + sum of ceil((S + 1 + R) / T) C)), R = S + C.
 fn formula(threads: u64, tasks: &[(u64, u64)]) -> Option<Vec<u64>> {
     let mut responses: Vec<u64> = Vec::new();
     for (number, (cost, period)) in tasks.iter().enumerate() {
@@ -303,8 +305,8 @@ fn never_longer_than_the_formula() {
     assert!(compared > 1_000);
 }
 
-/// The four timers of `starvation_is_code_1_and_said_first`, under a wait set: the last one never runs, at a load of 76 %, since
-/// whenever its group is free, both threads have something to do that comes before it.
+/// The four timers of `starvation_is_code_1_and_said_first`, under a wait set: the last one never runs, at a load of 76
+/// %, since whenever its group is free, both threads have something to do that comes before it.
 #[test]
 fn the_wait_set_starves_where_it_has_no_bound() {
     let plans = [(50, 0), (50, 1), (50, 2), (1, 2)].map(|(cost, group)| Plan {

@@ -1,5 +1,6 @@
-//! Traffic that systems have beside timers: bursts, limits, measured arrivals, jitter beyond a period, messages that are under way,
-//! joins, and deadlines that may be missed now and then. No simulation of a random system exceeds what is proven of it.
+//! Traffic that systems have beside timers: bursts, limits, measured arrivals, jitter beyond a period, messages that
+//! are under way, joins, and deadlines that may be missed now and then. No simulation of a random system exceeds what
+//! is proven of it.
 
 use std::time::Duration;
 
@@ -48,8 +49,8 @@ fn pattern(rng: &mut Stream, period: Duration) -> (Pattern, Option<Burst>) {
     }
 }
 
-/// Returns a system with one or two executors on cores of their own or on one, and up to six callbacks, perhaps joined by a
-/// last one.
+/// Returns a system with one or two executors on cores of their own or on one, and up to six callbacks, perhaps joined
+/// by a last one.
 fn random(seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, "traffic");
     let mut scenario = Scenario::default();

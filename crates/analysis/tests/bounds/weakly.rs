@@ -32,8 +32,8 @@ fn misses_are_counted_as_they_come() {
     }
 }
 
-/// Runs one executor with fixed priorities. Returns the most that miss of `of` activations of `control` in a row, and the bound
-/// of it.
+/// Runs one executor with fixed priorities. Returns the most that miss of `of` activations of `control` in a row, and
+/// the bound of it.
 fn control(deadline: &str, of: u64, callbacks: &str) -> (u64, u64) {
     let text = format!(
         "duration = \"100 ms\"\ncores = 1\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n\
@@ -47,8 +47,8 @@ fn control(deadline: &str, of: u64, callbacks: &str) -> (u64, u64) {
     (misses(&outcome, 0, of, control.deadline.unwrap()), control.misses.unwrap())
 }
 
-/// `map` makes `control` late by having begun just before. It comes every 50 ms, but the first time it is kept waiting for 30 ms by
-/// `plan`, so it begins twice in 20 ms.
+/// `map` makes `control` late by having begun just before. It comes every 50 ms, but the first time it is kept waiting
+/// for 30 ms by `plan`, so it begins twice in 20 ms.
 #[test]
 fn what_comes_rarely_can_run_soon_after_the_last_time() {
     let (seen, bound) = control(
@@ -84,8 +84,8 @@ at = ["0 s", "50 ms"]
     assert_eq!((seen, bound), (2, 2));
 }
 
-/// Four activations of `control` from 3.5 ms on. The first one misses in a busy window that began 3.5 ms before it, with `stop`. The
-/// last one misses since `stop` comes once more, shortly before it would have started.
+/// Four activations of `control` from 3.5 ms on. The first one misses in a busy window that began 3.5 ms before it,
+/// with `stop`. The last one misses since `stop` comes once more, shortly before it would have started.
 #[test]
 fn a_window_begins_before_a_miss_and_ends_after_it() {
     let (seen, bound) = control(

@@ -68,8 +68,8 @@ impl Analyzed {
         format!("{}{priorities}{change}{reservations}; overheads: {overheads}", executors.join(", "))
     }
 
-    /// Draws the critical instants of the callback or chain `asked` and, if `failing`, of the first [`critical::SHOWN_MAX`] ones
-    /// whose deadline is not proven to hold. Draws nothing if there are reservations.
+    /// Draws the critical instants of the callback or chain `asked` and, if `failing`, of the first
+    /// [`critical::SHOWN_MAX`] ones whose deadline is not proven to hold. Draws nothing if there are reservations.
     pub(super) fn draw(&mut self, asked: Option<&str>, failing: bool) {
         // The simulator has no reservations.
         if !self.reservations.is_empty() {
@@ -81,8 +81,8 @@ impl Analyzed {
         self.pictures = names.iter().filter_map(|name| critical::picture(self, name)).collect();
     }
 
-    /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold. `path` is the scenario's,
-    /// for the error.
+    /// Calculates how far the times of callbacks can change, and the changes that make deadlines hold. `path` is the
+    /// scenario's, for the error.
     pub(super) fn look_around(&mut self, monitor: &Monitor, path: &Path) -> Result<(), Failure> {
         let analysis = analysis_of(&self.scenario, self.overheads, &self.reservations, self.work).monitor(monitor);
         let refused = |error| Failure::input(InputError::Analysis { path: path.to_owned(), error });
@@ -95,7 +95,8 @@ impl Analyzed {
         rows::callbacks(self).into_iter().chain(rows::chains(self)).filter(|row| !row.holds).collect()
     }
 
-    /// Returns the callbacks and chains that took longer in a simulation than their bound, which is a bug of the analysis.
+    /// Returns the callbacks and chains that took longer in a simulation than their bound, which is a bug of the
+    /// analysis.
     pub(super) fn exceeded(&self) -> Vec<Row> {
         let all = rows::callbacks(self).into_iter().chain(rows::chains(self));
         all.filter(|row| row.bound.zip(row.seen).is_some_and(|(bound, seen)| seen > bound)).collect()
@@ -128,8 +129,8 @@ impl Analyzed {
         reasons.into_iter().map(line).collect()
     }
 
-    /// Returns a line for each proposed change, at most [`ADVICE_MAX`], or one line that no single change helps. Empty if all
-    /// deadlines hold, or the sensitivity is not known.
+    /// Returns a line for each proposed change, at most [`ADVICE_MAX`], or one line that no single change helps. Empty
+    /// if all deadlines hold, or the sensitivity is not known.
     pub(super) fn advice(&self) -> Vec<String> {
         if self.report.holds() {
             return Vec::new();
@@ -144,8 +145,8 @@ impl Analyzed {
         advice
     }
 
-    /// Returns a line for each deadline that is not proven to hold: how far the bound is beyond it, or that there is no bound, and
-    /// whose execution causes that. Empty if the sensitivity is not known.
+    /// Returns a line for each deadline that is not proven to hold: how far the bound is beyond it, or that there is no
+    /// bound, and whose execution causes that. Empty if the sensitivity is not known.
     pub(super) fn causes(&self) -> Vec<String> {
         let Some(sensitivity) = &self.sensitivity else { return Vec::new() };
         let cause = |(name, shorter): &(String, Option<Duration>)| match shorter {

@@ -2,12 +2,12 @@
 
 use rospin_analysis::{Analysis, AnalysisError, Change};
 
-/// Returns the change with this number, counted from 1 in the order in which changes are shown. `deploys` is true if a deployment
-/// file will be written for it.
+/// Returns the change with this number, counted from 1 in the order in which changes are shown. `deploys` is true if a
+/// deployment file will be written for it.
 ///
 /// # Errors
-/// The outer error is one of the analysis. The inner one says that there is no such change, or that no deployment file can make
-/// it although one will be written, and how to go on.
+/// The outer error is one of the analysis. The inner one says that there is no such change, or that no deployment file
+/// can make it although one will be written, and how to go on.
 pub(super) fn change(
     analysis: &Analysis<'_>,
     number: u16,

@@ -1,7 +1,7 @@
 //! Pictures of critical instants: the callbacks that run from there until a response has ended.
 //!
-//! The analysis makes scenarios that begin with a critical instant, and the simulator runs them. The picture shows the longest
-//! response in these simulations. It can really happen; the bound is at least as long.
+//! The analysis makes scenarios that begin with a critical instant, and the simulator runs them. The picture shows the
+//! longest response in these simulations. It can really happen; the bound is at least as long.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use rospin_sim::{Event, Outcome, Run, Simulation, What};
 
 use super::analyzed::Analyzed;
 
-/// Largest number of activations in the simulation of one critical instant, which then takes no more than some milliseconds. The
-/// simulated time is halved until it has no more of them.
+/// Largest number of activations in the simulation of one critical instant, which then takes no more than some
+/// milliseconds. The simulated time is halved until it has no more of them.
 const ACTIVATIONS_MAX: f64 = 100_000.0;
 /// Largest number of pictures of callbacks and chains whose deadline is not proven to hold.
 pub(super) const SHOWN_MAX: usize = 3;
@@ -36,8 +36,8 @@ pub(super) struct Picture {
     pub(super) timeline: Timeline,
 }
 
-/// A piece of an activation that ran without preemption: its callback, the activation's release, and when the piece began and
-/// ended.
+/// A piece of an activation that ran without preemption: its callback, the activation's release, and when the piece
+/// began and ended.
 struct Piece {
     callback: usize,
     release: Instant,
@@ -45,7 +45,8 @@ struct Piece {
     to: Instant,
 }
 
-/// Returns the picture of a callback or a chain; `None` if nothing can be simulated, or no run of it ends in a simulation.
+/// Returns the picture of a callback or a chain; `None` if nothing can be simulated, or no run of it ends in a
+/// simulation.
 pub(super) fn picture(analyzed: &Analyzed, name: &str) -> Option<Picture> {
     let scenario = &analyzed.scenario;
     let all = super::rows::callbacks(analyzed).into_iter().chain(super::rows::chains(analyzed));
@@ -69,15 +70,15 @@ pub(super) fn picture(analyzed: &Analyzed, name: &str) -> Option<Picture> {
     Some(Picture { name: name.to_owned(), bound, response, timeline: cut(scenario, &pieces, begin, end) })
 }
 
-/// Returns the length of a simulation that is long enough for a busy window: twice the bound, or four of the longest periods if
-/// there is no bound; at least the longest period, and a millisecond.
+/// Returns the length of a simulation that is long enough for a busy window: twice the bound, or four of the longest
+/// periods if there is no bound; at least the longest period, and a millisecond.
 fn horizon(scenario: &Scenario, bound: Option<Duration>) -> Duration {
     let period = scenario.callbacks.iter().filter_map(|callback| callback.period).max().unwrap_or_default();
     bound.map_or(4 * period, |bound| 2 * bound).max(period).max(Duration::from_millis(1))
 }
 
-/// Returns the longest response of the callback with this name, or the longest latency of the chain with it, and its release;
-/// `None` if nothing of that name ran to its end.
+/// Returns the longest response of the callback with this name, or the longest latency of the chain with it, and its
+/// release; `None` if nothing of that name ran to its end.
 fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Duration, Instant)> {
     // If several responses are equally long, the first one is shown.
     let first_longest = |one: &(Duration, Instant), other: &(Duration, Instant)| {
@@ -90,7 +91,8 @@ fn longest_of(scenario: &Scenario, outcome: &Outcome, name: &str) -> Option<(Dur
     runs.chain(instances).reduce(|one, other| first_longest(&one, &other))
 }
 
-/// Returns the pieces of a simulation's trace in which one callback ran without preemption, in the order in which they ended.
+/// Returns the pieces of a simulation's trace in which one callback ran without preemption, in the order in which they
+/// ended.
 fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     let firsts: Vec<usize> = scenario.executors.iter().fold(vec![0], |mut firsts, executor| {
         firsts.push(firsts.last().copied().unwrap_or(0) + usize::from(executor.threads));
@@ -136,7 +138,8 @@ fn pieces(scenario: &Scenario, outcome: &Outcome) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the critical instant: the last time up to `release` at which all activations that were released before had ended.
+/// Returns the critical instant: the last time up to `release` at which all activations that were released before had
+/// ended.
 fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     let mut begin = release;
     loop {
@@ -148,8 +151,8 @@ fn busy_since(pieces: &[Piece], release: Instant) -> Instant {
     }
 }
 
-/// Returns the timeline of the pieces from `begin`, the critical instant, to `end`, with a row for each callback that ran. Its
-/// times count from `begin`.
+/// Returns the timeline of the pieces from `begin`, the critical instant, to `end`, with a row for each callback that
+/// ran. Its times count from `begin`.
 fn cut(scenario: &Scenario, pieces: &[Piece], begin: Instant, end: Instant) -> Timeline {
     let mut known = Vec::new();
     let after = |at: Instant| at.saturating_since(begin).as_nanos() as u64;

@@ -32,8 +32,8 @@ pub(super) enum InputError {
     Reserved { executor: String },
 }
 
-/// Returns the place in the file, as `:line:column`, of the entry that the error is about; `None` if it is about none, or the
-/// file cannot be read again.
+/// Returns the place in the file, as `:line:column`, of the entry that the error is about; `None` if it is about none,
+/// or the file cannot be read again.
 fn place(path: &Path, error: &AnalysisError) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let scenario = Scenario::parse(&text).ok()?;

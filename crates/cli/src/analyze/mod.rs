@@ -97,7 +97,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     analyzed.judge()
 }
 
-/// Makes the changes that the options ask for, and analyses the scenario. Sensitivity and pictures are left out: they come later.
+/// Makes the changes that the options ask for, and analyses the scenario. Sensitivity and pictures are left out: they
+/// come later.
 fn analyze(
     options: &Options,
     scenario: Scenario,
@@ -156,7 +157,8 @@ fn analyze(
     })
 }
 
-/// Checks that the callback or chain whose critical instant is asked for exists, and that no executor has two reservations.
+/// Checks that the callback or chain whose critical instant is asked for exists, and that no executor has two
+/// reservations.
 fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError> {
     let callbacks = scenario.callbacks.iter().map(|callback| callback.name.as_str());
     let names: Vec<_> = callbacks.chain(scenario.chains.iter().map(|chain| chain.name.as_str())).collect();
@@ -196,8 +198,8 @@ fn assign(rule: Rule, analysis: &Analysis<'_>) -> Result<Scenario, AnalysisError
     Ok(assignment?.apply(analysis.scenario()))
 }
 
-/// Writes the deployment file, with the priorities, cores and reservations that were analysed, and depths at which no queue loses a
-/// message.
+/// Writes the deployment file, with the priorities, cores and reservations that were analysed, and depths at which no
+/// queue loses a message.
 fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     let priorities = analyzed.assigned.map_or("the scenario", Rule::describe);
     let mut deployment = Deployment::describe(&analyzed.scenario);
@@ -260,8 +262,8 @@ fn print_bounds(analyzed: &Analyzed, out: &mut dyn Write) -> io::Result<()> {
     analyzed.reasons().iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-/// Prints all that comes after the bounds: picture, margins, causes, advice, and the method with its assumptions. `critical` is
-/// true if the user asked for a picture.
+/// Prints all that comes after the bounds: picture, margins, causes, advice, and the method with its assumptions.
+/// `critical` is true if the user asked for a picture.
 fn print_rest(analyzed: &Analyzed, critical: bool, out: &mut dyn Write) -> io::Result<()> {
     // The picture that the user asked for comes first, if there is one.
     if let Some(picture) = analyzed.pictures.first().filter(|_| critical) {

@@ -13,10 +13,10 @@ pub(crate) const NAME: &str = "analyze";
 
 /// Proves or refutes that every deadline of a scenario holds, for any phase of timers and messages.
 ///
-/// Prints a bound for every callback and chain, and what to shorten or move where a deadline is not proven to hold. Always
-/// ends: after a bounded number of steps it says what it could not prove. Ctrl-C ends it with what is known, and the exit code
-/// says what that is; a second one ends it at once with 130. Exit code 0: all deadlines hold; 1: some are not proven to; 2: the
-/// scenario cannot be analysed, or asks a core for more than it has.
+/// Prints a bound for every callback and chain, and what to shorten or move where a deadline is not proven to hold.
+/// Always ends: after a bounded number of steps it says what it could not prove. Ctrl-C ends it with what is known, and
+/// the exit code says what that is; a second one ends it at once with 130. Exit code 0: all deadlines hold; 1: some are
+/// not proven to; 2: the scenario cannot be analysed, or asks a core for more than it has.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -42,8 +42,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "OUT")]
     pub(crate) deploy: Option<PathBuf>,
 
-    /// Writes the proven bounds to this file, which must not be there: a program that runs with ROSPIN_SYSTEM and ROSPIN_BOUNDS
-    /// compares itself with them
+    /// Writes the proven bounds to this file, which must not be there: a program that runs with ROSPIN_SYSTEM and
+    /// ROSPIN_BOUNDS compares itself with them
     #[arg(long, value_name = "OUT")]
     pub(crate) bounds: Option<PathBuf>,
 
@@ -64,8 +64,8 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) no_sensitivity: bool,
 
-    /// Steps that the search for bounds may take, and that for margins, some nanoseconds each; without it, as many as suffice for
-    /// most systems of this size
+    /// Steps that the search for bounds may take, and that for margins, some nanoseconds each; without it, as many as
+    /// suffice for most systems of this size
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) work: Option<u64>,
 

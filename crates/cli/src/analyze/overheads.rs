@@ -19,8 +19,8 @@ pub(super) enum OverheadError {
     Malformed { path: PathBuf, reason: String },
 }
 
-/// Returns the overheads that the options name, rounded up to nanoseconds. Those that they leave out are taken from the options'
-/// file, or are zero without a file.
+/// Returns the overheads that the options name, rounded up to nanoseconds. Those that they leave out are taken from the
+/// options' file, or are zero without a file.
 pub(super) fn read(options: &OverheadOptions) -> Result<Overheads, OverheadError> {
     let [dispatch, wake_up, receive] = options.overheads.as_deref().map_or(Ok([0.0; 3]), file)?;
     let time =

@@ -35,8 +35,9 @@ fn judged(analyzed: &Analyzed) -> Vec<Row> {
     all.filter(|row| row.deadline.is_some_and(|deadline| !deadline.is_zero())).collect()
 }
 
-/// Returns a plot as text: a line for each callback and chain with a deadline, with a bar for its bound and `|` at the deadline.
-/// Each bar has its own scale, on which the deadline is [`LETTERS`] long. The text is empty if there are no deadlines.
+/// Returns a plot as text: a line for each callback and chain with a deadline, with a bar for its bound and `|` at the
+/// deadline. Each bar has its own scale, on which the deadline is [`LETTERS`] long. The text is empty if there are no
+/// deadlines.
 pub(super) fn text(analyzed: &Analyzed) -> String {
     let rows = judged(analyzed);
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
@@ -67,8 +68,8 @@ fn bar(share: Option<f64>) -> String {
     format!("{bar} {:.0} %", share * 100.0)
 }
 
-/// Returns a plot as SVG: a bar for the bound of each callback and chain with a deadline, in percent of that, a line at the
-/// deadlines, and a dot for the longest time in a simulation. `None` if there are no deadlines.
+/// Returns a plot as SVG: a bar for the bound of each callback and chain with a deadline, in percent of that, a line at
+/// the deadlines, and a dot for the longest time in a simulation. `None` if there are no deadlines.
 pub(super) fn svg(analyzed: &Analyzed) -> Result<Option<String>, PlotError> {
     let rows = judged(analyzed);
     if rows.is_empty() {

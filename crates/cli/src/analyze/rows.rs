@@ -9,29 +9,31 @@ use super::analyzed::Analyzed;
 /// Figures of a callback or a chain.
 pub(super) struct Row {
     pub(super) name: String,
-    /// Longest time that is proven: from release to end, or for a chain from the release of the first callback to the end of the
-    /// last one. `None` if there is no bound.
+    /// Longest time that is proven: from release to end, or for a chain from the release of the first callback to the
+    /// end of the last one. `None` if there is no bound.
     pub(super) bound: Option<Duration>,
     pub(super) deadline: Option<Duration>,
     /// Longest time of the same kind in simulations; `None` if nothing was simulated, or it never ran to its end there.
     pub(super) seen: Option<Duration>,
-    /// True if the deadline is proven to hold, misses that are tolerated aside; without a deadline, if there is a bound.
+    /// True if the deadline is proven to hold, misses that are tolerated aside; without a deadline, if there is a
+    /// bound.
     pub(super) holds: bool,
-    /// Largest proven number of misses, which is `None` if none was found, and the number of activations in a row to which it
-    /// applies. The field is `None` unless the callback tolerates some misses and its bound is beyond the deadline.
+    /// Largest proven number of misses, which is `None` if none was found, and the number of activations in a row to
+    /// which it applies. The field is `None` unless the callback tolerates some misses and its bound is beyond the
+    /// deadline.
     pub(super) misses: Option<(Option<u64>, u32)>,
 }
 
 impl Row {
-    /// Returns the milliseconds from the bound to the deadline; negative if the bound is beyond the deadline, and `None` if one
-    /// of the two is missing.
+    /// Returns the milliseconds from the bound to the deadline; negative if the bound is beyond the deadline, and
+    /// `None` if one of the two is missing.
     pub(super) fn slack_ms(&self) -> Option<f64> {
         let (bound, deadline) = (self.bound?, self.deadline?);
         Some(deadline.as_nanos() as f64 / 1e6 - bound.as_nanos() as f64 / 1e6)
     }
 
-    /// Returns the result in a word or two. A bound beyond the deadline does not prove that the deadline is missed; a simulation
-    /// that misses it does.
+    /// Returns the result in a word or two. A bound beyond the deadline does not prove that the deadline is missed; a
+    /// simulation that misses it does.
     pub(super) fn verdict(&self) -> String {
         if let Some((Some(misses), of)) = self.misses {
             let verdict = if self.holds { "holds" } else { "NOT PROVEN" };

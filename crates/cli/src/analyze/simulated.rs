@@ -15,8 +15,8 @@ pub(super) struct Seen {
     pub(super) chains: Vec<Option<Duration>>,
 }
 
-/// Runs `seeds` simulations: the first with the scenario's seed, the others with the seeds after it. Calls `progress` with the
-/// share of all simulations that is done, 0 to 1.
+/// Runs `seeds` simulations: the first with the scenario's seed, the others with the seeds after it. Calls `progress`
+/// with the share of all simulations that is done, 0 to 1.
 pub(super) fn simulate(
     scenario: &Scenario,
     seeds: u64,

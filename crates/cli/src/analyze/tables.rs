@@ -27,8 +27,8 @@ impl Figures {
     }
 }
 
-/// Returns the meaning of the columns of [`callbacks`] and [`chains`], and of the words in them. Words that are not there are not
-/// explained.
+/// Returns the meaning of the columns of [`callbacks`] and [`chains`], and of the words in them. Words that are not
+/// there are not explained.
 pub(super) fn legend(analyzed: &Analyzed) -> String {
     let mut text = "Times in ms. bound: from release to end at most, whatever the phases.".to_owned();
     let rows: Vec<Row> = rows::callbacks(analyzed).into_iter().chain(rows::chains(analyzed)).collect();
@@ -79,8 +79,8 @@ pub(super) fn callbacks(analyzed: &Analyzed) -> Figures {
     Figures { header, rows: rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(row).collect() }
 }
 
-/// Returns a table with a row for each queue: its depth, and the smallest one at which it cannot lose a message. `None` if there are no
-/// queues.
+/// Returns a table with a row for each queue: its depth, and the smallest one at which it cannot lose a message. `None`
+/// if there are no queues.
 pub(super) fn queues(analyzed: &Analyzed) -> Option<Figures> {
     let row = |callback: &rospin_scenario::Callback| {
         let smallest = smallest_depth(analyzed, callback).map_or_else(|| "-".to_owned(), |depth| depth.to_string());
@@ -92,7 +92,8 @@ pub(super) fn queues(analyzed: &Analyzed) -> Option<Figures> {
     (!rows.is_empty()).then_some(Figures { header, rows })
 }
 
-/// Returns the smallest depth at which a callback's queue cannot lose a message; `None` for timers and joins, and if it is not known.
+/// Returns the smallest depth at which a callback's queue cannot lose a message; `None` for timers and joins, and if it
+/// is not known.
 pub(super) fn smallest_depth(analyzed: &Analyzed, callback: &rospin_scenario::Callback) -> Option<u64> {
     let bound = analyzed.report.callback(&callback.name)?;
     bound.backlog.filter(|_| callback.joins.is_empty())

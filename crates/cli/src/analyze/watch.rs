@@ -21,13 +21,14 @@ pub(super) struct Watch {
     over: Arc<AtomicBool>,
     /// True after the first Ctrl-C. The next one ends the program.
     interrupted: Arc<AtomicBool>,
-    /// Thread that watches; `None` if it could not be started. There is no progress then, and Ctrl-C ends the program as usual.
+    /// Thread that watches; `None` if it could not be started. There is no progress then, and Ctrl-C ends the program
+    /// as usual.
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Starts the thread. The first Ctrl-C stops the analysis that uses the [monitor](Self::monitor), the second one the program.
-    /// With `quiet`, no progress is shown.
+    /// Starts the thread. The first Ctrl-C stops the analysis that uses the [monitor](Self::monitor), the second one
+    /// the program. With `quiet`, no progress is shown.
     pub(super) fn begin(quiet: bool) -> Self {
         let (over, interrupted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let monitor = Monitor::default();
@@ -45,8 +46,8 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("rospin-watch".to_owned()).spawn(look).ok();
         if thread.is_some() {
-            // The handlers are registered in this order, so that the first Ctrl-C only sets the flag, and the second one finds it
-            // set. If a handler cannot be installed, Ctrl-C ends the program as usual.
+            // The handlers are registered in this order, so that the first Ctrl-C only sets the flag, and the second
+            // one finds it set. If a handler cannot be installed, Ctrl-C ends the program as usual.
             let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&interrupted));
             let _ = signal_hook::flag::register(SIGINT, Arc::clone(&interrupted));
         }

@@ -65,8 +65,8 @@ pub(crate) fn isolation(read: Read<'_>, core: u16) -> Finding {
     Finding::limits(NAME, value, meaning, fix)
 }
 
-/// Judges the interrupts that `core` may handle. `affinities` has the number of each interrupt, and the list of cores that may
-/// handle it, such as `0-3`. It is empty if that cannot be read, which is judged good.
+/// Judges the interrupts that `core` may handle. `affinities` has the number of each interrupt, and the list of cores
+/// that may handle it, such as `0-3`. It is empty if that cannot be read, which is judged good.
 pub(crate) fn interrupts(affinities: &[(u32, String)], core: u16) -> Finding {
     const NAME: &str = "interrupts";
     let here = |text: &String| text.parse::<CoreSet>().is_ok_and(|set| set.as_slice().contains(&core));

@@ -61,8 +61,8 @@ impl Finding {
     }
 }
 
-/// Function that returns the text of the file at a path, without white space around it; `None` if there is no such file or it may
-/// not be read.
+/// Function that returns the text of the file at a path, without white space around it; `None` if there is no such file
+/// or it may not be read.
 pub(crate) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Reads a file of this machine, as a [`Read`].

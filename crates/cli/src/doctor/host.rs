@@ -25,8 +25,9 @@ pub(crate) fn cgroup(read: Read<'_>) -> Finding {
     Finding::limits(NAME, format!("{cores:.2} cores in {folder}"), meaning, fix)
 }
 
-/// Returns the tightest limit of a control group and those around it in cores, with the folder of the group that has it; `None` if
-/// none of them has a limit. `controllers` and `path` are those of a line of [`CGROUP`]; the former is empty for version 2.
+/// Returns the tightest limit of a control group and those around it in cores, with the folder of the group that has
+/// it; `None` if none of them has a limit. `controllers` and `path` are those of a line of [`CGROUP`]; the former is
+/// empty for version 2.
 fn quota(read: Read<'_>, controllers: &str, path: &str) -> Option<(f64, String)> {
     let is_second_version = controllers.is_empty();
     if !is_second_version && !controllers.split(',').any(|controller| controller == "cpu") {

@@ -168,8 +168,8 @@ pub(crate) fn timer_resolution(resolution: Duration) -> Finding {
     Finding::limits(NAME, format!("{resolution:?}"), meaning, fix).broken()
 }
 
-/// Judges `slack`, the delay that the kernel may add to wake-ups of an ordinary thread. `has_real_time` is true if the process
-/// may have real-time threads, which the kernel wakes without this delay.
+/// Judges `slack`, the delay that the kernel may add to wake-ups of an ordinary thread. `has_real_time` is true if the
+/// process may have real-time threads, which the kernel wakes without this delay.
 pub(crate) fn timer_slack(slack: Duration, has_real_time: bool) -> Finding {
     const NAME: &str = "timer slack";
     let value = format!("{slack:?} for ordinary threads");
@@ -183,8 +183,8 @@ pub(crate) fn timer_slack(slack: Duration, has_real_time: bool) -> Finding {
     Finding::limits(NAME, value, meaning, "`ThreadOptions::timer_slack(Duration::from_nanos(1))` in the program")
 }
 
-/// Judges `slice`, the time slice of ordinary threads, which is `None` if the kernel has one length for all of them. `has_real_time` is
-/// true if the process may have real-time threads.
+/// Judges `slice`, the time slice of ordinary threads, which is `None` if the kernel has one length for all of them.
+/// `has_real_time` is true if the process may have real-time threads.
 pub(crate) fn time_slices(slice: Option<Duration>, has_real_time: bool) -> Finding {
     const NAME: &str = "time slices";
     match slice {

@@ -68,13 +68,13 @@ impl Microseconds {
 pub(crate) struct Measured {
     /// Lateness of an ordinary thread that sleeps to due times, at 1 kHz.
     pub(crate) floor_plain: Microseconds,
-    /// Lateness of a thread with a real-time priority that sleeps to due times, at 1 kHz; `None` if no thread can have such a
-    /// priority.
+    /// Lateness of a thread with a real-time priority that sleeps to due times, at 1 kHz; `None` if no thread can have
+    /// such a priority.
     pub(crate) floor_real_time: Option<Microseconds>,
     /// Lateness of the callback of a rospin timer at 1 kHz, with a real-time priority if the process may have one.
     pub(crate) timer: Microseconds,
-    /// Time from the publication of a message to the start of its callback in a parked executor, with the same priority as
-    /// `timer`.
+    /// Time from the publication of a message to the start of its callback in a parked executor, with the same priority
+    /// as `timer`.
     pub(crate) notification: Microseconds,
     /// Time from the start of a callback to the start of the next one that is ready, both empty.
     pub(crate) dispatch: Microseconds,
@@ -84,8 +84,8 @@ pub(crate) struct Measured {
     pub(crate) stolen_percent: f64,
 }
 
-/// Runs all measurements: those of wake-ups for `duration` each, and those of dispatch and publication with a fixed number of
-/// messages. Calls `progress` with the share that is done, 0 to 1.
+/// Runs all measurements: those of wake-ups for `duration` each, and those of dispatch and publication with a fixed
+/// number of messages. Calls `progress` with the share that is done, 0 to 1.
 pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64)) -> Result<Measured, MeasureError> {
     let before = ticks();
     let count = (duration.as_secs_f64() / PERIOD.as_secs_f64()).ceil() as u64;
@@ -114,9 +114,9 @@ pub(crate) fn measure(setup: &Setup, duration: Duration, progress: &dyn Fn(f64))
 }
 
 impl Measured {
-    /// Returns the names and microseconds of the overheads that the analysis adds to execution times. Those of dispatch and
-    /// publication are 99th percentiles. That of wake-ups is the 99.9th percentile, because the largest value is a stall of the
-    /// machine, which would make every bound useless.
+    /// Returns the names and microseconds of the overheads that the analysis adds to execution times. Those of dispatch
+    /// and publication are 99th percentiles. That of wake-ups is the 99.9th percentile, because the largest value is a
+    /// stall of the machine, which would make every bound useless.
     pub(crate) const fn overheads_us(&self) -> [(&'static str, f64); 3] {
         // The same interruptions delay a dispatch and a wake-up. They are counted in the wake-up.
         let wake_up = self.timer.p999.max(self.notification.p999);
@@ -150,14 +150,14 @@ fn ticks() -> Ticks {
     read_file(STAT).and_then(|text| Ticks::parse(&text)).unwrap_or_default()
 }
 
-/// Runs `f` on a thread of its own, so that the settings that it applies end with the thread. `name` is that of the measurement,
-/// for the error.
+/// Runs `f` on a thread of its own, so that the settings that it applies end with the thread. `name` is that of the
+/// measurement, for the error.
 fn apart<T: Send + 'static>(name: &'static str, f: impl FnOnce() -> T + Send + 'static) -> Result<T, MeasureError> {
     thread::Builder::new().name("doctor".to_owned()).spawn(f)?.join().map_err(|_| MeasureError::Panicked(name))
 }
 
-/// Measures the lateness of a bare loop of `count` wake-ups, on a new thread with `options`. `name` is that of the measurement, for
-/// errors.
+/// Measures the lateness of a bare loop of `count` wake-ups, on a new thread with `options`. `name` is that of the
+/// measurement, for errors.
 fn floor(name: &'static str, options: &ThreadOptions, count: u64) -> Result<Microseconds, MeasureError> {
     let options = options.clone();
     let late_us = apart(name, move || {
@@ -169,8 +169,8 @@ fn floor(name: &'static str, options: &ThreadOptions, count: u64) -> Result<Micr
     Microseconds::of(name, &late_us)
 }
 
-/// Measures the time from publication to callback: an ordinary thread publishes the present time `count` times, and the callback
-/// compares it with the time then. Returns the microseconds of each message but the first ones.
+/// Measures the time from publication to callback: an ordinary thread publishes the present time `count` times, and the
+/// callback compares it with the time then. Returns the microseconds of each message but the first ones.
 fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("notified").thread(setup.timer.clone()));
@@ -200,8 +200,9 @@ fn notifications(setup: &Setup, count: u64) -> Result<Vec<f64>, MeasureError> {
     Ok(late_us)
 }
 
-/// Returns the microseconds from the start of an empty callback to the start of the next, and those from one publication to the
-/// next. The calling thread has `options` while the callbacks run, and its own settings while it publishes.
+/// Returns the microseconds from the start of an empty callback to the start of the next, and those from one
+/// publication to the next. The calling thread has `options` while the callbacks run, and its own settings while it
+/// publishes.
 fn bursts(options: &ThreadOptions) -> Result<(Vec<f64>, Vec<f64>), MeasureError> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("bursts").thread(options.clone()));

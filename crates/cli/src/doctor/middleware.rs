@@ -50,7 +50,8 @@ pub(super) fn receive_buffer(read: Read<'_>) -> Finding {
     }
 }
 
-/// Judges programs by their threads. Those without a middleware, or without real-time threads of their own, have no finding.
+/// Judges programs by their threads. Those without a middleware, or without real-time threads of their own, have no
+/// finding.
 fn judge(threads: &[Thread]) -> Vec<Finding> {
     let mut programs: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
     for thread in threads {
@@ -60,7 +61,8 @@ fn judge(threads: &[Thread]) -> Vec<Finding> {
     [CYCLONE_DDS_THREADS, ZENOH_THREADS].into_iter().flat_map(of).collect()
 }
 
-/// Judges the program with these threads; `None` if they are not those of the middleware `known`, or no other one is real-time.
+/// Judges the program with these threads; `None` if they are not those of the middleware `known`, or no other one is
+/// real-time.
 fn judge_one(known: ForeignThreads, threads: &[&Thread]) -> Option<Finding> {
     const NAME: &str = "middleware threads";
     let kind = |thread: &Thread| known.kinds.iter().find(|kind| kind.is(&thread.name));
@@ -108,8 +110,8 @@ fn threads() -> Vec<Thread> {
     threads
 }
 
-/// Returns the name and the real-time priority of a thread, from its `stat` file; `None` if the text is no such file. A reservation
-/// (`SCHED_DEADLINE`) has 100, above every priority.
+/// Returns the name and the real-time priority of a thread, from its `stat` file; `None` if the text is no such file. A
+/// reservation (`SCHED_DEADLINE`) has 100, above every priority.
 fn parse(stat: &str) -> Option<(String, Option<u32>)> {
     // The name may contain brackets and blanks. The third field comes after it.
     let (head, fields) = stat.rsplit_once(") ")?;

@@ -1,8 +1,8 @@
 //! `rospin doctor`: tells what this machine can promise to a real-time program, and what would help.
 //!
-//! `kernel`, `cores` and `host` judge texts of the kernel. `rights` tries what the process may do. `measure` measures wake-ups,
-//! and `middleware` looks at the threads of programs that run now, and at their receive buffers. `text` and `json` show the
-//! results.
+//! `kernel`, `cores` and `host` judge texts of the kernel. `rights` tries what the process may do. `measure` measures
+//! wake-ups, and `middleware` looks at the threads of programs that run now, and at their receive buffers. `text` and
+//! `json` show the results.
 
 mod cores;
 mod diagnosis;
@@ -108,8 +108,8 @@ fn findings_of_files(core: u16, rights: &Rights) -> Vec<Finding> {
     ]
 }
 
-/// Returns the number of each interrupt, and the list of cores that may handle it. Interrupts whose cores cannot be read are left
-/// out.
+/// Returns the number of each interrupt, and the list of cores that may handle it. Interrupts whose cores cannot be
+/// read are left out.
 fn affinities() -> Vec<(u32, String)> {
     let Ok(folder) = fs::read_dir("/proc/irq") else { return Vec::new() };
     let numbers = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use rospin_report::number;
 
-/// Says what this machine can promise to a real-time program, and what would help: kernel, rights, cores, what is around it,
-/// and how late threads and callbacks start.
+/// Says what this machine can promise to a real-time program, and what would help: kernel, rights, cores, what is
+/// around it, and how late threads and callbacks start.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Needs no rights; it says which ones are missing. Nothing is changed for good.

@@ -23,8 +23,8 @@ pub(crate) struct Rights {
     pub(crate) nice: Right,
     /// Right to lock memory.
     pub(crate) memory: Right,
-    /// Highest `SCHED_FIFO` priority that a thread got, of those that were tried: 99, the limit of `ulimit -r`, and 1. `None` if
-    /// it got none of them.
+    /// Highest `SCHED_FIFO` priority that a thread got, of those that were tried: 99, the limit of `ulimit -r`, and 1.
+    /// `None` if it got none of them.
     pub(crate) priority: Option<NonZeroU8>,
     pub(crate) limits: Limits,
 }
@@ -161,8 +161,8 @@ fn attempt(scheduling: OsScheduling) -> Right {
     report.shortfalls.first().map_or(Ok(()), |shortfall| Err(shortfall.to_string()))
 }
 
-/// Tries to lock the memory that the process has now, and unlocks it again. Memory that other threads allocate meanwhile is not
-/// touched.
+/// Tries to lock the memory that the process has now, and unlocks it again. Memory that other threads allocate
+/// meanwhile is not touched.
 fn lock_memory() -> Right {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT).map_err(|error| error.to_string())?;
     let status = read_file("/proc/self/status").unwrap_or_default();

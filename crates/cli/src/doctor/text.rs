@@ -82,7 +82,8 @@ fn summary(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// Returns the text for the terminal of this process: remedies are in lines that fit it, or have 40 characters if it is narrower.
+/// Returns the text for the terminal of this process: remedies are in lines that fit it, or have 40 characters if it is
+/// narrower.
 pub(crate) fn render_for_terminal(diagnosis: &Diagnosis) -> String {
     render(diagnosis, terminal_width().max(40))
 }

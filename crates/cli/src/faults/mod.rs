@@ -1,5 +1,5 @@
-//! Faults that are injected into a robot under a manual clock, and what each tool must say of them: the monitor, `rospin top`,
-//! `rospin trace report`, its page, and the file of the flight recorder. They name the same culprit.
+//! Faults that are injected into a robot under a manual clock, and what each tool must say of them: the monitor,
+//! `rospin top`, `rospin trace report`, its page, and the file of the flight recorder. They name the same culprit.
 
 mod robot;
 
@@ -212,8 +212,8 @@ fn queue_too_short() {
     .check();
 }
 
-/// While the thread is not scheduled, it records nothing: nobody can tell it from one that has nothing to do. It is told as soon as
-/// it runs again.
+/// While the thread is not scheduled, it records nothing: nobody can tell it from one that has nothing to do. It is
+/// told as soon as it runs again.
 #[test]
 fn thread_not_scheduled() {
     Fault {

@@ -17,7 +17,8 @@ use rospin_trace::live::{Feed, Item, Live};
 use rospin_trace::monitor::Monitor;
 use rospin_trace::{FileSink, FlightSink, ProcessName};
 
-/// A scanner whose scans are filtered, a planner that is more urgent, and an arm with two timers in one group. Times in milliseconds.
+/// A scanner whose scans are filtered, a planner that is more urgent, and an arm with two timers in one group. Times in
+/// milliseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Robot {
     /// The time until which the program runs.

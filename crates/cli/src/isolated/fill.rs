@@ -22,8 +22,8 @@ pub(crate) struct Filled {
     pub(crate) rest: Vec<String>,
 }
 
-/// Returns the template with the scheduling and cores that the deployment gives the executors of the system. Everything else in it
-/// stays as it is.
+/// Returns the template with the scheduling and cores that the deployment gives the executors of the system. Everything
+/// else in it stays as it is.
 ///
 /// # Errors
 /// If the callbacks of a group are on several executors, or the file is not laid out as the dry run writes it.

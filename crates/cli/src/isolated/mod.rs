@@ -1,8 +1,9 @@
-//! TIER IV's `callback_isolated_executor`: rclcpp systems in which each callback group has a thread of its own, which a YAML file
-//! configures.
+//! TIER IV's `callback_isolated_executor`: rclcpp systems in which each callback group has a thread of its own, which a
+//! YAML file configures.
 //!
 //! Its dry run writes a template with an id for each group: the node and the callbacks of the group, as in
-//! `/fusion@Subscription(/objects)@Timer(100000000)`. So the template also says which groups a system has, which no trace does.
+//! `/fusion@Subscription(/objects)@Timer(100000000)`. So the template also says which groups a system has, which no
+//! trace does.
 
 mod fill;
 mod template;
@@ -22,8 +23,8 @@ const POLICY: &str = "wait-set-e2";
 /// The number of cores that all threads share if there are more threads than this.
 const CORES: u16 = 64;
 
-/// Returns the places of the callbacks of a system that the id lists. Timers with the same period in a node cannot be told apart, so
-/// the id gets those that no earlier id has, which `taken` contains.
+/// Returns the places of the callbacks of a system that the id lists. Timers with the same period in a node cannot be
+/// told apart, so the id gets those that no earlier id has, which `taken` contains.
 fn members(scenario: &Scenario, id: &Id, taken: &BTreeSet<usize>) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let timers = format!("{}/timer", id.node.trim_start_matches('/'));
@@ -50,8 +51,8 @@ fn members(scenario: &Scenario, id: &Id, taken: &BTreeSet<usize>) -> Vec<usize> 
     found
 }
 
-/// Gives each callback group of the template an executor with one thread, as `callback_isolated_executor` does. Returns sentences
-/// about what the template lacks.
+/// Gives each callback group of the template an executor with one thread, as `callback_isolated_executor` does. Returns
+/// sentences about what the template lacks.
 pub(crate) fn isolate(scenario: &mut Scenario, template: &Template) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();

@@ -109,7 +109,8 @@ fn accelerators(simulated: &Simulated<'_>) -> Vec<Value> {
     all.into_iter().map(|(name, busy)| json!({ "name": name, "busy": busy })).collect()
 }
 
-/// The activations as a list that is written one by one. A long simulation has millions, too many for a [`Value`] of each.
+/// The activations as a list that is written one by one. A long simulation has millions, too many for a [`Value`] of
+/// each.
 struct Activations<'a>(&'a Simulated<'a>);
 
 impl Serialize for Activations<'_> {

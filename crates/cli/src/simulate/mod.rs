@@ -88,7 +88,8 @@ fn read(options: &Options) -> Result<Scenario, ScenarioFileError> {
     })
 }
 
-/// Runs the scenario, and checks its decisions. Each policy in `policies` replaces that of the executor with the name beside it.
+/// Runs the scenario, and checks its decisions. Each policy in `policies` replaces that of the executor with the name
+/// beside it.
 fn simulate<'a>(
     options: &'a Options,
     scenario: &'a Scenario,

@@ -16,8 +16,9 @@ pub(crate) const NAME: &str = "simulate";
 
 /// Runs a scenario in virtual time on the engine's scheduling core, with oracles that check every decision.
 ///
-/// Prints response times by callback and chain, and the timeline of the beginning. Exit code 1 says that a callback starved,
-/// or that an oracle found a broken rule: a bug of rospin or of a policy. Code 2: there is nothing that can be simulated.
+/// Prints response times by callback and chain, and the timeline of the beginning. Exit code 1 says that a callback
+/// starved, or that an oracle found a broken rule: a bug of rospin or of a policy. Code 2: there is nothing that can be
+/// simulated.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

@@ -11,8 +11,8 @@ use rospin_sim::Outcome;
 
 use super::options::Listed;
 
-/// Number of activations that the timeline of the beginning shows, or fewer if the last ones start at the same time as the next
-/// one. More would not fit a terminal.
+/// Number of activations that the timeline of the beginning shows, or fewer if the last ones start at the same time as
+/// the next one. More would not fit a terminal.
 pub(super) const SHOWN: usize = 40;
 
 /// All results of a simulation: what the tables, the JSON file and the report show.
@@ -56,8 +56,8 @@ impl Simulated<'_> {
         )
     }
 
-    /// Returns the end of the timeline of the beginning, in nanoseconds since the scenario began: the start of the first activation
-    /// that is left out.
+    /// Returns the end of the timeline of the beginning, in nanoseconds since the scenario began: the start of the
+    /// first activation that is left out.
     pub(super) fn shown_ns(&self) -> u64 {
         let end_ns = self.outcome.end.as_nanos();
         let shown_ns = self.activations.get(SHOWN).map_or(end_ns, |first_left_out| first_left_out.start_ns);

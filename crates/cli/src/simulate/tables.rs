@@ -77,7 +77,8 @@ fn titles(first: &'static str, others: &[&'static str]) -> Vec<(&'static str, Si
     std::iter::once((first, Side::Left)).chain(others).collect()
 }
 
-/// Returns the number of values, and their minimum, mean, 99th percentile and maximum in milliseconds; dashes if there are none.
+/// Returns the number of values, and their minimum, mean, 99th percentile and maximum in milliseconds; dashes if there
+/// are none.
 fn statistics(of: &Statistics) -> Vec<String> {
     let time = |time: Duration| if of.count == 0 { "-".to_owned() } else { format!("{:.3}", ms(time)) };
     vec![of.count.to_string(), time(of.min), time(of.mean), time(of.p99), time(of.max)]

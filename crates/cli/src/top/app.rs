@@ -62,7 +62,8 @@ pub(super) struct App {
 }
 
 impl App {
-    /// Shows what the programs did in an interval, unless the screen is paused. `detail` returns the details of a callback.
+    /// Shows what the programs did in an interval, unless the screen is paused. `detail` returns the details of a
+    /// callback.
     pub(super) fn update(&mut self, programs: Vec<Shown>, detail: impl FnOnce(Id) -> Option<Detail>) {
         if self.is_paused {
             return;

@@ -36,8 +36,8 @@ impl Row<'_> {
         [self.callback.deadline_ns, bound].into_iter().flatten().min()
     }
 
-    /// Returns the longest response that was seen, and false; or the time for which an activation waits already, and true, if that
-    /// is longer.
+    /// Returns the longest response that was seen, and false; or the time for which an activation waits already, and
+    /// true, if that is longer.
     fn worst_ns(&self) -> (Option<u64>, bool) {
         let (seen, waits) = (self.callback.response_max_total_ns, self.callback.waiting_ns);
         if waits > seen { (waits, true) } else { (seen, false) }
@@ -133,8 +133,8 @@ impl Column {
         }
     }
 
-    /// Returns the columns that fit into the width, and the width that is left for the names. Without bounds, their column is left
-    /// out, and that of programs unless callbacks of two programs have the same name.
+    /// Returns the columns that fit into the width, and the width that is left for the names. Without bounds, their
+    /// column is left out, and that of programs unless callbacks of two programs have the same name.
     pub(super) fn fitting(width: usize, has_bounds: bool, has_twins: bool) -> (Vec<Self>, usize) {
         let mut columns = Self::ALL.to_vec();
         columns.retain(|column| match column {
@@ -209,7 +209,8 @@ impl Column {
         }
     }
 
-    /// Returns the number by which rows are sorted, the largest first: 0 for names and programs, -1 for what is unknown.
+    /// Returns the number by which rows are sorted, the largest first: 0 for names and programs, -1 for what is
+    /// unknown.
     fn key(self, row: &Row<'_>) -> f64 {
         let of = row.callback;
         let known = |ns: Option<u64>| ns.map_or(-1.0, |ns| ns as f64);
@@ -233,7 +234,8 @@ impl Column {
         }
     }
 
-    /// Sorts the rows: numbers from the largest on, names from A on, or the other way round. Equal rows are sorted by name.
+    /// Sorts the rows: numbers from the largest on, names from A on, or the other way round. Equal rows are sorted by
+    /// name.
     pub(super) fn sort(self, rows: &mut [Row<'_>], is_reversed: bool) {
         rows.sort_by(|one, other| {
             let by_key = self.key(other).total_cmp(&self.key(one));

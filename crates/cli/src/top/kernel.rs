@@ -38,8 +38,8 @@ struct Stat {
     core: u32,
 }
 
-/// Returns the fields of the text of a stat file; `None` if it is invalid. The thread's name stands between parentheses, and may
-/// have some itself.
+/// Returns the fields of the text of a stat file; `None` if it is invalid. The thread's name stands between
+/// parentheses, and may have some itself.
 fn parse(stat: &str) -> Option<Stat> {
     let (before, after) = stat.rsplit_once(") ")?;
     let name = before.split_once('(')?.1.to_owned();

@@ -115,8 +115,8 @@ fn program_line(app: &App, program: &Shown, width: usize) -> Line<'static> {
     )
 }
 
-/// Returns the line with the names of the pages, of which the one that is shown stands in brackets, and the column by which
-/// callbacks are sorted.
+/// Returns the line with the names of the pages, of which the one that is shown stands in brackets, and the column by
+/// which callbacks are sorted.
 pub(super) fn tabs(app: &App, width: usize) -> Line<'static> {
     let tab = |page: Page| if page == app.page { format!("[{}]", page.title()) } else { format!(" {} ", page.title()) };
     let mut text: String = Page::ALL.map(tab).concat();
@@ -185,7 +185,8 @@ fn threads(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
     (line(&head, width, BOLD), rows)
 }
 
-/// Returns a column with the program, and the space behind it; nothing unless callbacks of two programs have the same name.
+/// Returns a column with the program, and the space behind it; nothing unless callbacks of two programs have the same
+/// name.
 fn whose(app: &App, program: Option<&Shown>) -> String {
     if !app.has_twins() {
         return String::new();

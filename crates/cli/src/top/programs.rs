@@ -95,7 +95,8 @@ impl Programs {
         Self { wanted, programs: BTreeMap::new() }
     }
 
-    /// Connects to each wanted program that is new, starts a thread that listens to it, and forgets programs that ended.
+    /// Connects to each wanted program that is new, starts a thread that listens to it, and forgets programs that
+    /// ended.
     pub(super) fn look(&mut self) {
         // One that ended is tried again if its socket is still there: perhaps this command was too slow for it.
         self.programs.retain(|_, program| !program.is_over);

@@ -55,8 +55,8 @@ impl Fake {
         self.live.take(Item::Event(Recorded { thread: 1, at: Instant::from_nanos(self.now), event }));
     }
 
-    /// Lets a second pass, at whose beginning every callback runs once, three items are lost and three wait in a queue. Returns
-    /// the program in this second.
+    /// Lets a second pass, at whose beginning every callback runs once, three items are lost and three wait in a queue.
+    /// Returns the program in this second.
     fn second(&mut self) -> Shown {
         let begun = self.now;
         for number in 0..self.callbacks {

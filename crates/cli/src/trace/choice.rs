@@ -23,7 +23,8 @@ pub(super) struct Part {
     #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.0, LONGEST))]
     to: Option<Duration>,
 
-    /// Shows only callbacks with this text in their name, group, executor or program, and chains with one of them; * stands for any text
+    /// Shows only callbacks with this text in their name, group, executor or program, and chains with one of them; *
+    /// stands for any text
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
 

@@ -19,11 +19,13 @@ pub(super) struct Options {
     #[command(flatten)]
     files: Files,
 
-    /// Format: perfetto for ui.perfetto.dev, mcap for plots of each callback in Foxglove, json for programs, text for readers
+    /// Format: perfetto for ui.perfetto.dev, mcap for plots of each callback in Foxglove, json for programs, text for
+    /// readers
     #[arg(long, value_parser = FORMATS)]
     to: String,
 
-    /// File to write, which must not be there [default: the name of the recording with the format's ending; text: the terminal]
+    /// File to write, which must not be there [default: the name of the recording with the format's ending; text: the
+    /// terminal]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -36,8 +38,8 @@ struct Unwritable {
     reason: io::Error,
 }
 
-/// Writes the recordings in the format that the options name, and prints the file's path to `out`. Text for which no file is named
-/// goes to `out` itself.
+/// Writes the recordings in the format that the options name, and prints the file's path to `out`. Text for which no
+/// file is named goes to `out` itself.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let format = Format::ALL.into_iter().find(|(name, _)| *name == options.to).map(|(_, format)| format);
     let Some(format) = format else {

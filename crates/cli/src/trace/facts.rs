@@ -73,8 +73,9 @@ fn mean(figures: &Figures) -> String {
     format!("{:.3}", figures.mean_ns / 1e6)
 }
 
-/// Returns what the model of a recording says of that part of it. `faults` has a line for each damaged place of it. `worst` is the
-/// number of activations that are shown one by one; with `callback`, they are those of the callback with that number.
+/// Returns what the model of a recording says of that part of it. `faults` has a line for each damaged place of it.
+/// `worst` is the number of activations that are shown one by one; with `callback`, they are those of the callback with
+/// that number.
 pub(super) fn facts(
     model: &Model,
     choice: &Choice,
@@ -142,7 +143,8 @@ fn summary(model: &Model, choice: &Choice, faults: &[String], labels: &[String])
     lines
 }
 
-/// Returns the table of execution, waiting and response times of callbacks. Those that never ran to their end have a row, too.
+/// Returns the table of execution, waiting and response times of callbacks. Those that never ran to their end have a
+/// row, too.
 fn callbacks(model: &Model, choice: &Choice, labels: &[String]) -> Table {
     let has_stalls = model.activations.iter().any(|activation| activation.stalled_ns().is_some());
     let mut header = columns([
@@ -224,8 +226,8 @@ fn waits(model: &Model, choice: &Choice, blame: &Blame<'_>, labels: &[String]) -
     }
 }
 
-/// Returns the reasons in words, the largest first, each with the callbacks that ran longest meanwhile. Percentages are of `sum`,
-/// the whole waiting time in nanoseconds. `shares` begins with the largest one.
+/// Returns the reasons in words, the largest first, each with the callbacks that ran longest meanwhile. Percentages are
+/// of `sum`, the whole waiting time in nanoseconds. `shares` begins with the largest one.
 fn told(shares: &[Share], sum: u64, labels: &[String]) -> String {
     let percent = |ns: u64| format!("{:.0} %", 100.0 * ns as f64 / sum.max(1) as f64);
     let mut reasons: BTreeMap<Reason, (u64, Vec<String>)> = BTreeMap::new();
@@ -274,8 +276,8 @@ fn chain_table(model: &Model, choice: &Choice, labels: &[String]) -> Option<Tabl
     })
 }
 
-/// Returns the table of lost items and of due times that timers skipped, by callback or topic, and cause; `None` if there are
-/// none.
+/// Returns the table of lost items and of due times that timers skipped, by callback or topic, and cause; `None` if
+/// there are none.
 fn losses(model: &Model, choice: &Choice, labels: &[String]) -> Option<Table> {
     let mut counts: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for loss in &model.losses {
@@ -338,8 +340,8 @@ fn worst(model: &Model, blame: &Blame<'_>, labels: &[String], place: usize) -> W
     Worst { text: text + ".", timeline: picture(model, blame, labels, (place, callback.executor)) }
 }
 
-/// Returns the picture of the activation with the number `place`: itself in the first row, and below it the threads of its
-/// executor at that time. The time axis begins a little before its release.
+/// Returns the picture of the activation with the number `place`: itself in the first row, and below it the threads of
+/// its executor at that time. The time axis begins a little before its release.
 fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor): (usize, usize)) -> Timeline {
     let of = &model.activations[place];
     let (release, end) = (of.eligible_ns(), of.end_ns.unwrap_or_else(|| of.start_ns()));

@@ -43,8 +43,8 @@ enum TraceFailure {
     Io { path: PathBuf, reason: io::Error },
 }
 
-/// Returns the recordings in a trace of LTTng, or in the text of one: a folder with a file `metadata`, a text file, or `-` for stdin.
-/// Returns `None` if the path is something else.
+/// Returns the recordings in a trace of LTTng, or in the text of one: a folder with a file `metadata`, a text file, or
+/// `-` for stdin. Returns `None` if the path is something else.
 pub(super) fn open(path: &Path) -> Result<Option<Vec<Recording>>, Failure> {
     let read = |text: &mut dyn BufRead| ros2::read(text, path).map(Some).map_err(Failure::input);
     if path == Path::new("-") {
@@ -128,8 +128,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Kills the program when it has printed nothing for the time `patience`: damaged metadata can make babeltrace2 run for ever. Ends
-/// when the other end of the channel is gone, before which nobody may wait for the program.
+/// Kills the program when it has printed nothing for the time `patience`: damaged metadata can make babeltrace2 run for
+/// ever. Ends when the other end of the channel is gone, before which nobody may wait for the program.
 fn guard(program: &Child, patience: Duration, reads: Arc<AtomicU64>, is_read: Receiver<()>) {
     let Ok(id) = i32::try_from(program.id()) else { return };
     let Some(id) = Pid::from_raw(id) else { return };
@@ -165,7 +165,8 @@ fn spawn(program: &OsStr, path: &Path) -> Result<Child, TraceFailure> {
     })
 }
 
-/// Returns the cause among what babeltrace2 said on stderr: the line behind its last heading, which is that of the innermost cause.
+/// Returns the cause among what babeltrace2 said on stderr: the line behind its last heading, which is that of the
+/// innermost cause.
 fn last_words(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_heading = |line: &&str| line.starts_with("CAUSED BY") || line.starts_with("ERROR:");

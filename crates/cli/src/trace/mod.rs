@@ -59,8 +59,9 @@ enum Action {
 /// Recordings that a command reads.
 #[derive(Args, Debug)]
 struct Files {
-    /// Recordings, or folders of them: those of programs that ran at the same time are put together. Also traces of ros2_tracing: the
-    /// folder of an LTTng session, or the text of `babeltrace2 --clock-seconds` as a file or, with -, from stdin
+    /// Recordings, or folders of them: those of programs that ran at the same time are put together. Also traces of
+    /// ros2_tracing: the folder of an LTTng session, or the text of `babeltrace2 --clock-seconds` as a file or, with -,
+    /// from stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

@@ -18,8 +18,8 @@ use crate::scenario_file;
 
 /// The difference of execution times up to which they are called alike, in percent.
 const ALIKE: f64 = 5.0;
-/// The difference of execution times up to which they are called alike, however many percent it is, since percents of short times say
-/// little.
+/// The difference of execution times up to which they are called alike, however many percent it is, since percents of
+/// short times say little.
 const NEAR: Duration = Duration::from_micros(50);
 
 // No doc comment: clap would show it as the description of the command.
@@ -51,18 +51,18 @@ pub(super) struct Options {
     #[arg(long)]
     internals: bool,
 
-    /// Gives each callback group a thread of its own, as TIER IV's callback_isolated_executor does: the groups of this template, which
-    /// its dry run writes. A trace of rclcpp does not tell groups
+    /// Gives each callback group a thread of its own, as TIER IV's callback_isolated_executor does: the groups of this
+    /// template, which its dry run writes. A trace of rclcpp does not tell groups
     #[arg(long, value_name = "TEMPLATE")]
     isolate: Option<PathBuf>,
 
-    /// Number of the machine's cores, for which `rospin analyze --assign picas` then chooses; a recording does not tell it [default: as
-    /// many as threads, 64 at most]
+    /// Number of the machine's cores, for which `rospin analyze --assign picas` then chooses; a recording does not tell
+    /// it [default: as many as threads, 64 at most]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     cores: Option<u16>,
 
-    /// Says what is different in this system file: callbacks, edges and chains, for which the exit code is 1, settings, and
-    /// execution times, which are compared without the margin. Writes a file only with --output
+    /// Says what is different in this system file: callbacks, edges and chains, for which the exit code is 1, settings,
+    /// and execution times, which are compared without the margin. Writes a file only with --output
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
 }

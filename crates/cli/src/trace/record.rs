@@ -55,8 +55,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", requires = "limits", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     keep: Option<u32>,
 
-    /// Records the threads' processor time, too: two more system calls for each callback tell how long the kernel did not let
-    /// it run
+    /// Records the threads' processor time, too: two more system calls for each callback tell how long the kernel did
+    /// not let it run
     #[arg(long)]
     cpu: bool,
 
@@ -90,10 +90,12 @@ enum RecordFailure {
     Nothing,
 }
 
-/// Runs the program, or waits while a process that runs already records itself, and prints the paths of the recordings to `out`.
+/// Runs the program, or waits while a process that runs already records itself, and prints the paths of the recordings
+/// to `out`.
 ///
 /// # Errors
-/// If the folder cannot be created, the program cannot be run, fails or records nothing, or the process cannot be reached.
+/// If the folder cannot be created, the program cannot be run, fails or records nothing, or the process cannot be
+/// reached.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(pid) = options.pid {
         return attach::run(pid, options.output.as_deref(), options.seconds, out);
@@ -193,7 +195,8 @@ fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     Ok(files)
 }
 
-/// Starts to record this process if its environment asks for it. `rospin lab` needs this, because it runs executors itself.
+/// Starts to record this process if its environment asks for it. `rospin lab` needs this, because it runs executors
+/// itself.
 pub(crate) fn record_from_env() -> Result<(), Failure> {
     let settings = Settings::from_env().map_err(Failure::input)?;
     let template = rospin_learn::sink_from_env(Recorder::steady_ns()).map_err(Failure::input)?;

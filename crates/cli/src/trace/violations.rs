@@ -1,5 +1,5 @@
-//! Violations in a recording: those that a monitor told of while the program ran, or those that a comparison with the system file
-//! finds now.
+//! Violations in a recording: those that a monitor told of while the program ran, or those that a comparison with the
+//! system file finds now.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,8 +39,8 @@ pub(super) fn of_model(model: &Model) -> Vec<Found> {
     model.violations.iter().filter_map(found).collect()
 }
 
-/// Compares the recordings, of a process each, with the system file and its bounds. Returns the violations, and the differences
-/// between all the programs together and the file. What was before `from_ns` is left out.
+/// Compares the recordings, of a process each, with the system file and its bounds. Returns the violations, and the
+/// differences between all the programs together and the file. What was before `from_ns` is left out.
 pub(super) fn against(
     system: &Path,
     bounds: Option<&Path>,

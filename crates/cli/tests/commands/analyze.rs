@@ -132,7 +132,8 @@ period = "40 ms"
 execution = "9 ms"
 "#;
 
-/// There are only services, which have no deadlines. The times that callbacks may take are left out only if that is asked for.
+/// There are only services, which have no deadlines. The times that callbacks may take are left out only if that is
+/// asked for.
 #[test]
 fn without_deadlines_and_without_sensitivity() {
     let scratch = Scratch::new("bounds");

@@ -175,7 +175,8 @@ fn large() -> String {
     system
 }
 
-/// Sends the first Ctrl-C once the bounds are there. It ends the search with what is known, and the exit code says what that is.
+/// Sends the first Ctrl-C once the bounds are there. It ends the search with what is known, and the exit code says what
+/// that is.
 #[test]
 fn ctrl_c_prints_what_is_known() {
     let scratch = Scratch::new("interrupt");

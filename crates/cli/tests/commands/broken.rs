@@ -63,7 +63,8 @@ enum For {
 }
 use For::{Analyze, Both, Simulate};
 
-/// Each case: the text that is replaced, its replacement with `§` at the place of the error, and a part of the error's text.
+/// Each case: the text that is replaced, its replacement with `§` at the place of the error, and a part of the error's
+/// text.
 const CASES: &[(For, &str, &str, &str)] = &[
     // Not valid TOML.
     (Both, "seed = 7", "seed = §", ""),
@@ -203,7 +204,8 @@ fn what_they_are_made_of_is_right() {
     }
 }
 
-/// Runs a command on a file with little memory and little time. Returns its exit code, `None` if it was killed, and its stderr.
+/// Runs a command on a file with little memory and little time. Returns its exit code, `None` if it was killed, and its
+/// stderr.
 fn run(command: &str, path: &str) -> (Option<i32>, String) {
     let script = format!("ulimit -v {MEMORY_MAX}; exec \"$0\" \"$@\"");
     let mut child = Command::new("sh")

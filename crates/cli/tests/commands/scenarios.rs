@@ -133,8 +133,8 @@ fn help_has_examples() {
     }
 }
 
-/// There are two threads. In the first half of each second, more urgent callbacks keep both busy. In the second half, another
-/// callback of the last one's group runs.
+/// There are two threads. In the first half of each second, more urgent callbacks keep both busy. In the second half,
+/// another callback of the last one's group runs.
 #[test]
 fn starvation_is_code_1_and_said_first() {
     let mut toml =

@@ -158,8 +158,8 @@ fn compare(operator: &str, left: &str, right: &str) -> bool {
     }
 }
 
-/// Returns true if a text matches one of the alternatives of a pattern. They are plain texts with `^` or `$` at their ends, as
-/// in the conditions of interface packages. Others match nothing.
+/// Returns true if a text matches one of the alternatives of a pattern. They are plain texts with `^` or `$` at their
+/// ends, as in the conditions of interface packages. Others match nothing.
 fn matches(text: &str, pattern: &str) -> bool {
     pattern.trim_start_matches('(').trim_end_matches(')').split('|').any(|alternative| {
         let plain = alternative.trim_start_matches('^').trim_end_matches('$');

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::sources::LEVELS_MAX;
 
-/// Returns the files that match a pattern, sorted. The pattern is relative to `base`, or absolute. With `deep`, its last part is
-/// looked for in all folders below.
+/// Returns the files that match a pattern, sorted. The pattern is relative to `base`, or absolute. With `deep`, its
+/// last part is looked for in all folders below.
 pub(super) fn files(base: &Path, pattern: &str, deep: bool) -> Vec<PathBuf> {
     let mut folders = vec![if pattern.starts_with('/') { PathBuf::from("/") } else { base.to_owned() }];
     let parts: Vec<_> = pattern.split('/').filter(|part| !part.is_empty()).collect();

@@ -1,7 +1,8 @@
 //! The list of definitions that a `CMakeLists.txt` gives to `rosidl_generate_interfaces`.
 //!
-//! The file is run as CMake runs it, as far as lists of files depend on it: variables, lists, globs, conditions, loops and
-//! included files. Other commands, and functions and macros of the file, do nothing. The environment is that of a build for ROS 2.
+//! The file is run as CMake runs it, as far as lists of files depend on it: variables, lists, globs, conditions, loops
+//! and included files. Other commands, and functions and macros of the file, do nothing. The environment is that of a
+//! build for ROS 2.
 
 mod condition;
 mod glob;

@@ -1,8 +1,8 @@
 //! Generation of Rust code from interfaces.
 //!
-//! The code is written as text, without syntax trees, and has no serde derives, so all shipped packages together compile in a
-//! few seconds. A definition stands in its type's documentation as a block of text, because comments in definitions are not
-//! Markdown.
+//! The code is written as text, without syntax trees, and has no serde derives, so all shipped packages together
+//! compile in a few seconds. A definition stands in its type's documentation as a block of text, because comments in
+//! definitions are not Markdown.
 
 mod fields;
 mod traits;

@@ -1,7 +1,7 @@
 //! Parser of IDL files: the part of IDL that ROS 2 reads, which is that in which `rosidl_adapter` writes.
 //!
-//! A file has a message, or the structures of a service or an action, in the modules of its package and kind. Types are basic ones,
-//! strings, sequences, arrays, messages, and names of these.
+//! A file has a message, or the structures of a service or an action, in the modules of its package and kind. Types are
+//! basic ones, strings, sequences, arrays, messages, and names of these.
 
 mod lexer;
 

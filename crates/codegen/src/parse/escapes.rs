@@ -1,5 +1,5 @@
-//! Escapes in strings. `rosidl_adapter` replaces them by the rules of Python when it writes IDL, and `rosidl_parser` those that are
-//! left by the rules of IDL.
+//! Escapes in strings. `rosidl_adapter` replaces them by the rules of Python when it writes IDL, and `rosidl_parser`
+//! those that are left by the rules of IDL.
 
 use crate::error::Fault;
 
@@ -11,7 +11,8 @@ pub(super) fn of_text(text: &str) -> Result<String, Fault> {
     replace(&replace(text, Rules::Python)?, Rules::Idl)
 }
 
-/// Replaces the escapes in a string of an array, which `rosidl` writes and reads as Python's, so that they are replaced once.
+/// Replaces the escapes in a string of an array, which `rosidl` writes and reads as Python's, so that they are replaced
+/// once.
 pub(super) fn of_element(text: &str) -> Result<String, Fault> {
     replace(text, Rules::Python)
 }
@@ -78,8 +79,8 @@ fn replace(text: &str, rules: Rules) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Reads an escape that gives a character's number: `letter` is the first character of `rest`. Returns the character, if it is one, and
-/// the length of the escape. `None` if it is not such an escape.
+/// Reads an escape that gives a character's number: `letter` is the first character of `rest`. Returns the character,
+/// if it is one, and the length of the escape. `None` if it is not such an escape.
 fn number(letter: char, rest: &str, rules: Rules) -> Option<(Option<char>, usize)> {
     let (begin, radix, wanted) = match (letter, rules) {
         ('0'..='7', _) => (0, 8, 3),

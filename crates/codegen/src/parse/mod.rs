@@ -1,8 +1,8 @@
 //! Parser of definitions, by the rules of ROS 2's own `rosidl_adapter`.
 //!
-//! That of `hiroz-codegen` skips constants that it does not understand, and has neither wide strings nor line numbers; that of
-//! `roslibrust_codegen` panics and has no wide strings either; that of `ros2msg` counts lines from the first one behind a
-//! comment, and needs a parser generator and regular expressions.
+//! That of `hiroz-codegen` skips constants that it does not understand, and has neither wide strings nor line numbers;
+//! that of `roslibrust_codegen` panics and has no wide strings either; that of `ros2msg` counts lines from the first
+//! one behind a comment, and needs a parser generator and regular expressions.
 
 mod escapes;
 mod names;

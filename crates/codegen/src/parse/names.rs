@@ -2,8 +2,8 @@
 
 use crate::error::Fault;
 
-/// Returns true for names that start with a lower-case ASCII letter, go on with such letters, digits and single underscores, and
-/// do not end with an underscore.
+/// Returns true for names that start with a lower-case ASCII letter, go on with such letters, digits and single
+/// underscores, and do not end with an underscore.
 fn is_snake(name: &str) -> bool {
     let is_known = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
     name.starts_with(|first: char| first.is_ascii_lowercase())

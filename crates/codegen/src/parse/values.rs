@@ -61,8 +61,8 @@ fn element(base: &Base, text: &str) -> Result<Literal, Fault> {
     }
 }
 
-/// Parses a string whose `length` is at most `max`, or of any length if `max` is 0. It may stand in quotes. `unescape` replaces
-/// the escapes in it.
+/// Parses a string whose `length` is at most `max`, or of any length if `max` is 0. It may stand in quotes. `unescape`
+/// replaces the escapes in it.
 fn string(
     text: &str,
     max: usize,

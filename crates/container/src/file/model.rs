@@ -32,15 +32,15 @@ pub struct ComponentPlan {
     /// Namespace of the node, by default `/`.
     #[serde(default = "outermost")]
     pub namespace: String,
-    /// The name of the executor of the component's callback groups, unless a deployment file moves them; `None` if the file names
-    /// none.
+    /// The name of the executor of the component's callback groups, unless a deployment file moves them; `None` if the
+    /// file names none.
     #[serde(default)]
     pub(super) executor: Option<String>,
     /// Remapping rules of topics and services. Each maps a name in the code to a name in the graph.
     #[serde(default)]
     pub remap: BTreeMap<String, String>,
-    /// Initial values of the node's parameters. A table stands for parameters with dots in their names. An empty list, whose type
-    /// is unknown, is [`ParameterValue::NotSet`].
+    /// Initial values of the node's parameters. A table stands for parameters with dots in their names. An empty list,
+    /// whose type is unknown, is [`ParameterValue::NotSet`].
     #[serde(default, deserialize_with = "parameters::flat")]
     pub parameters: BTreeMap<String, ParameterValue>,
 }
@@ -50,8 +50,8 @@ fn outermost() -> String {
 }
 
 impl ComponentPlan {
-    /// Returns the name of the executor of the component's callback groups. Unless the file names one, it is an executor for
-    /// this component alone, with the component's name.
+    /// Returns the name of the executor of the component's callback groups. Unless the file names one, it is an
+    /// executor for this component alone, with the component's name.
     #[must_use]
     pub fn executor(&self) -> &str {
         self.executor.as_deref().unwrap_or(&self.name)

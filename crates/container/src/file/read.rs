@@ -65,8 +65,8 @@ impl ComponentFile {
         &self.components
     }
 
-    /// Returns an error about a key of the component with this number, counted from 0, with its place in the file. It is for
-    /// checks that only the program can make.
+    /// Returns an error about a key of the component with this number, counted from 0, with its place in the file. It
+    /// is for checks that only the program can make.
     #[must_use]
     pub fn error(&self, number: usize, key: &'static str, message: impl Into<String>) -> FileError {
         self.file.error("component", number, key, message)

@@ -4,8 +4,8 @@ use super::queue::Entry;
 use crate::heap::{Heap, Ranked};
 use crate::id::GroupId;
 
-/// The resumed segments, at most one for each group. In a reentrant group nothing is held; one of its resumed segments may be
-/// here all the same. Each has an entry that orders it, and that may change while the segment waits.
+/// The resumed segments, at most one for each group. In a reentrant group nothing is held; one of its resumed segments
+/// may be here all the same. Each has an entry that orders it, and that may change while the segment waits.
 pub(super) struct Holders<K> {
     /// A heap of group indices.
     heap: Heap,

@@ -1,12 +1,13 @@
-//! Ready activations in lanes: one lane for each key that is the same for all activations of an entity, such as its priority.
+//! Ready activations in lanes: one lane for each key that is the same for all activations of an entity, such as its
+//! priority.
 //!
-//! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first one take
-//! the same few instructions, however many are ready. A lane has two rows, each in order: where items pile up, entities become ready
-//! again for items that came long before those that others are just notified of. What fits at the end of neither row goes
-//! elsewhere.
+//! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first
+//! one take the same few instructions, however many are ready. A lane has two rows, each in order: where items pile up,
+//! entities become ready again for items that came long before those that others are just notified of. What fits at the
+//! end of neither row goes elsewhere.
 //!
-//! Absolute deadlines have no lanes, since hardly two activations have the same one. What is drained together is passed on in
-//! the order of arrival, so that most of it fits at the end of a row.
+//! Absolute deadlines have no lanes, since hardly two activations have the same one. What is drained together is passed
+//! on in the order of arrival, so that most of it fits at the end of a row.
 
 use super::queue::{Entry, First, TieBreaker, precedes};
 use super::ring::{Item, Ring, Rotated};
@@ -21,7 +22,8 @@ pub(super) struct Lanes<K> {
     lanes: Vec<Lane<K>>,
     /// A bit for each lane, in the order of the lanes: 1 if the lane has entries.
     taken: u64,
-    /// The bit of the lane with the least key that any entry may have: the first one, or none if entries may have keys without a lane.
+    /// The bit of the lane with the least key that any entry may have: the first one, or none if entries may have keys
+    /// without a lane.
     least: u64,
 }
 
@@ -39,8 +41,8 @@ impl<K> Lane<K> {
         self.rows[0].len + self.rows[1].len
     }
 
-    /// Adds an item at the end of a row, or near that, or at its front. Returns false if it belongs to none of these places, or if there
-    /// is no room.
+    /// Adds an item at the end of a row, or near that, or at its front. Returns false if it belongs to none of these
+    /// places, or if there is no room.
     #[inline(always)]
     fn add(&mut self, item: Item) -> bool {
         let [one, two] = &mut self.rows;
@@ -51,8 +53,8 @@ impl<K> Lane<K> {
         self.add_to_either(item)
     }
 
-    /// Adds an item as [`add`](Self::add) does, to the row that ends later if both may end with it. The second row is begun only for
-    /// what the first one cannot have: two rows take more steps than one.
+    /// Adds an item as [`add`](Self::add) does, to the row that ends later if both may end with it. The second row is
+    /// begun only for what the first one cannot have: two rows take more steps than one.
     #[inline(never)]
     fn add_to_either(&mut self, item: Item) -> bool {
         let [one, two] = &mut self.rows;
@@ -110,7 +112,8 @@ impl<K> Lane<K> {
         self.rotate_both(release, registration, sequence)
     }
 
-    /// Does what [`rotate`](Self::rotate) does while both rows have items. It is given numbers, which fit into registers.
+    /// Does what [`rotate`](Self::rotate) does while both rows have items. It is given numbers, which fit into
+    /// registers.
     #[inline(never)]
     fn rotate_both(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let front = self.front_of_both();
@@ -131,8 +134,8 @@ impl<K: Ord> Lanes<K> {
         Self { lanes: Vec::new(), taken: 0, least: 1 }
     }
 
-    /// Makes room for `room` more ready activations with that key. Does nothing if the key has no lane and there are [`MOST`] of
-    /// them.
+    /// Makes room for `room` more ready activations with that key. Does nothing if the key has no lane and there are
+    /// [`MOST`] of them.
     pub(super) fn widen(&mut self, key: K, room: usize) {
         let found = self.find(&key).or_else(|_| {
             self.lanes.retain(|lane| lane.room > 0 || lane.len() > 0);
@@ -158,7 +161,8 @@ impl<K: Ord> Lanes<K> {
         self.least = 0;
     }
 
-    /// Takes back the room for `room` ready activations with that key. A lane without room is removed when another one is added.
+    /// Takes back the room for `room` ready activations with that key. A lane without room is removed when another one
+    /// is added.
     pub(super) fn narrow(&mut self, key: &K, room: usize) {
         if let Ok(at) = self.find(key) {
             let lane = &mut self.lanes[at];
@@ -166,8 +170,8 @@ impl<K: Ord> Lanes<K> {
         }
     }
 
-    /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if the entry
-    /// belongs neither to the front of a row nor near its end.
+    /// Adds the entry of an activation to the lane of its key. Returns false if there is no lane, or no memory, or if
+    /// the entry belongs neither to the front of a row nor near its end.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: &Entry<K>) -> bool {
         // Most executors have one lane, or few.
@@ -205,16 +209,16 @@ impl<K: Ord> Lanes<K> {
         }
     }
 
-    /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if it belongs to the
-    /// end of a row. Returns `None` if it did not.
+    /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if
+    /// it belongs to the end of a row. Returns `None` if it did not.
     #[inline(always)]
     pub(super) fn rotate(&mut self, key: &K, tie_breaker: TieBreaker) -> Option<Rotated> {
         let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize).filter(|lane| lane.key == *key)?;
         lane.rotate(tie_breaker)
     }
 
-    /// Passes `visit` the addresses of what is written whenever an entry comes or goes: which lanes have entries, and the ends of the first
-    /// row of the first few lanes.
+    /// Passes `visit` the addresses of what is written whenever an entry comes or goes: which lanes have entries, and
+    /// the ends of the first row of the first few lanes.
     pub(super) fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         /// The number of lanes that most executors have at most.
         const FEW: usize = 4;

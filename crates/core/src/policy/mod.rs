@@ -1,7 +1,7 @@
 //! Policies, which decide which of the ready activations runs next.
 //!
-//! A new policy is a new file here and one line in [`POLICIES`]. Most policies need only an [`Order`] of a few lines; the others
-//! implement [`Policy`].
+//! A new policy is a new file here and one line in [`POLICIES`]. Most policies need only an [`Order`] of a few lines;
+//! the others implement [`Policy`].
 
 mod edf;
 mod fifo;
@@ -48,8 +48,8 @@ impl<'a> View<'a> {
         Self { now, thread, groups, trace }
     }
 
-    /// Records that the rest of a ready set was discarded although nothing else may run. Only policies that build ready sets at
-    /// polling points do that.
+    /// Records that the rest of a ready set was discarded although nothing else may run. Only policies that build ready
+    /// sets at polling points do that.
     pub fn record_discard(&mut self) {
         if let Some(trace) = &mut self.trace {
             trace.record(self.now, TraceEvent::Discarded(self.thread));
@@ -62,8 +62,8 @@ impl<'a> View<'a> {
         self.trace.is_some()
     }
 
-    /// Records a polling point in the scheduler's trace, if it has one. The activations of `ready_set` must come in the order
-    /// in which they will be served.
+    /// Records a polling point in the scheduler's trace, if it has one. The activations of `ready_set` must come in the
+    /// order in which they will be served.
     ///
     /// This is for policies that build ready sets at polling points. Others have no polling points.
     pub fn record_polling_point(&mut self, ready_set: impl IntoIterator<Item = Activation>) {
@@ -78,15 +78,16 @@ impl<'a> View<'a> {
 
 /// A policy, which decides which of the ready activations runs next.
 ///
-/// A policy holds the ready set. The scheduler gives it every released activation exactly once, except those that [precede
-/// all](EntitySpec::precedes_all), and gets each back exactly once, by [`pick`](Policy::pick) or
-/// [`withdraw`](Policy::withdraw). An activation whose dispatch failed because the trace panicked is given to it again. All
-/// methods run on the dispatch path. They should neither block nor allocate once [`register`](Policy::register) has made room.
+/// A policy holds the ready set. The scheduler gives it every released activation exactly once, except those that
+/// [precede all](EntitySpec::precedes_all), and gets each back exactly once, by [`pick`](Policy::pick) or
+/// [`withdraw`](Policy::withdraw). An activation whose dispatch failed because the trace panicked is given to it again.
+/// All methods run on the dispatch path. They should neither block nor allocate once [`register`](Policy::register) has
+/// made room.
 ///
-/// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which also has
-/// priority inheritance. A policy that is written from scratch recognizes the holder of a group by this: the group
-/// [admits](Groups::admits) it although the group is not [free](Groups::is_free). All other activations of that group wait for
-/// the holder.
+/// Most policies differ only in the way they compare two activations: implement [`Order`] and use [`Ordered`], which
+/// also has priority inheritance. A policy that is written from scratch recognizes the holder of a group by this: the
+/// group [admits](Groups::admits) it although the group is not [free](Groups::is_free). All other activations of that
+/// group wait for the holder.
 pub trait Policy: Send {
     /// Returns the name for tables and traces, as in [`POLICIES`].
     fn name(&self) -> &'static str;
@@ -100,95 +101,102 @@ pub trait Policy: Send {
     /// Adds an activation, or a resumed segment of one, to the ready set.
     fn release(&mut self, activation: &Activation);
 
-    /// Takes the activation that is to run now out of the ready set. Its group must [admit](Groups::admits) it. Returns `None` if
-    /// no ready activation may run.
+    /// Takes the activation that is to run now out of the ready set. Its group must [admit](Groups::admits) it. Returns
+    /// `None` if no ready activation may run.
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation>;
 
-    /// Notes that an activation of a mutually exclusive group may run again: the group is free, or a guest that [precedes
-    /// all](EntitySpec::precedes_all) has run and the holder may go on.
+    /// Notes that an activation of a mutually exclusive group may run again: the group is free, or a guest that
+    /// [precedes all](EntitySpec::precedes_all) has run and the holder may go on.
     fn group_freed(&mut self, group: GroupId);
 
-    /// Removes an activation from the ready set without running it, because its entity is removed, its timer is cancelled or
-    /// restarted, or its release changes.
+    /// Removes an activation from the ready set without running it, because its entity is removed, its timer is
+    /// cancelled or restarted, or its release changes.
     fn withdraw(&mut self, activation: &Activation);
 
-    /// Returns true if a pick by another thread might find an activation now. May return true although a pick would find none.
+    /// Returns true if a pick by another thread might find an activation now. May return true although a pick would
+    /// find none.
     fn has_candidates(&self) -> bool;
 
-    /// Returns true if the order of activations depends on when they were released. If a ready activation then turns out to have an
-    /// earlier release, the scheduler withdraws it and releases it again.
+    /// Returns true if the order of activations depends on when they were released. If a ready activation then turns
+    /// out to have an earlier release, the scheduler withdraws it and releases it again.
     fn orders_by_release(&self) -> bool {
         false
     }
 
-    /// Passes `visit` what is left of the ready set that was built at the last polling point, in the order in which it will be served.
-    /// Only policies that build ready sets at polling points have one. Not called on the dispatch path.
+    /// Passes `visit` what is left of the ready set that was built at the last polling point, in the order in which it
+    /// will be served. Only policies that build ready sets at polling points have one. Not called on the dispatch path.
     fn visit_ready_set(&self, _visit: &mut dyn FnMut(&Activation)) {}
 
-    /// Makes these activations, all of which are ready, the rest of the last polling point's ready set. They come in the order in which
-    /// they will be served. Only called for what [`visit_ready_set`](Self::visit_ready_set) of the same policy has passed on, in a replay.
+    /// Makes these activations, all of which are ready, the rest of the last polling point's ready set. They come in
+    /// the order in which they will be served. Only called for what [`visit_ready_set`](Self::visit_ready_set) of the
+    /// same policy has passed on, in a replay.
     fn restore_ready_set(&mut self, _ready_set: &[Activation]) {}
 
     /// Takes the step from the end of one activation to the next one, if there is a way that is shorter than that of
-    /// [`release`](Self::release) for `next`, [`group_freed`](Self::group_freed) for the group that the ended activation held, and
-    /// [`pick`](Self::pick). `next` is the next activation of the same entity, if it has one. It must lead to the same.
+    /// [`release`](Self::release) for `next`, [`group_freed`](Self::group_freed) for the group that the ended
+    /// activation held, and [`pick`](Self::pick). `next` is the next activation of the same entity, if it has one. It
+    /// must lead to the same.
     ///
     /// Does nothing by default, so that the scheduler takes the long way.
     fn exchange(&mut self, _next: Option<&Activation>, _groups: &Groups) -> Exchange {
         Exchange::Unchanged
     }
 
-    /// Returns true if the policy implements [`first`](Self::first). Otherwise nobody asks for it. The answer must stay the same.
+    /// Returns true if the policy implements [`first`](Self::first). Otherwise nobody asks for it. The answer must stay
+    /// the same.
     fn names_first(&self) -> bool {
         false
     }
 
-    /// Names the ready activation that a [`pick`](Self::pick) would return now, if that is the first segment of its entity's
-    /// activation. May return `None` in any case. Asked only if the policy [names the first](Self::names_first). Nobody checks the
-    /// answer: the group of that activation must [admit](Groups::admits) it, and [`replace_first`](Self::replace_first) must take it
-    /// out.
+    /// Names the ready activation that a [`pick`](Self::pick) would return now, if that is the first segment of its
+    /// entity's activation. May return `None` in any case. Asked only if the policy [names the
+    /// first](Self::names_first). Nobody checks the answer: the group of that activation must [admit](Groups::admits)
+    /// it, and [`replace_first`](Self::replace_first) must take it out.
     fn first(&self, _groups: &Groups) -> Option<Named> {
         None
     }
 
-    /// Takes the activation out that was [named](Self::first), and adds the `next` one of the same entity, if it has one, with the same
-    /// deadline. Nothing has happened in between, and all groups are free. Returns what [`first`](Self::first) would name now.
+    /// Takes the activation out that was [named](Self::first), and adds the `next` one of the same entity, if it has
+    /// one, with the same deadline. Nothing has happened in between, and all groups are free. Returns what
+    /// [`first`](Self::first) would name now.
     ///
     /// Does nothing by default, which is right for a policy that never names one.
     fn replace_first(&mut self, _next: Option<&Activation>) -> Option<Named> {
         None
     }
 
-    /// Returns the index of the entity whose activation would probably be picked so many picks after the [`first`](Self::first) one,
-    /// for a driver that fetches its data in advance; `None` if that is not known.
+    /// Returns the index of the entity whose activation would probably be picked so many picks after the
+    /// [`first`](Self::first) one, for a driver that fetches its data in advance; `None` if that is not known.
     fn upcoming(&self, _distance: usize) -> Option<usize> {
         None
     }
 
-    /// Passes `visit` addresses of what almost every step writes, one for each cache line. A driver whose threads take turns has the
-    /// processor fetch these lines, which another thread has probably written last.
+    /// Passes `visit` addresses of what almost every step writes, one for each cache line. A driver whose threads take
+    /// turns has the processor fetch these lines, which another thread has probably written last.
     ///
-    /// This is only a hint: nobody reads at the addresses, and the driver may take only the first few, or keep them until after the
-    /// memory has gone. The engine calls it between two callbacks, when it has not done so yet, or entities were added. Passes none by
-    /// default.
+    /// This is only a hint: nobody reads at the addresses, and the driver may take only the first few, or keep them
+    /// until after the memory has gone. The engine calls it between two callbacks, when it has not done so yet, or
+    /// entities were added. Passes none by default.
     fn visit_written(&self, _visit: &mut dyn FnMut(*const u8)) {}
 
-    /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the activations alone.
-    /// The answer must stay the same. If it is false, timers that are due may be released before the activation that an
-    /// [`exchange`](Self::exchange) adds.
+    /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the
+    /// activations alone. The answer must stay the same. If it is false, timers that are due may be released before the
+    /// activation that an [`exchange`](Self::exchange) adds.
     fn orders_by_calls(&self) -> bool {
         true
     }
 
-    /// Returns true if the picks depend on the [time](View::now). The answer must stay the same. If it is false, and if nothing else
-    /// needs the time, the engine saves reading the clock and passes an earlier time.
+    /// Returns true if the picks depend on the [time](View::now). The answer must stay the same. If it is false, and if
+    /// nothing else needs the time, the engine saves reading the clock and passes an earlier time.
     fn looks_at_time(&self) -> bool {
         true
     }
 
-    /// Returns true if `activation` would be picked next if it were released and its group free. May return false in any case.
+    /// Returns true if `activation` would be picked next if it were released and its group free. May return false in
+    /// any case.
     ///
-    /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready set.
+    /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready
+    /// set.
     fn would_pick(&self, _activation: &Activation) -> bool {
         false
     }
@@ -198,8 +206,8 @@ pub trait Policy: Send {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     release: Instant,
-    /// The index of the entity, and one, and a [bit](LATER_BEHIND). It is half as long as an index and never zero, so that two registers
-    /// hold an optional name.
+    /// The index of the entity, and one, and a [bit](LATER_BEHIND). It is half as long as an index and never zero, so
+    /// that two registers hold an optional name.
     number: NonZeroU32,
 }
 
@@ -222,8 +230,8 @@ impl Named {
         Self { number: self.number | (u32::from(yes) * LATER_BEHIND), ..self }
     }
 
-    /// Returns true if every activation that is released later than this one comes behind it. So until it has run, a driver need not
-    /// ask for what happens after its release.
+    /// Returns true if every activation that is released later than this one comes behind it. So until it has run, a
+    /// driver need not ask for what happens after its release.
     #[must_use]
     #[inline]
     pub const fn has_later_behind(self) -> bool {
@@ -249,8 +257,9 @@ impl Named {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Exchange {
-    /// The first segment of this entity's ready activation was picked: it is out of the ready set. That may be the activation that
-    /// was given as the next one, which then never was in there. Otherwise that one is in the ready set now.
+    /// The first segment of this entity's ready activation was picked: it is out of the ready set. That may be the
+    /// activation that was given as the next one, which then never was in there. Otherwise that one is in the ready set
+    /// now.
     Picked(EntityId),
     /// No activation is ready, and none was given.
     Idle,

@@ -26,8 +26,8 @@ use crate::entity::EntitySpec;
 /// # let _: Box<dyn rospin_core::Policy> = Box::new(policy);
 /// ```
 pub trait Order: Send {
-    /// The type of the keys. The activation with the smallest key runs first; ties are broken by release, registration and
-    /// sequence.
+    /// The type of the keys. The activation with the smallest key runs first; ties are broken by release, registration
+    /// and sequence.
     type Key: Ord + Send;
 
     /// Returns the name for tables and traces.
@@ -36,7 +36,8 @@ pub trait Order: Send {
     /// Returns the key of an activation. It must stay the same while the activation is ready.
     fn key(&self, activation: &Activation) -> Self::Key;
 
-    /// Returns the key that all activations of an entity have. With `None`, which is always right, they may have different keys.
+    /// Returns the key that all activations of an entity have. With `None`, which is always right, they may have
+    /// different keys.
     ///
     /// If all keys are known and there are few, the cost of a pick does not depend on the number of ready activations.
     fn key_of_all(&self, _spec: &EntitySpec) -> Option<Self::Key> {

@@ -13,16 +13,17 @@ use crate::time::Instant;
 
 /// The policy that runs the ready activation with the smallest key of an [`Order`].
 ///
-/// It has priority inheritance (Sha, Rajkumar and Lehoczky 1990). A suspended callback may hold its mutually exclusive group
-/// while other activations of the group are ready. Once it is resumed, it has the order of the most urgent of them, tie-breakers
-/// included, if that is more urgent than its own. Without that, less urgent callbacks of other groups could keep an urgent
-/// activation waiting without bound: priority inversion. The inheritance ends when the callback ends or is suspended again, or
-/// when no activation waits any more. Callbacks that [release their group](EntitySpec::releases_group_at_await) hold nothing and
-/// inherit nothing.
+/// It has priority inheritance (Sha, Rajkumar and Lehoczky 1990). A suspended callback may hold its mutually exclusive
+/// group while other activations of the group are ready. Once it is resumed, it has the order of the most urgent of
+/// them, tie-breakers included, if that is more urgent than its own. Without that, less urgent callbacks of other
+/// groups could keep an urgent activation waiting without bound: priority inversion. The inheritance ends when the
+/// callback ends or is suspended again, or when no activation waits any more. Callbacks that [release their
+/// group](EntitySpec::releases_group_at_await) hold nothing and inherit nothing.
 ///
-/// Activations that wait for a held group have a queue of their own, so that a pick never searches past them. The invariant: if a
-/// group is free and has ready activations, the best of them is in `ready`. The group is checked only when an activation comes to
-/// the top of `ready`. If the group is held, the activation goes to the group's queue, and the holder inherits its order.
+/// Activations that wait for a held group have a queue of their own, so that a pick never searches past them. The
+/// invariant: if a group is free and has ready activations, the best of them is in `ready`. The group is checked only
+/// when an activation comes to the top of `ready`. If the group is held, the activation goes to the group's queue, and
+/// the holder inherits its order.
 pub struct Ordered<O: Order> {
     order: O,
     places: Places,
@@ -32,12 +33,13 @@ pub struct Ordered<O: Order> {
     holders: Holders<O::Key>,
     /// The activations that wait for each group, by group index.
     groups: Vec<Waiting<O::Key>>,
-    /// True if the entity's suspended activations hold their group, provided that the group is mutually exclusive; by entity
-    /// index.
+    /// True if the entity's suspended activations hold their group, provided that the group is mutually exclusive; by
+    /// entity index.
     keeps_group: Vec<bool>,
     /// True if the activation at a place waits for its group, by place.
     is_blocked: Vec<bool>,
-    /// The number of activations that wait for their groups, without stale ones. In most executors none waits most of the time.
+    /// The number of activations that wait for their groups, without stale ones. In most executors none waits most of
+    /// the time.
     waiting: usize,
 }
 
@@ -93,9 +95,9 @@ impl<O: Order> Ordered<O> {
         Entry { key, tie_breaker: activation.tie_breaker(), place, entity }
     }
 
-    /// Makes an activation of the group a candidate again: the holder if it is parked, or else the best blocked activation.
-    /// Called when the group was freed, or may be free although its candidate was withdrawn. If it is held after all, the next
-    /// pick blocks the activation again.
+    /// Makes an activation of the group a candidate again: the holder if it is parked, or else the best blocked
+    /// activation. Called when the group was freed, or may be free although its candidate was withdrawn. If it is held
+    /// after all, the next pick blocks the activation again.
     fn promote(&mut self, group: GroupId) {
         let Some(waiting) = self.groups.get_mut(group.index()) else {
             return;
@@ -112,8 +114,8 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the order of the
-    /// best activation that is known to be blocked by it.
+    /// Returns the entry of the resumed segment at `place`, which holds its group: with its own order, or with the
+    /// order of the best activation that is known to be blocked by it.
     fn with_inheritance(&mut self, group: GroupId, place: u32) -> Entry<O::Key> {
         let own = self.entry(&self.places.activation(place), place);
         let blocked = self.groups.get_mut(group.index()).and_then(|waiting| waiting.blocked.first_valid(&self.places));
@@ -123,7 +125,8 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Puts the activation at `place`, which was just taken from the top of `ready`, into the queue of its group, which is held.
+    /// Puts the activation at `place`, which was just taken from the top of `ready`, into the queue of its group, which
+    /// is held.
     #[cold]
     fn block(&mut self, place: u32) {
         self.is_blocked[place as usize] = true;
@@ -235,8 +238,8 @@ impl<O: Order> Policy for Ordered<O> {
         let group = activation.group;
         let holds = activation.segment > 0
             && self.keeps_group.get(activation.entity.index()).is_some_and(|keeps| *keeps)
-            // A mutually exclusive group has at most one holder. In a reentrant group nothing waits, so that the order does not
-            // matter.
+            // A mutually exclusive group has at most one holder. In a reentrant group nothing waits, so that the order
+            // does not matter.
             && !self.holders.has(group);
         if holds {
             let entry = self.with_inheritance(group, place);
@@ -369,8 +372,8 @@ impl<O: Order> Policy for Ordered<O> {
         }
         let entry = self.entry(activation, 0);
         let precedes = |other: Option<First<'_, O::Key>>| other.is_none_or(|other| entry.precedes(&other));
-        // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true would
-        // be right.
+        // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true
+        // would be right.
         precedes(self.ready.first())
             && self.holders.first().is_none_or(|holder| entry < *holder)
             && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.first()))

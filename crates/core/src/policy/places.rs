@@ -11,13 +11,14 @@ use crate::time::Instant;
 /// Value in a free place, instead of an activation's sequence number.
 const NOBODY: u64 = u64::MAX;
 
-/// The ready activations by place. The place of an activation stays the same while it is ready, and is reused afterwards.
+/// The ready activations by place. The place of an activation stays the same while it is ready, and is reused
+/// afterwards.
 ///
-/// An entity has a block of places: the first one is for its released activation, of which there is one at most, and the others
-/// are for its resumed segments.
+/// An entity has a block of places: the first one is for its released activation, of which there is one at most, and
+/// the others are for its resumed segments.
 pub(super) struct Places {
-    /// The release and the number of the activation at each place. Most steps need nothing else of it, so that they are in a list of
-    /// their own.
+    /// The release and the number of the activation at each place. Most steps need nothing else of it, so that they are
+    /// in a list of their own.
     latest: Vec<Latest>,
     /// All other data of the activation at each place.
     slots: Vec<Slot>,
@@ -60,8 +61,8 @@ impl Places {
         Self { latest: Vec::new(), slots: Vec::new(), blocks: Vec::new(), unused: BTreeMap::new(), taken: 0, room: 0 }
     }
 
-    /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together, that
-    /// there is room for now.
+    /// Makes room for the activations of one more entity. Returns the number of activations, of all entities together,
+    /// that there is room for now.
     pub(super) fn register(&mut self, id: EntityId, spec: &EntitySpec) -> usize {
         let len = room_for(spec) as u32;
         self.room += len as usize;
@@ -139,8 +140,8 @@ impl Places {
         self.blocks[entity.index()].first
     }
 
-    /// Frees the place if a released activation has it, with that sequence number, and if the activation's group admits it.
-    /// Returns the activation's entity; `None` if nothing has changed.
+    /// Frees the place if a released activation has it, with that sequence number, and if the activation's group admits
+    /// it. Returns the activation's entity; `None` if nothing has changed.
     #[inline(always)]
     pub(super) fn take_released(&mut self, place: u32, sequence: u64, groups: &Groups) -> Option<EntityId> {
         if !self.has(place, sequence) {
@@ -154,7 +155,8 @@ impl Places {
         Some(activation.entity)
     }
 
-    /// Replaces the released activation at the place by the next one of the same entity, which must have the same deadline.
+    /// Replaces the released activation at the place by the next one of the same entity, which must have the same
+    /// deadline.
     #[inline(always)]
     pub(super) fn replace(&mut self, place: u32, next: &Activation) {
         debug_assert!(self.slots[place as usize].0.deadline == next.deadline, "the deadline stays the same");

@@ -100,12 +100,12 @@ impl<K: Ord> PartialEq for Entry<K> {
 
 impl<K: Ord> Eq for Entry<K> {}
 
-/// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the top, or
-/// until they are the majority. So the average cost of withdrawing does not depend on the number of ready activations, and there
-/// are at most twice as many entries as ready activations.
+/// Entries in order. An entry becomes stale when its activation is withdrawn. Stale entries stay until they come to the
+/// top, or until they are the majority. So the average cost of withdrawing does not depend on the number of ready
+/// activations, and there are at most twice as many entries as ready activations.
 ///
-/// Entries that come in the order in which they leave are in lanes, the others in a heap. So the order of activations decides
-/// what they cost: constant time if they are already sorted within their key, and logarithmic time at worst.
+/// Entries that come in the order in which they leave are in lanes, the others in a heap. So the order of activations
+/// decides what they cost: constant time if they are already sorted within their key, and logarithmic time at worst.
 pub(super) struct Queue<K> {
     /// The entries that came in order.
     lanes: Lanes<K>,
@@ -205,8 +205,8 @@ impl<K: Ord> Queue<K> {
         self.lanes.upcoming(distance)
     }
 
-    /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation of the same
-    /// entity, which has the same place. Returns `None` if there are no entries.
+    /// Takes out the first entry, which must be that of a released activation, and adds the one of the next activation
+    /// of the same entity, which has the same place. Returns `None` if there are no entries.
     #[inline(always)]
     pub(super) fn replace_first(&mut self, key: K, tie_breaker: TieBreaker) -> Option<Rotated> {
         if self.heap.is_empty()
@@ -218,7 +218,8 @@ impl<K: Ord> Queue<K> {
         self.replace_first_of_both(key, release, registration, sequence)
     }
 
-    /// Does what [`replace_first`](Self::replace_first) does if entries are elsewhere, too. It is given numbers, which fit into registers.
+    /// Does what [`replace_first`](Self::replace_first) does if entries are elsewhere, too. It is given numbers, which
+    /// fit into registers.
     #[inline(never)]
     fn replace_first_of_both(&mut self, key: K, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let First { place, entity, .. } = self.first()?;
@@ -286,8 +287,8 @@ mod tests {
 
     use super::*;
 
-    /// Keys come and go, with and without lanes, and there are more of them than lanes. Some entries come in order, others not. The
-    /// first one leaves, or is replaced by the next one of its entity.
+    /// Keys come and go, with and without lanes, and there are more of them than lanes. Some entries come in order,
+    /// others not. The first one leaves, or is replaced by the next one of its entity.
     #[test]
     fn entries_leave_in_order_whichever_way_they_came() {
         let mut drawn = 1_u64;

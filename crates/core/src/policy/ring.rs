@@ -3,8 +3,8 @@
 use super::queue::{EntityOf, Entry, TieBreaker, precedes};
 use crate::time::Instant;
 
-/// The number of places before the end of a row at which an entry may still be put: moving so many takes less time than a heap
-/// does. Entities whose items pile up become ready again a little out of order.
+/// The number of places before the end of a row at which an entry may still be put: moving so many takes less time than
+/// a heap does. Entities whose items pile up become ready again a little out of order.
 const REACH: usize = 8;
 
 /// An entry of a lane: the order of an activation within the lane, and its place.
@@ -45,7 +45,8 @@ impl Rotated {
 pub(super) struct Ring {
     /// As many as a power of two, or none at all.
     items: Box<[Item]>,
-    /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the number of indices.
+    /// The index of the first item, before it is wrapped. It may wrap itself, since the number of items divides the
+    /// number of indices.
     head: usize,
     pub(super) len: usize,
 }
@@ -87,8 +88,8 @@ impl Ring {
         self.len += 1;
     }
 
-    /// Adds an item that comes before the last one, if there is room, and if it belongs to the front or near the end. Returns true if
-    /// it did.
+    /// Adds an item that comes before the last one, if there is room, and if it belongs to the front or near the end.
+    /// Returns true if it did.
     pub(super) fn insert(&mut self, item: Item) -> bool {
         if self.len == 0 || self.len == self.items.len() {
             return false;
@@ -130,8 +131,8 @@ impl Ring {
         self.items[at] = item;
     }
 
-    /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of the last item.
-    /// Returns `None`, with nothing changed, if it does, or if there are no items.
+    /// Takes out the first item, and appends it again with that tie-breaker, if that does not come before the one of
+    /// the last item. Returns `None`, with nothing changed, if it does, or if there are no items.
     #[inline(always)]
     pub(super) fn rotate(&mut self, tie_breaker: TieBreaker) -> Option<Rotated> {
         if self.len == 0 {
@@ -154,8 +155,8 @@ impl Ring {
         Some(Rotated::before(self.items.get(self.head & mask)?, place))
     }
 
-    /// Does what [`rotate`](Self::rotate) does with a tie-breaker that comes before that of the last item, if it belongs near the end.
-    /// It is given numbers, which fit into registers.
+    /// Does what [`rotate`](Self::rotate) does with a tie-breaker that comes before that of the last item, if it
+    /// belongs near the end. It is given numbers, which fit into registers.
     #[inline(never)]
     fn rotate_back(&mut self, release: Instant, registration: u64, sequence: u64) -> Option<Rotated> {
         let tie_breaker = (release, registration, sequence);

@@ -1,11 +1,11 @@
 //! An emulation of rclcpp's wait set, for comparisons with rospin's own policies.
 //!
-//! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients, waitables,
-//! and by registration within each kind. Nothing enters it before the next polling point (Casini et al., ECRTS 2019; Dust et al.
-//! 2023).
+//! A ready set is built at a polling point. It is served in a fixed order: timers, subscriptions, services, clients,
+//! waitables, and by registration within each kind. Nothing enters it before the next polling point (Casini et al.,
+//! ECRTS 2019; Dust et al. 2023).
 //!
-//! That is rclcpp up to Iron. Since Jazzy it has no defined order within a kind (rclcpp#2532), so what holds for this emulation by
-//! order of registration holds there in some order.
+//! That is rclcpp up to Iron. Since Jazzy it has no defined order within a kind (rclcpp#2532), so what holds for this
+//! emulation by order of registration holds there in some order.
 
 use super::places::Places;
 use super::{Policy, View};
@@ -29,25 +29,26 @@ pub enum Timers {
 
 /// rclcpp's wait set, for one thread and for several.
 ///
-/// Within a kind, rclcpp orders by node and group first. The emulation orders by registration, which is the same if nodes are
-/// created one after the other.
+/// Within a kind, rclcpp orders by node and group first. The emulation orders by registration, which is the same if
+/// nodes are created one after the other.
 ///
-/// With several threads, a thread that finds nothing to run in the ready set polls anew and discards the rest of the set.
-/// Entities of a held group are not polled, so they can be left out for ever: if two timers of a mutually exclusive group are
-/// always due together, the one that was registered later starves. rclcpp behaves like that, and so does this emulation. There is
-/// no priority inheritance either, since there are no priorities.
+/// With several threads, a thread that finds nothing to run in the ready set polls anew and discards the rest of the
+/// set. Entities of a held group are not polled, so they can be left out for ever: if two timers of a mutually
+/// exclusive group are always due together, the one that was registered later starves. rclcpp behaves like that, and so
+/// does this emulation. There is no priority inheritance either, since there are no priorities.
 pub struct WaitSet {
     timers: Timers,
     /// All ready activations, polled or not.
     places: Places,
     /// The places of activations that go through the ready set, in no particular order.
     available: Vec<u32>,
-    /// The places of timers that are outside the ready set, in no particular order. A pick looks at all of them, as rclcpp does.
+    /// The places of timers that are outside the ready set, in no particular order. A pick looks at all of them, as
+    /// rclcpp does.
     due: Vec<u32>,
     /// The index of each place that is taken in `available` or `due`, by place.
     positions: Vec<u32>,
-    /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were run or
-    /// withdrawn since stay until the next polling point, or until they are last.
+    /// The ready set of the last polling point, in reverse: the next activation to run is last. Activations that were
+    /// run or withdrawn since stay until the next polling point, or until they are last.
     ready_set: Vec<Polled>,
 }
 
@@ -73,8 +74,8 @@ impl WaitSet {
         }
     }
 
-    /// Takes the timer that was registered first, of those outside the ready set that are due and that their group admits;
-    /// `None` if there is none.
+    /// Takes the timer that was registered first, of those outside the ready set that are due and that their group
+    /// admits; `None` if there is none.
     fn take_timer(&mut self, view: &View<'_>) -> Option<Activation> {
         let admitted = |place: &u32| view.groups.admits(&self.places.activation(*place));
         let order = |place: &u32| {

@@ -59,8 +59,8 @@ pub struct Step {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// An activation, or a further segment of one, became eligible at `release`; its absolute deadline is [`Instant::MAX`] if it
-    /// has none.
+    /// An activation, or a further segment of one, became eligible at `release`; its absolute deadline is
+    /// [`Instant::MAX`] if it has none.
     Released {
         /// The segment.
         step: Step,
@@ -78,7 +78,8 @@ pub enum Event {
         /// The activation's absolute deadline, [`Instant::MAX`] if it has none.
         deadline: Instant,
     },
-    /// A thread begins to run the segment. `cpu_ns` is the processor time of the thread so far, 0 if that is not recorded.
+    /// A thread begins to run the segment. `cpu_ns` is the processor time of the thread so far, 0 if that is not
+    /// recorded.
     Dispatched {
         /// The segment.
         step: Step,
@@ -149,9 +150,9 @@ pub enum Event {
         /// The number of the message among those of its publisher.
         number: u64,
     },
-    /// A subscription took that message, which came encoded: from a middleware, or from a publisher with another form of the type.
-    /// A message that was shared within the process is [`Taken`](Self::Taken) instead. The number is 0 if the middleware does not
-    /// tell it.
+    /// A subscription took that message, which came encoded: from a middleware, or from a publisher with another form
+    /// of the type. A message that was shared within the process is [`Taken`](Self::Taken) instead. The number is 0 if
+    /// the middleware does not tell it.
     Received {
         /// The id of the publisher.
         publisher: [u8; 16],
@@ -177,8 +178,8 @@ pub enum Event {
         /// The place of the kind in [`INCIDENTS`].
         kind: u8,
     },
-    /// A callback did what its system file or the analysis says that it does not. A monitor records it, some time later than it
-    /// happened.
+    /// A callback did what its system file or the analysis says that it does not. A monitor records it, some time later
+    /// than it happened.
     Violation {
         /// The number of the executor.
         executor: u16,
@@ -202,19 +203,19 @@ pub enum Event {
         /// The number of them.
         count: u64,
     },
-    /// This thread works with the executor's scheduler in place of the one before. What it records of the executor from here to its
-    /// next such event comes behind all that others recorded after a smaller number.
+    /// This thread works with the executor's scheduler in place of the one before. What it records of the executor from
+    /// here to its next such event comes behind all that others recorded after a smaller number.
     HandedOver {
         /// The number of the executor.
         executor: u16,
         /// A number that grows from each of these events to the next one of the executor.
         number: u64,
-        /// The number of the event before this one, 0 for the first one. If it is [`u64::MAX`], the recording of the executor begins
-        /// anew, and a snapshot follows. If it is the number of this event, a file begins here, and the thread has had the scheduler
-        /// before.
+        /// The number of the event before this one, 0 for the first one. If it is [`u64::MAX`], the recording of the
+        /// executor begins anew, and a snapshot follows. If it is the number of this event, a file begins here, and the
+        /// thread has had the scheduler before.
         previous: u64,
-        /// The number of events of the scheduler since the event before this one, so that missing ones are noticed. Snapshots do not
-        /// count. Recordings of earlier versions have 0 here, and as `previous`.
+        /// The number of events of the scheduler since the event before this one, so that missing ones are noticed.
+        /// Snapshots do not count. Recordings of earlier versions have 0 here, and as `previous`.
         count: u64,
     },
     /// The activation was ready or suspended, and will not go on: its timer was cancelled, or its entity was removed.
@@ -229,17 +230,18 @@ pub enum Event {
         /// The thread's number in the executor; 255 stands for all further ones.
         thread: u8,
     },
-    /// The recorder begins to record the executor, or a file begins. The state of the executor's scheduler follows: `count` events
-    /// [`FoundReady`](Self::FoundReady), [`FoundRunning`](Self::FoundRunning), [`FoundSuspended`](Self::FoundSuspended) and
-    /// [`FoundArmed`](Self::FoundArmed) in place of everything that happened before. Nothing else is ready or under way.
+    /// The recorder begins to record the executor, or a file begins. The state of the executor's scheduler follows:
+    /// `count` events [`FoundReady`](Self::FoundReady), [`FoundRunning`](Self::FoundRunning),
+    /// [`FoundSuspended`](Self::FoundSuspended) and [`FoundArmed`](Self::FoundArmed) in place of everything that
+    /// happened before. Nothing else is ready or under way.
     Snapshot {
         /// The number of the executor.
         executor: u16,
         /// The number of the events that follow.
         count: u64,
     },
-    /// Part of a snapshot: the segment is ready. Those that are in the ready set of the last polling point come first, in the order in
-    /// which they will be served.
+    /// Part of a snapshot: the segment is ready. Those that are in the ready set of the last polling point come first,
+    /// in the order in which they will be served.
     FoundReady {
         /// The segment.
         step: Step,
@@ -250,7 +252,8 @@ pub enum Event {
         /// True if it is in the ready set of the last polling point.
         is_polled: bool,
     },
-    /// Part of a snapshot: a thread runs the activation, which holds its group. Its next event tells the segment; it is 0 here.
+    /// Part of a snapshot: a thread runs the activation, which holds its group. Its next event tells the segment; it is
+    /// 0 here.
     FoundRunning {
         /// The activation.
         step: Step,
@@ -306,8 +309,8 @@ pub const KINDS: [(u8, &str, &str, [&str; 4]); 24] = [
 ];
 
 impl Event {
-    /// Returns what a recording has of an event of the executor's scheduler. `cpu_ns` returns the processor time of the calling
-    /// thread, and is called only if it matters.
+    /// Returns what a recording has of an event of the executor's scheduler. `cpu_ns` returns the processor time of the
+    /// calling thread, and is called only if it matters.
     #[must_use]
     pub fn of_scheduler(executor: u16, event: &TraceEvent, cpu_ns: impl FnOnce() -> u64) -> Self {
         let step = |of: &Activation| {

@@ -1,7 +1,8 @@
-//! Recordings: what an engine records of its executors, as data. Engines write it, and `rospin-trace` stores and reads it.
+//! Recordings: what an engine records of its executors, as data. Engines write it, and `rospin-trace` stores and reads
+//! it.
 //!
-//! An [`Event`] has a fixed size when it is [encoded](Event::encode), so that lock-free buffers can hold it. Events name things by
-//! numbers. [`Definition`]s say which names, topics and settings these numbers stand for.
+//! An [`Event`] has a fixed size when it is [encoded](Event::encode), so that lock-free buffers can hold it. Events
+//! name things by numbers. [`Definition`]s say which names, topics and settings these numbers stand for.
 
 mod event;
 mod sink;

@@ -62,8 +62,8 @@ pub enum Definition {
         kind: EntityKind,
         /// Its priority.
         priority: u32,
-        /// The time from its release until it should have completed; `None` if none was set. A periodic timer then has its
-        /// period.
+        /// The time from its release until it should have completed; `None` if none was set. A periodic timer then has
+        /// its period.
         deadline: Option<Duration>,
         /// The period of a periodic timer; `None` for any other entity.
         period: Option<Duration>,
@@ -131,26 +131,26 @@ impl Definition {
 
 /// The receiver of a recording: a file, or a memory of the last seconds. One ordinary thread calls it, which may block.
 pub trait Sink: Send {
-    /// Takes note of a definition. It precedes the events that use it, except at the start of a recording, when both come at
-    /// once. A later definition of the same number replaces an earlier one.
+    /// Takes note of a definition. It precedes the events that use it, except at the start of a recording, when both
+    /// come at once. A later definition of the same number replaces an earlier one.
     fn define(&mut self, definition: &Definition);
 
-    /// Takes note that what the key defines is gone: no event that comes later names it. Its definition is needed only for events that
-    /// are there already.
+    /// Takes note that what the key defines is gone: no event that comes later names it. Its definition is needed only
+    /// for events that are there already.
     fn forget(&mut self, _key: DefinitionKey) {}
 
     /// Stores events of one thread, in the order in which it recorded them.
     fn record(&mut self, thread: u32, events: &[Words]);
 
-    /// Makes all that came before the last round readable by others. Recording may go on after it. A sink that keeps events for a round
-    /// writes the rest when it is dropped.
+    /// Makes all that came before the last round readable by others. Recording may go on after it. A sink that keeps
+    /// events for a round writes the rest when it is dropped.
     fn flush(&mut self);
 
     /// Ends a round: no events come for some milliseconds.
     fn end_round(&mut self) {}
 
-    /// Returns how long events may wait for a round, if there is room for them. Rounds come as often as the most hurried sink wants,
-    /// and disturb the program less if they are few.
+    /// Returns how long events may wait for a round, if there is room for them. Rounds come as often as the most
+    /// hurried sink wants, and disturb the program less if they are few.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,8 +1,8 @@
-//! The state of an entity: what each step needs on two cache lines, and behind them what only some steps need. For what runs in place
-//! the first line is enough.
+//! The state of an entity: what each step needs on two cache lines, and behind them what only some steps need. For what
+//! runs in place the first line is enough.
 //!
-//! The fields of an activation are written one by one where it stays, because a copy of fields that were just written would
-//! have to wait for them.
+//! The fields of an activation are written one by one where it stays, because a copy of fields that were just written
+//! would have to wait for them.
 
 use super::timers::TimerState;
 use crate::activation::Activation;
@@ -20,11 +20,12 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct EntityState {
-    /// The activation that was released and not picked yet. The policy has it, too, or it is kept only here while `max_in_flight`
-    /// activations are under way. While there is none, the sequence number is [`NOBODY`], and release and deadline mean nothing.
+    /// The activation that was released and not picked yet. The policy has it, too, or it is kept only here while
+    /// `max_in_flight` activations are under way. While there is none, the sequence number is [`NOBODY`], and release
+    /// and deadline mean nothing.
     latest: Activation,
-    /// True if [`go_on`](super::Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and holds its
-    /// group while it waits.
+    /// True if [`go_on`](super::Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and
+    /// holds its group while it waits.
     pub(super) may_go_on: bool,
     /// True if the entity has one activation at a time, and does not precede all.
     pub(super) is_plain: bool,
@@ -32,8 +33,8 @@ pub(super) struct EntityState {
     /// Number of activations that are under way: running or suspended.
     pub(super) in_flight: u32,
     max_in_flight: u32,
-    /// The time from a release to the deadline in nanoseconds; [`NEVER`] if there is no deadline. It is a plain number so that an
-    /// optional state has its discriminant in the first line.
+    /// The time from a release to the deadline in nanoseconds; [`NEVER`] if there is no deadline. It is a plain number
+    /// so that an optional state has its discriminant in the first line.
     deadline_ns: u64,
     pub(super) rest: Box<Rest>,
 }

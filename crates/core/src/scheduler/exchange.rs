@@ -1,8 +1,8 @@
 //! One step from an activation to the next one, whichever entity that belongs to.
 //!
-//! It leads to what `release`, `complete` and `next` lead to. Random scenarios check that against the naive reference, with and
-//! without a trace; with a trace, the three calls are made. The policy only names the entity that it picked, and the activation
-//! is copied once, from the entity to the run.
+//! It leads to what `release`, `complete` and `next` lead to. Random scenarios check that against the naive reference,
+//! with and without a trace; with a trace, the three calls are made. The policy only names the entity that it picked,
+//! and the activation is copied once, from the entity to the run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -14,13 +14,14 @@ use crate::time::Instant;
 use crate::timer::ClockKind;
 
 impl Scheduler {
-    /// Completes `activation`, whose entity has a further item since `release`, and replaces it by the activation that `thread` runs
-    /// next. With `release` being `None`, the entity has no further item that the scheduler does not know of.
+    /// Completes `activation`, whose entity has a further item since `release`, and replaces it by the activation that
+    /// `thread` runs next. With `release` being `None`, the entity has no further item that the scheduler does not know
+    /// of.
     ///
     /// Returns false if none may start. `activation` is then as it was, and over.
     ///
-    /// Leads to the same as [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next), in that order, and
-    /// costs less.
+    /// Leads to the same as [`release`](Self::release), [`complete`](Self::complete) and [`next`](Self::next), in that
+    /// order, and costs less.
     pub fn exchange(
         &mut self,
         now: Instant,
@@ -72,8 +73,8 @@ impl Scheduler {
         }
     }
 
-    /// Begins the released activation of an entity that the policy has picked, and copies it to `activation`. Returns false if the
-    /// entity has none, or if its group does not admit it.
+    /// Begins the released activation of an entity that the policy has picked, and copies it to `activation`. Returns
+    /// false if the entity has none, or if its group does not admit it.
     #[inline(always)]
     fn begin_picked(&mut self, picked: EntityId, activation: &mut Activation) -> bool {
         let entity = self.entities.get_mut(picked.index(), picked.generation());
@@ -97,8 +98,8 @@ impl Scheduler {
         true
     }
 
-    /// Ends an [`exchange`](Self::exchange) by the long way through the policy. `has_left` is true if the activation has freed its
-    /// group.
+    /// Ends an [`exchange`](Self::exchange) by the long way through the policy. `has_left` is true if the activation
+    /// has freed its group.
     #[inline(never)]
     fn pick_by_the_long_way(
         &mut self,
@@ -128,8 +129,8 @@ impl Scheduler {
             let next = self.next(now, thread);
             return replace(activation, next);
         }
-        // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be foreign
-        // code: if one panics, the activation is over nevertheless.
+        // If the entity is a timer that is due again, its activation is kept back like that of an item. Policies may be
+        // foreign code: if one panics, the activation is over nevertheless.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.advance(ClockKind::Steady, now, now))) {
             self.complete(now, activation);
             resume_unwind(panic);

@@ -1,4 +1,5 @@
-//! Activations that are ready and cannot start before a suspended one ends. If that one awaits what they do, both wait for ever.
+//! Activations that are ready and cannot start before a suspended one ends. If that one awaits what they do, both wait
+//! for ever.
 
 use super::Scheduler;
 use super::entity_state::EntityState;
@@ -7,8 +8,8 @@ use crate::id::EntityId;
 use crate::time::Instant;
 
 impl Scheduler {
-    /// Returns true if other activations wait for the end of `activation`, which is suspended: it holds its group, or its entity has as
-    /// many activations under way as it may have.
+    /// Returns true if other activations wait for the end of `activation`, which is suspended: it holds its group, or
+    /// its entity has as many activations under way as it may have.
     #[must_use]
     pub fn holds_up(&self, activation: &Activation) -> bool {
         self.groups.is_held_by(activation) || self.state_of(activation.entity).is_some_and(|entity| !entity.may_start())
@@ -24,8 +25,8 @@ impl Scheduler {
                 .is_some_and(|entity| entity.rest.suspended.iter().any(is_it) || entity.rest.resumed.iter().any(is_it))
     }
 
-    /// Calls `found` with each entity that has something ready which cannot start before `activation` goes on, and since when. Finds
-    /// nothing unless `activation` is suspended.
+    /// Calls `found` with each entity that has something ready which cannot start before `activation` goes on, and
+    /// since when. Finds nothing unless `activation` is suspended.
     pub fn held_up_by(&self, activation: &Activation, mut found: impl FnMut(EntityId, Instant)) {
         let Some(holder) = self.state_of(activation.entity) else {
             return;
@@ -53,7 +54,8 @@ impl Scheduler {
     }
 }
 
-/// Returns the time since which the entity has something ready; `None` if it has nothing, or does not wait for the group's holder.
+/// Returns the time since which the entity has something ready; `None` if it has nothing, or does not wait for the
+/// group's holder.
 fn ready_since(entity: &EntityState) -> Option<Instant> {
     if entity.rest.spec.precedes_all {
         return None;

@@ -1,6 +1,7 @@
 //! Runs that nobody sees until they are over: for drivers that have the scheduler to themselves while a callback runs.
 //!
-//! Order and results are those of `next`, `release` and `complete`, which random scenarios check against the naive reference.
+//! Order and results are those of `next`, `release` and `complete`, which random scenarios check against the naive
+//! reference.
 
 use super::{EntityState, Scheduler};
 use crate::activation::Activation;
@@ -18,18 +19,19 @@ impl Scheduler {
         self.ready.names_first && !self.is_traced() && !self.ready.has_preceding()
     }
 
-    /// Returns true if activations of the entity may run in place: it is no timer, has no deadline and one activation at a time, and
-    /// holds its group while it waits.
+    /// Returns true if activations of the entity may run in place: it is no timer, has no deadline and one activation
+    /// at a time, and holds its group while it waits.
     #[must_use]
     pub fn may_run_in_place(&self, id: EntityId) -> bool {
         self.entities.get(id.index(), id.generation()).is_some_and(EntityState::may_run_in_place)
     }
 
-    /// Names the activation that [`next`](Self::next) would return now if no timer is due. Returns `None` if nothing is ready, and while
-    /// nothing [runs in place](Self::runs_in_place).
+    /// Names the activation that [`next`](Self::next) would return now if no timer is due. Returns `None` if nothing is
+    /// ready, and while nothing [runs in place](Self::runs_in_place).
     ///
-    /// A driver may run the callback of this activation without taking it, if [the entity allows it](Self::may_run_in_place). It must not
-    /// ask the scheduler for anything before the callback returns, and calls [`ran_first`](Self::ran_first) then.
+    /// A driver may run the callback of this activation without taking it, if [the entity allows
+    /// it](Self::may_run_in_place). It must not ask the scheduler for anything before the callback returns, and calls
+    /// [`ran_first`](Self::ran_first) then.
     #[must_use]
     #[inline]
     pub fn first(&self) -> Option<Named> {
@@ -47,16 +49,16 @@ impl Scheduler {
         entity.is_some_and(|entity| entity.may_start() && entity.pending().is_some_and(is_ready))
     }
 
-    /// Takes the activation that [`first`](Self::first) has named, as [`next`](Self::next) would: for one that did not run to its
-    /// end in place. Releases no timers, so that no other activation comes before it.
+    /// Takes the activation that [`first`](Self::first) has named, as [`next`](Self::next) would: for one that did not
+    /// run to its end in place. Releases no timers, so that no other activation comes before it.
     pub fn take_first(&mut self, thread: ThreadIndex) -> Option<Activation> {
         let now = self.clocks[ClockKind::Steady.index()];
         let first = self.ready.pick(&mut View::new(now, thread, &self.groups, None))?;
         self.begin(now, thread, first)
     }
 
-    /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one; `None` if it is not
-    /// known.
+    /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one;
+    /// `None` if it is not known.
     #[inline]
     pub fn upcoming(&self, distance: usize) -> Option<usize> {
         self.ready.policy.upcoming(distance)
@@ -70,9 +72,9 @@ impl Scheduler {
         self.entities.address(entity).map(<*const _>::cast)
     }
 
-    /// Notes that the activation of `first`, which was [named](Self::first), ran in place, and that its entity has a further item
-    /// since `release`; `None` if it has none that the scheduler does not know of. Nothing has happened in between. Returns what
-    /// [`first`](Self::first) would name now.
+    /// Notes that the activation of `first`, which was [named](Self::first), ran in place, and that its entity has a
+    /// further item since `release`; `None` if it has none that the scheduler does not know of. Nothing has happened in
+    /// between. Returns what [`first`](Self::first) would name now.
     ///
     /// Leads to the same as [`next`](Self::next), [`release`](Self::release) and [`complete`](Self::complete).
     #[inline]

@@ -79,8 +79,8 @@ impl Scheduler {
 
     /// Removes an entity. Returns true if it existed.
     ///
-    /// Its ready activations do not run any more. An activation that is running must still be completed. A suspended one ends
-    /// here, and must not be completed.
+    /// Its ready activations do not run any more. An activation that is running must still be completed. A suspended
+    /// one ends here, and must not be completed.
     pub fn remove_entity(&mut self, id: EntityId) -> bool {
         let Some(mut entity) = self.entities.remove(id.index(), id.generation()) else {
             return false;

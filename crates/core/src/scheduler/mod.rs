@@ -39,13 +39,14 @@ pub enum Release {
     Unknown,
 }
 
-/// Scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the ready set.
+/// Scheduler, which decides which activation runs next. It has entities, groups, timers, and a [`Policy`] with the
+/// ready set.
 ///
 /// It is pure: it never reads a clock, blocks or starts a thread. Once entities are added, [`release`](Self::release),
 /// [`next`](Self::next) and [`complete`](Self::complete) do not allocate.
 ///
-/// After a panic of the policy or the trace, a caller that catches the panic can go on: no group is held by an activation that no
-/// driver has. Activations that the policy itself lost are not restored.
+/// After a panic of the policy or the trace, a caller that catches the panic can go on: no group is held by an
+/// activation that no driver has. Activations that the policy itself lost are not restored.
 pub struct Scheduler {
     ready: Ready,
     entities: Slots<EntityState>,
@@ -85,7 +86,8 @@ impl Scheduler {
         self.trace = trace;
     }
 
-    /// Takes the trace out: the scheduler has none until [`set_trace`](Self::set_trace) sets one, such as one that wraps it.
+    /// Takes the trace out: the scheduler has none until [`set_trace`](Self::set_trace) sets one, such as one that
+    /// wraps it.
     pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
         self.trace.take()
     }
@@ -122,9 +124,10 @@ impl Scheduler {
 
     /// Releases an activation of the entity, which has an item since `release`.
     ///
-    /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The earliest
-    /// release counts: a thread may learn of a later item before the earlier one that a running callback left. Under a policy
-    /// that does not [order by release](Policy::orders_by_release), the release of a ready activation does not change any more.
+    /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The
+    /// earliest release counts: a thread may learn of a later item before the earlier one that a running callback left.
+    /// Under a policy that does not [order by release](Policy::orders_by_release), the release of a ready activation
+    /// does not change any more.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
@@ -139,7 +142,8 @@ impl Scheduler {
                     // The policy does not have the activation yet.
                     antedated
                 } else {
-                    // The order of an activation must not change while the policy has it, so the policy gets a new activation.
+                    // The order of an activation must not change while the policy has it, so the policy gets a new
+                    // activation.
                     let antedated = *entity.set_pending(release, antedated.deadline, sequence);
                     self.sequence += 1;
                     self.ready.withdraw(&known);
@@ -255,8 +259,8 @@ impl Scheduler {
         self.trace.is_some()
     }
 
-    /// Returns true if an [`exchange`](Self::exchange) depends on the time: there are timers on the steady clock, a trace, or a policy
-    /// that [looks at the time](Policy::looks_at_time).
+    /// Returns true if an [`exchange`](Self::exchange) depends on the time: there are timers on the steady clock, a
+    /// trace, or a policy that [looks at the time](Policy::looks_at_time).
     #[must_use]
     #[inline]
     pub const fn needs_time(&self) -> bool {
@@ -265,8 +269,9 @@ impl Scheduler {
 
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.
     ///
-    /// The activation keeps holding its group, unless the entity [releases it](crate::EntitySpec::releases_group_at_await). Only
-    /// entities that [precede all](crate::EntitySpec::precedes_all) run in a group whose holder is suspended.
+    /// The activation keeps holding its group, unless the entity [releases
+    /// it](crate::EntitySpec::releases_group_at_await). Only entities that [precede
+    /// all](crate::EntitySpec::precedes_all) run in a group whose holder is suspended.
     pub fn suspend(&mut self, now: Instant, activation: &Activation) {
         let Some(entity) = self.entity_mut(activation.entity) else {
             // The entity was removed while it ran, so the activation will not be resumed.
@@ -312,15 +317,15 @@ impl Scheduler {
         self.timers[clock.index()].earliest()
     }
 
-    /// Returns the next due time of the timers on the steady clock. A driver without work may sleep until then, or until the
-    /// next event if it is `None`.
+    /// Returns the next due time of the timers on the steady clock. A driver without work may sleep until then, or
+    /// until the next event if it is `None`.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.next_due_on(ClockKind::Steady)
     }
 
-    /// Returns true if [`next`](Self::next) might give another thread an activation now. May return true although `next` would
-    /// return `None`.
+    /// Returns true if [`next`](Self::next) might give another thread an activation now. May return true although
+    /// `next` would return `None`.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
         self.ready.has_candidates()
@@ -328,8 +333,8 @@ impl Scheduler {
 
     // ---- helpers ----
 
-    /// Records that the activation was picked, and the number of due times that its timer skipped. If the trace panics, the
-    /// driver does not get the activation and could never free its group. So the activation becomes ready again.
+    /// Records that the activation was picked, and the number of due times that its timer skipped. If the trace panics,
+    /// the driver does not get the activation and could never free its group. So the activation becomes ready again.
     fn record_dispatch(&mut self, now: Instant, thread: ThreadIndex, activation: Activation, missed: u64) {
         let recorded = catch_unwind(AssertUnwindSafe(|| {
             if missed > 0 {
@@ -373,7 +378,8 @@ impl Scheduler {
         self.entities.get_mut(id.index(), id.generation())
     }
 
-    /// Records that activations will not go on, as of the last time that the driver passed on, or their releases if those came later.
+    /// Records that activations will not go on, as of the last time that the driver passed on, or their releases if
+    /// those came later.
     fn record_withdrawn(&mut self, withdrawn: impl IntoIterator<Item = Activation>) {
         let now = self.clocks[ClockKind::Steady.index()];
         for activation in withdrawn {

@@ -56,8 +56,8 @@ impl Ready {
         }
     }
 
-    /// Takes out the activation that runs now; `None` if none may run. Its group admits it, unless the policy breaks its
-    /// promise.
+    /// Takes out the activation that runs now; `None` if none may run. Its group admits it, unless the policy breaks
+    /// its promise.
     pub(super) fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         if self.preceding > 0
             && let Some(first) = self.ahead.pick(view)
@@ -67,14 +67,16 @@ impl Ready {
         self.policy.pick(view)
     }
 
-    /// Notes that no callback of the group runs any more, although one holds it. Activations that precede all may run in it now.
+    /// Notes that no callback of the group runs any more, although one holds it. Activations that precede all may run
+    /// in it now.
     pub(super) fn group_paused(&mut self, group: GroupId) {
         if self.preceding > 0 {
             self.ahead.group_freed(group);
         }
     }
 
-    /// Notes that the group is free again, or that its holder may go on because an activation that precedes all has ended.
+    /// Notes that the group is free again, or that its holder may go on because an activation that precedes all has
+    /// ended.
     pub(super) fn group_freed(&mut self, group: GroupId) {
         self.group_paused(group);
         self.policy.group_freed(group);

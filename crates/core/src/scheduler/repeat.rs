@@ -1,5 +1,5 @@
-//! Repetition of recorded events: what releases, ends and losses of activations did to another scheduler is done to this one, so that
-//! it can be asked what it would run next.
+//! Repetition of recorded events: what releases, ends and losses of activations did to another scheduler is done to
+//! this one, so that it can be asked what it would run next.
 
 use super::Scheduler;
 use super::entity_state::NOBODY;
@@ -23,8 +23,8 @@ pub struct Repeated {
 }
 
 impl Scheduler {
-    /// Releases a segment as it was recorded. If it `antedates`, it takes the place of the entity's activation that is ready. Timers
-    /// of recordings are entities here that are released like others.
+    /// Releases a segment as it was recorded. If it `antedates`, it takes the place of the entity's activation that is
+    /// ready. Timers of recordings are entities here that are released like others.
     ///
     /// Returns false, and does nothing, if that cannot be:
     /// - the entity is not there;
@@ -68,8 +68,8 @@ impl Scheduler {
         true
     }
 
-    /// Dispatches a segment as it was recorded, whatever the policy would pick. Returns `None` if it is not ready, or if its group
-    /// does not admit it.
+    /// Dispatches a segment as it was recorded, whatever the policy would pick. Returns `None` if it is not ready, or
+    /// if its group does not admit it.
     pub fn repeat_dispatch(&mut self, entity: EntityId, sequence: u64, segment: u32) -> Option<Activation> {
         let ready = self.find_ready(entity, sequence, segment)?;
         if !self.groups.admits(&ready) {
@@ -86,15 +86,16 @@ impl Scheduler {
         Some(ready)
     }
 
-    /// Makes these segments, each an entity, a sequence number and the number of the segment, the rest of the policy's ready set of the
-    /// last polling point, as it was recorded. Those that are not ready are left out.
+    /// Makes these segments, each an entity, a sequence number and the number of the segment, the rest of the policy's
+    /// ready set of the last polling point, as it was recorded. Those that are not ready are left out.
     pub fn repeat_ready_set(&mut self, ready_set: &[(EntityId, u64, u32)]) {
         let find = |(entity, sequence, segment): &(EntityId, u64, u32)| self.find_ready(*entity, *sequence, *segment);
         let ready: Vec<Activation> = ready_set.iter().filter_map(find).collect();
         self.ready.policy.restore_ready_set(&ready);
     }
 
-    /// Removes an activation that was ready or suspended and did not go on, as it was recorded. Returns true if it was there.
+    /// Removes an activation that was ready or suspended and did not go on, as it was recorded. Returns true if it was
+    /// there.
     pub fn repeat_withdrawal(&mut self, entity: EntityId, sequence: u64) -> bool {
         let Some(state) = self.entity_mut(entity) else {
             return false;
@@ -122,14 +123,15 @@ impl Scheduler {
         true
     }
 
-    /// Returns the entity's activation that is ready or waits for another one of the entity to end; `None` if it has none.
+    /// Returns the entity's activation that is ready or waits for another one of the entity to end; `None` if it has
+    /// none.
     #[must_use]
     pub fn pending(&self, entity: EntityId) -> Option<&Activation> {
         self.entities.get(entity.index(), entity.generation())?.pending()
     }
 
-    /// Returns the ready segments, in the order of registration: those that may run, and those that wait for their group or for an
-    /// activation of their own entity. Allocates.
+    /// Returns the ready segments, in the order of registration: those that may run, and those that wait for their
+    /// group or for an activation of their own entity. Allocates.
     #[must_use]
     pub fn ready(&self) -> Vec<Activation> {
         let states = self.entities.ids().filter_map(|(index, generation)| self.entities.get(index, generation));

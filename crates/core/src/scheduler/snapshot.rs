@@ -9,9 +9,9 @@ use crate::id::EntityId;
 use crate::recording::{Event, Step};
 
 impl Scheduler {
-    /// Returns the state as events of the executor with that number: a [snapshot](Event::Snapshot), and behind it what is ready,
-    /// suspended and armed, and the activations that are `running`. The scheduler does not keep those, so its driver names them, with
-    /// their sequence numbers.
+    /// Returns the state as events of the executor with that number: a [snapshot](Event::Snapshot), and behind it what
+    /// is ready, suspended and armed, and the activations that are `running`. The scheduler does not keep those, so its
+    /// driver names them, with their sequence numbers.
     ///
     /// Looks at all entities, and allocates.
     #[must_use]

@@ -29,7 +29,8 @@ impl TimerState {
         self.due
     }
 
-    /// Returns that due time after the clock jumped to `reading`, on a time line that is `shift_ns` ahead of the former one.
+    /// Returns that due time after the clock jumped to `reading`, on a time line that is `shift_ns` ahead of the former
+    /// one.
     fn due_after_jump(&self, reading: Instant, shift_ns: i64) -> Instant {
         if self.armed {
             self.spec.due_after_jump(self.due, reading, shift_ns)
@@ -40,16 +41,16 @@ impl TimerState {
     }
 }
 
-/// The reading of ROS time, whose rate may vary, before the one that the driver passes on now (`before`), and the time on the
-/// steady clock when the driver passed it on (`read_at`).
+/// The reading of ROS time, whose rate may vary, before the one that the driver passes on now (`before`), and the time
+/// on the steady clock when the driver passed it on (`read_at`).
 pub(super) struct Leap {
     pub(super) before: Instant,
     pub(super) read_at: Instant,
 }
 
 impl Leap {
-    /// Returns the time on the steady clock at which the due time `due` came, if the clock has run evenly since the last reading.
-    /// The clock shows `reading` at `now`.
+    /// Returns the time on the steady clock at which the due time `due` came, if the clock has run evenly since the
+    /// last reading. The clock shows `reading` at `now`.
     pub(super) fn release(&self, due: Instant, reading: Instant, now: Instant) -> Instant {
         let passed = u128::from(nanos(reading.saturating_since(self.before)).max(1));
         let until_due = u128::from(nanos(due.saturating_since(self.before)));
@@ -80,8 +81,8 @@ impl Scheduler {
         Ok(id)
     }
 
-    /// Stops a timer, which does not fire any more. If it has fired and its callback has not started, the callback does not run
-    /// either. Returns true if the entity is a timer.
+    /// Stops a timer, which does not fire any more. If it has fired and its callback has not started, the callback does
+    /// not run either. Returns true if the entity is a timer.
     pub fn cancel_timer(&mut self, id: EntityId) -> bool {
         let Some(timer) = self.timer_mut(id) else {
             return false;
@@ -103,9 +104,9 @@ impl Scheduler {
         true
     }
 
-    /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period. A `period` above zero
-    /// replaces the timer's period, and makes a timer that fires once periodic. With `None` or zero, the timer keeps its
-    /// period, or still fires once.
+    /// Starts or restarts a timer. It is next due at `due` on its clock, and then after each period. A `period` above
+    /// zero replaces the timer's period, and makes a timer that fires once periodic. With `None` or zero, the timer
+    /// keeps its period, or still fires once.
     ///
     /// Returns true if the entity is a timer.
     pub fn restart_timer(&mut self, id: EntityId, due: Instant, period: Option<Duration>) -> bool {
@@ -123,20 +124,20 @@ impl Scheduler {
         true
     }
 
-    /// Sets the longest time that a timer that fires once still waits after its clock jumped. Does nothing if the entity is no
-    /// timer.
+    /// Sets the longest time that a timer that fires once still waits after its clock jumped. Does nothing if the
+    /// entity is no timer.
     pub fn set_delay(&mut self, id: EntityId, delay: Duration) {
         if let Some(timer) = self.timer_mut(id) {
             timer.spec.delay = Some(delay);
         }
     }
 
-    /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead of the
-    /// former one, or behind it if negative. For a jump on the same time line, `shift_ns` is 0.
+    /// Adjusts the timers on `clock`, which jumped to `reading`: back, or to another time line that is `shift_ns` ahead
+    /// of the former one, or behind it if negative. For a jump on the same time line, `shift_ns` is 0.
     ///
-    /// The new due times are those of [`TimerSpec::due_after_jump`]. A jump forward on the same time line needs no call: the due
-    /// times in between were missed, as if time had passed. Looks at all entities, and sorts the armed timers on `clock`; does
-    /// not allocate.
+    /// The new due times are those of [`TimerSpec::due_after_jump`]. A jump forward on the same time line needs no
+    /// call: the due times in between were missed, as if time had passed. Looks at all entities, and sorts the armed
+    /// timers on `clock`; does not allocate.
     pub fn jump(&mut self, clock: ClockKind, reading: Instant, shift_ns: i64) {
         self.clocks[clock.index()] = reading;
         let on_clock = |timer: &&mut TimerState| timer.spec.clock == clock;
@@ -150,9 +151,9 @@ impl Scheduler {
         });
     }
 
-    /// Puts the timer on another clock, which shows `reading` and is `shift_ns` ahead of the former one. The time that is left to wait
-    /// stays the same, as after a [`jump`](Self::jump) to another time line. Does nothing if the entity is no timer, or is on that
-    /// clock already. May allocate.
+    /// Puts the timer on another clock, which shows `reading` and is `shift_ns` ahead of the former one. The time that
+    /// is left to wait stays the same, as after a [`jump`](Self::jump) to another time line. Does nothing if the entity
+    /// is no timer, or is on that clock already. May allocate.
     pub fn set_clock(&mut self, id: EntityId, clock: ClockKind, reading: Instant, shift_ns: i64) {
         let Some(timer) = self.timer_mut(id).filter(|timer| timer.spec.clock != clock) else {
             return;
@@ -176,25 +177,25 @@ impl Scheduler {
         }
     }
 
-    /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is the due
-    /// time for which it fired.
+    /// Returns the due time of the timer on its clock. If the timer has fired and its callback has not started, that is
+    /// the due time for which it fired.
     ///
-    /// Returns `None` if its callback will not start again: it was cancelled, it fires once and its callback has started, or
-    /// the entity is no timer.
+    /// Returns `None` if its callback will not start again: it was cancelled, it fires once and its callback has
+    /// started, or the entity is no timer.
     #[must_use]
     pub fn timer_due(&self, id: EntityId) -> Option<Instant> {
         self.timer_state(id)?.0
     }
 
-    /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the entity is
-    /// no timer.
+    /// Returns the number of due times that the timer has skipped since it was added, because it was late; 0 if the
+    /// entity is no timer.
     #[must_use]
     pub fn overruns(&self, id: EntityId) -> u64 {
         self.timer_state(id).map_or(0, |(_, overruns)| overruns)
     }
 
-    /// Returns the [due time](Self::timer_due) of the timer and the number of its [overruns](Self::overruns); `None` if the entity is
-    /// no timer.
+    /// Returns the [due time](Self::timer_due) of the timer and the number of its [overruns](Self::overruns); `None` if
+    /// the entity is no timer.
     #[must_use]
     #[inline]
     pub fn timer_state(&self, id: EntityId) -> Option<(Option<Instant>, u64)> {
@@ -211,8 +212,8 @@ impl Scheduler {
         entity.rest.timer.as_ref().map(|timer| &timer.spec)
     }
 
-    /// Returns the time from a release of the entity to its deadline: its own, or else the period of a periodic timer. Returns `None`
-    /// if it has no deadline, or is not there any more.
+    /// Returns the time from a release of the entity to its deadline: its own, or else the period of a periodic timer.
+    /// Returns `None` if it has no deadline, or is not there any more.
     #[must_use]
     pub fn relative_deadline(&self, id: EntityId) -> Option<Duration> {
         let entity = self.entities.get(id.index(), id.generation())?;
@@ -220,8 +221,8 @@ impl Scheduler {
         own.or_else(|| entity.rest.timer.as_ref().and_then(|timer| timer.spec.period))
     }
 
-    /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped. Does
-    /// nothing and returns 0 if the timer fires once, was cancelled, or is armed already.
+    /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped.
+    /// Does nothing and returns 0 if the timer fires once, was cancelled, or is armed already.
     pub(super) fn rearm(&mut self, id: EntityId) -> u64 {
         let Self { entities, timers, clocks, .. } = self;
         let Some(entity) = entities.get_mut(id.index(), id.generation()) else {

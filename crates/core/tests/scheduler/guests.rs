@@ -1,4 +1,5 @@
-//! Guests: an activation that precedes all runs in a group whose holder is suspended, between two segments and never beside one.
+//! Guests: an activation that precedes all runs in a group whose holder is suspended, between two segments and never
+//! beside one.
 
 use std::time::Duration;
 

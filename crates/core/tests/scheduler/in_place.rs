@@ -51,8 +51,8 @@ fn nothing_runs_in_place_while_a_group_is_held_or_a_trace_is_set_or_under_a_wait
     }
 }
 
-/// Under that policy, releases one after the other an entity of each of the priorities. Returns whether each is known to have all later
-/// ones behind it when it is the only one that is ready.
+/// Under that policy, releases one after the other an entity of each of the priorities. Returns whether each is known
+/// to have all later ones behind it when it is the only one that is ready.
 fn have_later_behind(policy: Box<dyn rospin_core::Policy>, priorities: &[u32]) -> Vec<bool> {
     let mut scheduler = Scheduler::new(policy);
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);

@@ -9,8 +9,8 @@ const fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Releases `a` at 13 ms and `b` at 11 ms, and then `a` at 0 ms. Returns the entities in the order in which they run, with their
-/// releases.
+/// Releases `a` at 13 ms and `b` at 11 ms, and then `a` at 0 ms. Returns the entities in the order in which they run,
+/// with their releases.
 fn order(policy: Box<dyn Policy>) -> Vec<(&'static str, Instant)> {
     let mut scheduler = Scheduler::new(policy);
     let group = scheduler.add_group(GroupKind::Reentrant);

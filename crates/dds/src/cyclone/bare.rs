@@ -1,5 +1,5 @@
-//! The library without rospin: a participant, a writer, and a reader whose listener wakes a thread. Measurements compare rospin
-//! with it.
+//! The library without rospin: a participant, a writer, and a reader whose listener wakes a thread. Measurements
+//! compare rospin with it.
 
 use std::ffi::c_void;
 use std::slice;
@@ -49,8 +49,8 @@ unsafe extern "C" {
 /// # Safety
 /// The library calls it with the target that [`Bare::start`] gave it, and bytes that are valid during the call.
 unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize) {
-    // SAFETY: `target` is the `Heard` that `Bare::start` passed. It is dropped after the thread that calls this function has
-    // ended.
+    // SAFETY: `target` is the `Heard` that `Bare::start` passed. It is dropped after the thread that calls this
+    // function has ended.
     let heard = unsafe { &*target.cast::<Heard>() };
     // SAFETY: the bytes have that length, and are valid during this call.
     let bytes = unsafe { slice::from_raw_parts(bytes, size) };
@@ -58,8 +58,9 @@ unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize)
 }
 
 impl Bare {
-    /// Starts a participant in a domain that this process has not joined, a writer of the topic `written`, and a reader of the
-    /// topic `read`. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each message.
+    /// Starts a participant in a domain that this process has not joined, a writer of the topic `written`, and a reader
+    /// of the topic `read`. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each
+    /// message.
     ///
     /// # Panics
     /// If Cyclone DDS cannot create one of them.

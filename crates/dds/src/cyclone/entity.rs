@@ -8,7 +8,8 @@ use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
 use super::{Code, EntityQos, Guid, Handle, Identity, check, sample, text};
 
-/// An entity, which is deleted when this is dropped. Deleting it waits until the library calls none of its listeners any more.
+/// An entity, which is deleted when this is dropped. Deleting it waits until the library calls none of its listeners
+/// any more.
 #[derive(Debug)]
 pub(super) struct Entity(i32);
 
@@ -53,8 +54,8 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Starts a domain, its threads and sockets, and takes part in it. `domain_id` is a number that no other domain of this
-    /// process has.
+    /// Starts a domain, its threads and sockets, and takes part in it. `domain_id` is a number that no other domain of
+    /// this process has.
     pub(crate) fn start(
         domain_id: u32,
         config: &str,
@@ -86,8 +87,8 @@ impl Participant {
         self.participant.0
     }
 
-    /// Creates a topic of the type called `type_name`. Returns the topic and its type, which exist for as long as the returned
-    /// entity, or a reader or writer of the topic.
+    /// Creates a topic of the type called `type_name`. Returns the topic and its type, which exist for as long as the
+    /// returned entity, or a reader or writer of the topic.
     pub(super) fn topic(&self, name: &str, type_name: &str) -> Result<(Entity, *const SerType), Code> {
         let (name, type_name) = (text(name)?, text(type_name)?);
         let mut sertype = ptr::null();
@@ -190,8 +191,8 @@ impl<L: Listen> Writer<L> {
         Probe(self.writer.0)
     }
 
-    /// Sends a message, encapsulation header first, and leaves the vector empty. Readers of this process get it on this thread. A
-    /// reliable writer that is far ahead of its readers waits for a tenth of a second, and then fails.
+    /// Sends a message, encapsulation header first, and leaves the vector empty. Readers of this process get it on this
+    /// thread. A reliable writer that is far ahead of its readers waits for a tenth of a second, and then fails.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
         // SAFETY: `sertype` is the type of the writer's topic.
         unsafe { sample::write(self.writer.0, self.sertype, bytes, None) }
@@ -216,8 +217,8 @@ impl<L: Listen> Writer<L> {
 pub(crate) struct Probe(i32);
 
 impl Probe {
-    /// Returns false if that reader is reliable, of another participant, and has not answered the writer yet. Such a reader asks
-    /// later for messages that were written before its answer, and gets those that the writer still has.
+    /// Returns false if that reader is reliable, of another participant, and has not answered the writer yet. Such a
+    /// reader asks later for messages that were written before its answer, and gets those that the writer still has.
     pub(crate) fn is_heard(self, reader: Handle) -> bool {
         // SAFETY: the library checks if a number is that of an entity.
         unsafe { ffi::rospin_dds_is_heard(self.0, reader) != 0 }
@@ -229,8 +230,8 @@ impl Probe {
 pub(crate) struct ReaderProbe(i32);
 
 impl ReaderProbe {
-    /// Returns false if that writer is reliable, of another participant, and has sent the reader no heartbeat yet. It may not know of the
-    /// reader, and what it writes now may be lost.
+    /// Returns false if that writer is reliable, of another participant, and has sent the reader no heartbeat yet. It
+    /// may not know of the reader, and what it writes now may be lost.
     pub(crate) fn is_known(self, writer: &Guid) -> bool {
         // SAFETY: the library checks if a number is that of an entity, and the id has the size that it reads.
         unsafe { ffi::rospin_dds_is_known(self.0, writer) != 0 }
@@ -259,7 +260,8 @@ impl<L: Listen> Reader<L> {
         let (told, qos) = (Told::new(listen), raw_qos(qos));
         let receiver = listener::receiver(receive);
         let (participant, listener) = (participant.participant.0, &raw const *told.raw);
-        // SAFETY: the listener is dropped after the reader, and the library owns the receiver. It copies everything else.
+        // SAFETY: the listener is dropped after the reader, and the library owns the receiver. It copies everything
+        // else.
         let code = unsafe {
             ffi::rospin_dds_create_reader(participant, topic.0, &raw const qos, listener, &raw const receiver)
         };

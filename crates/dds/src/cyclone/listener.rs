@@ -12,7 +12,8 @@ use super::{Guid, Handle, Sample, Times};
 pub(crate) trait Listen: Send + Sync + 'static {
     /// Notes that another end came, or that it went.
     fn matched(&self, peer: Handle, came: bool);
-    /// Notes another end whose quality of service does not fit. `policy` is the number of the policy in the DDS standard.
+    /// Notes another end whose quality of service does not fit. `policy` is the number of the policy in the DDS
+    /// standard.
     fn incompatible(&self, policy: u32);
     /// Notes how many of a reader's matched writers are alive, and how many are not. Only readers are told.
     fn liveliness(&self, _alive: u32, _not_alive: u32) {}
@@ -20,7 +21,8 @@ pub(crate) trait Listen: Send + Sync + 'static {
 
 /// The receiver of a reader's messages.
 pub(crate) trait Receive: Send + Sync + 'static {
-    /// Handles a message of the writer `writer` with the id `id`. The message expires after `lifespan`; `None` is no limit.
+    /// Handles a message of the writer `writer` with the id `id`. The message expires after `lifespan`; `None` is no
+    /// limit.
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>);
 }
 
@@ -99,8 +101,8 @@ pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
 /// Passes a message to the receiver that is the target.
 ///
 /// # Safety
-/// The library calls it with the target that [`receiver`] gave it, a sample of which one reference count belongs to the receiver
-/// from then on, and an id that is valid during the call.
+/// The library calls it with the target that [`receiver`] gave it, a sample of which one reference count belongs to the
+/// receiver from then on, and an id that is valid during the call.
 unsafe extern "C" fn arrived<R: Receive>(
     target: *const c_void,
     sample: *mut RawSample,

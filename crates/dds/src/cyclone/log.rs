@@ -1,7 +1,7 @@
 //! The library's own messages, as records of the program's log.
 //!
-//! The library calls with locks of its own held, and where a program publishes its log over DDS, a record can be the reason for the next
-//! one: so there is a limit.
+//! The library calls with locks of its own held, and where a program publishes its log over DDS, a record can be the
+//! reason for the next one: so there is a limit.
 
 use std::ffi::c_char;
 use std::io::Write;

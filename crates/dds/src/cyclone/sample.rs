@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use super::ffi::{self, RawIdentity, RawSample, SerType};
 use super::{Code, Guid};
 
-/// Identity beside a request or response, in the parameters that precede its payload: Fast DDS and RustDDS tell by it which
-/// response belongs to which request.
+/// Identity beside a request or response, in the parameters that precede its payload: Fast DDS and RustDDS tell by it
+/// which response belongs to which request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Identity {
     /// Reader that awaits the response, or writer of the request.
@@ -17,7 +17,8 @@ pub(crate) struct Identity {
     pub(crate) number: i64,
 }
 
-/// Returns the identity in the parameters that precede a message, as the library's threads read it; `None` if there is none.
+/// Returns the identity in the parameters that precede a message, as the library's threads read it; `None` if there is
+/// none.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn read_identity(parameters: &[u8], is_little: bool) -> Option<Identity> {
     let mut raw = RawIdentity { guid: Guid::default(), number: 0 };
@@ -27,8 +28,9 @@ pub(crate) fn read_identity(parameters: &[u8], is_little: bool) -> Option<Identi
     is_found.then_some(Identity { guid: raw.guid, number: raw.number })
 }
 
-/// Message that arrived: encapsulation header and payload. It may be kept for any time, and longer than its reader and the
-/// domain: its memory is that of this message alone, allocated for it or sent by a writer of this process, and no receive buffer.
+/// Message that arrived: encapsulation header and payload. It may be kept for any time, and longer than its reader and
+/// the domain: its memory is that of this message alone, allocated for it or sent by a writer of this process, and no
+/// receive buffer.
 #[derive(Debug)]
 pub(crate) struct Sample(NonNull<RawSample>);
 
@@ -63,8 +65,8 @@ impl AsRef<[u8]> for Sample {
 }
 
 impl Sample {
-    /// Returns its number among the samples of its writer, which are numbered without gaps; `None` if it did not come over the
-    /// network. Within the process nothing gets lost.
+    /// Returns its number among the samples of its writer, which are numbered without gaps; `None` if it did not come
+    /// over the network. Within the process nothing gets lost.
     pub(crate) fn number(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
@@ -80,8 +82,8 @@ impl Sample {
         Some(Identity { guid: related.guid, number: related.number })
     }
 
-    /// Returns the time of sending in nanoseconds since 1970 on the clock of the writer's machine; `None` if the writer did not
-    /// tell it.
+    /// Returns the time of sending in nanoseconds since 1970 on the clock of the writer's machine; `None` if the writer
+    /// did not tell it.
     pub(crate) fn sent_ns(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let time = unsafe { ffi::rospin_dds_sample_time(self.0.as_ptr()) };
@@ -96,8 +98,8 @@ impl Drop for Sample {
     }
 }
 
-/// Memory of messages that were sent, for later ones: the operating system would have to fill fresh memory with zeros first.
-/// The number of vectors and their lengths are limited.
+/// Memory of messages that were sent, for later ones: the operating system would have to fill fresh memory with zeros
+/// first. The number of vectors and their lengths are limited.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 /// Largest number of vectors whose memory is kept.
 const SPARE_MAX: usize = 32;
@@ -118,8 +120,8 @@ fn keep(mut spare: Vec<u8>) {
 /// Length up to which a message is copied behind the library's data about it, which saves an allocation.
 const COPIED_MAX: usize = 2048;
 
-/// Sends the message in `bytes`, with an identity beside it if there is one, and leaves the vector empty. A short message is
-/// copied; a longer one is sent in its own memory.
+/// Sends the message in `bytes`, with an identity beside it if there is one, and leaves the vector empty. A short
+/// message is copied; a longer one is sent in its own memory.
 ///
 /// # Safety
 /// `sertype` is the type of the writer's topic.
@@ -158,8 +160,8 @@ unsafe extern "C" fn free(start: *mut u8, capacity: usize) {
     keep(unsafe { Vec::from_raw_parts(start, 0, capacity) });
 }
 
-/// Parameters as each distribution's Fast DDS sends them before a request or response. The facts are those of the DDSI-RTPS
-/// specification (9.4.2.11, 9.6.3) and of the sources of Fast DDS.
+/// Parameters as each distribution's Fast DDS sends them before a request or response. The facts are those of the
+/// DDSI-RTPS specification (9.4.2.11, 9.6.3) and of the sources of Fast DDS.
 #[cfg(test)]
 mod tests {
     use super::*;

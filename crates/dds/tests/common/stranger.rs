@@ -73,8 +73,8 @@ impl Stranger {
         self.0.create_subscriber(&qos()).unwrap().create_datareader_no_key_cdr(&topic, None).unwrap()
     }
 
-    /// Has something heard of what the writer sends: what it sends before Cyclone DDS got a heartbeat of it is nothing to a
-    /// reader that asks for nothing old. `count` is how much was heard; it grows no more once this returns.
+    /// Has something heard of what the writer sends: what it sends before Cyclone DDS got a heartbeat of it is nothing
+    /// to a reader that asks for nothing old. `count` is how much was heard; it grows no more once this returns.
     pub(crate) fn introduce(executor: &Executor, writer: &DataWriter<Vec<u8>, Raw>, count: impl Fn() -> u64) -> u64 {
         wait(executor, "the stranger is heard", async {
             let sleep =

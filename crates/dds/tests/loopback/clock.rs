@@ -32,8 +32,8 @@ fn timers_follow_the_topic() {
     wait(&executor, "the clock is matched", clock.wait_for_subscription());
 
     let set = |sec: u16| {
-        // A best-effort publisher loses messages while the subscription does not know it yet, so it publishes until time has
-        // moved.
+        // A best-effort publisher loses messages while the subscription does not know it yet, so it publishes until
+        // time has moved.
         wait(&executor, "time has moved", async {
             while time.now() != Time::from_millis(1000 * u64::from(sec)) {
                 clock.publish(Clock { sec: i32::from(sec), nanosec: 0 }).unwrap();

@@ -1,5 +1,5 @@
-//! An implementation other than Cyclone DDS, in both roles of a service: RustDDS, whose requests and responses have an identity
-//! beside them, as those of Fast DDS.
+//! An implementation other than Cyclone DDS, in both roles of a service: RustDDS, whose requests and responses have an
+//! identity beside them, as those of Fast DDS.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -178,8 +178,8 @@ fn servers_without_headers_are_called() {
     assert!(matches!(response, Err(CallError::Unavailable { .. })), "{response:?}");
 }
 
-/// A response has both parameters: the standard's, which Jazzy and later read from any vendor, and the older one of Fast DDS,
-/// which Humble reads. They are looked for in a capture of the packets.
+/// A response has both parameters: the standard's, which Jazzy and later read from any vendor, and the older one of
+/// Fast DDS, which Humble reads. They are looked for in a capture of the packets.
 #[test]
 fn packets_have_the_identity_twice() {
     let (context, _) = context();

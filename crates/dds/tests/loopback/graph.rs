@@ -1,4 +1,5 @@
-//! The graph beyond this process: nodes of other processes come, say goodbye, and are killed; so does a peer of another make.
+//! The graph beyond this process: nodes of other processes come, say goodbye, and are killed; so does a peer of another
+//! make.
 
 use std::io::Write;
 use std::process::{Child, Stdio};

@@ -1,5 +1,5 @@
-//! Nodes that meet over the loopback interface: one program, because linking one takes longer than compiling most of these files. Tests
-//! that install a logger or need networks of their own are programs of their own.
+//! Nodes that meet over the loopback interface: one program, because linking one takes longer than compiling most of
+//! these files. Tests that install a logger or need networks of their own are programs of their own.
 
 mod actions;
 mod clock;

@@ -156,8 +156,8 @@ fn what_is_no_request_or_response_is_counted() {
     let failed = || server.lost(LossCause::TakeFailed);
     let early = Stranger::introduce(&executor, &requests, failed);
     let early_responses = Stranger::introduce(&executor, &responses, || client.undecodable());
-    // A payload of 13 bytes and more would be complete, because payloads are padded to a multiple of four: RustDDS' requests need no
-    // header.
+    // A payload of 13 bytes and more would be complete, because payloads are padded to a multiple of four: RustDDS'
+    // requests need no header.
     for length in 0..13 {
         requests.write(vec![0; length], None).unwrap();
     }

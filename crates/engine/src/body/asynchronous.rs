@@ -59,8 +59,8 @@ impl<P> Payload<P> {
     /// Runs `f` on the payload. Never blocks.
     ///
     /// # Panics
-    /// If it is called outside of the callback (on another thread, or from a future that was handed to another runtime), or
-    /// within `f`.
+    /// If it is called outside of the callback (on another thread, or from a future that was handed to another
+    /// runtime), or within `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
         /// Puts the payload back, also after a panic.
         struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);

@@ -18,8 +18,8 @@ use crate::incident::contain;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::work::{Callback, Label};
 
-/// The payload of a mutually exclusive group. The thread that owns it, or has the state that owns it, runs the group's callback, so no
-/// other thread can.
+/// The payload of a mutually exclusive group. The thread that owns it, or has the state that owns it, runs the group's
+/// callback, so no other thread can.
 pub(crate) type AnyPayload = Box<dyn Any + Send>;
 
 /// The input of one run, and what the run leaves behind.
@@ -27,8 +27,8 @@ pub(crate) type AnyPayload = Box<dyn Any + Send>;
 pub(crate) struct RunContext {
     /// Release time of the activation.
     pub(crate) release: Instant,
-    /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the callback does
-    /// not lose it.
+    /// The contents of the source after the take. It is set as soon as the item is taken, so that a panic of the
+    /// callback does not lose it.
     pub(crate) pending: Pending,
     /// For a timer that is not on the steady clock: the due time for which it fired, on its own clock.
     pub(crate) due: Option<Instant>,
@@ -54,15 +54,15 @@ pub(crate) enum Ran {
 
 /// A callback with its source. A body runs one activation at a time.
 pub(crate) trait Body: Any + Send {
-    /// Starts an activation, or continues the one that this body suspended. `payload` is that of the group; it is `None` in a
-    /// reentrant group.
+    /// Starts an activation, or continues the one that this body suspended. `payload` is that of the group; it is
+    /// `None` in a reentrant group.
     fn run(&mut self, cx: &mut RunContext, payload: &mut Option<AnyPayload>) -> Ran;
 
     /// Returns the contents of the source before the first take.
     fn pending(&self) -> Pending;
 
-    /// Creates another body of the same callback, for a concurrent activation, with its label and the index of its run slot; `None` if
-    /// the callback allows none.
+    /// Creates another body of the same callback, for a concurrent activation, with its label and the index of its run
+    /// slot; `None` if the callback allows none.
     fn fork(&self, _label: Arc<Label>, _slot: usize) -> Option<Box<Callback>> {
         None
     }
@@ -86,8 +86,8 @@ pub(crate) trait Body: Any + Send {
 pub(crate) trait Take: Send + 'static {
     type Item: Send + 'static;
 
-    /// Takes an item for the activation of `cx`, and returns it with what the source has left. Returns `None` if there is no item: the
-    /// notification was spurious.
+    /// Takes an item for the activation of `cx`, and returns it with what the source has left. Returns `None` if there
+    /// is no item: the notification was spurious.
     fn take(&mut self, cx: &RunContext) -> Result<Option<(Self::Item, Pending)>, TakeError>;
 
     /// Returns the contents of the source before the first take.
@@ -193,8 +193,8 @@ impl Take for Due {
     }
 }
 
-/// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item. Asks the source again at
-/// once if it wants to be asked.
+/// Takes an item and notes in `cx` what the source has left, or returns the outcome of a run without an item. Asks the
+/// source again at once if it wants to be asked.
 fn take_and_ask<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran> {
     let item = take_into(take, cx)?;
     ask_again(take, cx);
@@ -235,9 +235,9 @@ fn take_into<T: Take>(take: &mut T, cx: &mut RunContext) -> Result<T::Item, Ran>
     }
 }
 
-/// Notifies the executor by `more` of further items in the source before the callback runs. If an entity may have several
-/// activations at once, another one can start on such an item. With `None`, does nothing: the executor looks at the source's
-/// contents after the callback.
+/// Notifies the executor by `more` of further items in the source before the callback runs. If an entity may have
+/// several activations at once, another one can start on such an item. With `None`, does nothing: the executor looks at
+/// the source's contents after the callback.
 fn notify_of_rest(more: Option<&Notifier>, cx: &mut RunContext) {
     if let Some(more) = more {
         match std::mem::replace(&mut cx.pending, Pending::Empty) {

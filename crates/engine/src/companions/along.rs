@@ -15,7 +15,8 @@ pub(crate) struct Along {
     companions: Arc<Companions>,
     /// The leader; `None` once it has left.
     leader: Option<ExecutorHandle>,
-    /// For a leader's short spin (`spin_once`, `spin_all`): the deadline of that spin, if it has one. `None` for a long spin.
+    /// For a leader's short spin (`spin_once`, `spin_all`): the deadline of that spin, if it has one. `None` for a long
+    /// spin.
     rest: Option<Option<Instant>>,
 }
 

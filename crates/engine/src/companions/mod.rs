@@ -1,12 +1,12 @@
-//! Executors that only a deployment file names. They spin on threads of their own while one of the program's executors spins,
-//! so that a program whose groups are moved to them need not be changed.
+//! Executors that only a deployment file names. They spin on threads of their own while one of the program's executors
+//! spins, so that a program whose groups are moved to them need not be changed.
 //!
-//! A leader is an executor of the program that spins. A round begins with the first leader and is over when the last one has
-//! left. Each companion has a thread, which waits for a round, spins until it is over, and waits for the next one: a program may
-//! spin once in a loop. The threads end with the program's last executor.
+//! A leader is an executor of the program that spins. A round begins with the first leader and is over when the last
+//! one has left. Each companion has a thread, which waits for a round, spins until it is over, and waits for the next
+//! one: a program may spin once in a loop. The threads end with the program's last executor.
 //!
-//! A companion's own thread says that its spin has ended, under the lock. The thread that ends a round waits for that, unless
-//! it runs a callback of a companion: that companion's spin can only end after the callback.
+//! A companion's own thread says that its spin has ended, under the lock. The thread that ends a round waits for that,
+//! unless it runs a callback of a companion: that companion's spin can only end after the callback.
 
 mod along;
 mod round;
@@ -38,9 +38,9 @@ pub(crate) struct Companions {
 impl Companions {
     // ---- executors ----
 
-    /// Returns the executor that the deployment file puts the group on. That is one of the program's, or a companion, which is
-    /// created if it does not exist yet. Returns `None` if the file names no executor for the group, or if it names a companion
-    /// and all executors of the program were dropped.
+    /// Returns the executor that the deployment file puts the group on. That is one of the program's, or a companion,
+    /// which is created if it does not exist yet. Returns `None` if the file names no executor for the group, or if it
+    /// names a companion and all executors of the program were dropped.
     pub(crate) fn executor_for(context: &Context, node: &str, group: &str) -> Option<ExecutorHandle> {
         let deployed = context.deployed()?;
         let name = deployed.executor_of(node, group)?;
@@ -90,8 +90,8 @@ impl Companions {
         handle
     }
 
-    /// Removes and returns the companion called `name`, which the program owns from then on. Returns `None` if no companion has
-    /// that name, or if it spins.
+    /// Removes and returns the companion called `name`, which the program owns from then on. Returns `None` if no
+    /// companion has that name, or if it spins.
     pub(crate) fn adopt(&self, name: &str) -> Option<Solo> {
         let mut state = self.common.lock();
         let is_it = |companion: &Companion| companion.is_called(name) && !companion.is_spinning;
@@ -108,14 +108,16 @@ impl Companions {
 
     // ---- rounds ----
 
-    /// Adds a leader and has all companions spin along. The first leader begins a new round, and waits until the last one has
-    /// ended.
+    /// Adds a leader and has all companions spin along. The first leader begins a new round, and waits until the last
+    /// one has ended.
     ///
-    /// A leader that is spun by a callback of a companion does not wait: the last round cannot end before that callback.
+    /// A leader that is spun by a callback of a companion does not wait: the last round cannot end before that
+    /// callback.
     ///
     /// # Errors
-    /// The failure of a companion in this round, for which the other leaders still have to stop. Or the failure of a companion in
-    /// the last round, if that round ended in a companion's callback and no leader has returned the failure.
+    /// The failure of a companion in this round, for which the other leaders still have to stop. Or the failure of a
+    /// companion in the last round, if that round ended in a companion's callback and no leader has returned the
+    /// failure.
     fn join(&self, leader: &ExecutorHandle) -> Result<(), SpinError> {
         let mut state = self.common.lock();
         let is_last_round_over = |state: &State| !state.is_any_spinning() && state.leaving == 0;
@@ -146,8 +148,8 @@ impl Companions {
         Ok(())
     }
 
-    /// Removes a leader. The last one ends the round. If its spin was a short one, `rest` is the spin in which each companion
-    /// then runs what is ready.
+    /// Removes a leader. The last one ends the round. If its spin was a short one, `rest` is the spin in which each
+    /// companion then runs what is ready.
     ///
     /// # Errors
     /// The failure of a companion in this round.
@@ -165,8 +167,8 @@ impl Companions {
             return state.failure.as_ref().map_or(Ok(()), |failure| Err(tell(failure, leader, is_over)));
         }
         let round = state.round;
-        // In a companion's callback, this thread does not wait for the companions. So they must not run anything more: it would
-        // run after the leader's spin has returned.
+        // In a companion's callback, this thread does not wait for the companions. So they must not run anything more:
+        // it would run after the leader's spin has returned.
         state.rest = rest.filter(|_| !state.is_here());
         // Each companion takes its halt back under the lock, when it sees that the round is over.
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
@@ -179,8 +181,8 @@ impl Companions {
             state.leaving -= 1;
             self.common.notify(&state);
         }
-        // A companion's callback may have begun another round meanwhile. Its leaders stop for the same failure, so the last one of all
-        // takes it.
+        // A companion's callback may have begun another round meanwhile. Its leaders stop for the same failure, so the
+        // last one of all takes it.
         let is_last = state.leaders.is_empty() && state.leaving == 0;
         let failure = if is_last { state.failure.take() } else { state.failure.as_ref().map(copy) };
         let panic = state.panic.0.take();
@@ -227,8 +229,8 @@ mod tests {
     use rospin_scenario::Deployment;
     use round::NOTIFICATIONS;
 
-    /// Returns how often this thread asked the kernel for cores and woke others while a program with that deployment spun a hundred
-    /// times.
+    /// Returns how often this thread asked the kernel for cores and woke others while a program with that deployment
+    /// spun a hundred times.
     fn calls_of_short_spins(deployment: &str) -> (u64, u64) {
         let deployment = Deployment::parse(deployment).unwrap();
         let context = Context::new(ContextOptions::new().deployment(deployment));

@@ -41,16 +41,18 @@ pub(super) struct State {
     pub(super) round: u64,
     /// The thread of this round's first leader.
     pub(super) first: Option<ThreadId>,
-    /// The cores of that thread before its spin began, once they were read: when the first companion begins, or before a leader's
-    /// thread gets other ones. A program that spins once in a loop begins very many rounds, mostly without companions.
+    /// The cores of that thread before its spin began, once they were read: when the first companion begins, or before
+    /// a leader's thread gets other ones. A program that spins once in a loop begins very many rounds, mostly without
+    /// companions.
     pub(super) cores: Option<CoreSet>,
-    /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was a short
-    /// one.
+    /// The spin in which companions run everything that is ready after they were halted, if the last leader's spin was
+    /// a short one.
     pub(super) rest: Option<SpinOptions>,
     /// The number of threads that wait for a change.
     waiting: usize,
-    /// The number of threads on which the last leader of a round waits for the end of the companions. Their failures are for these,
-    /// not for the next leader. There may be several: a companion's callback can begin and end another round meanwhile.
+    /// The number of threads on which the last leader of a round waits for the end of the companions. Their failures
+    /// are for these, not for the next leader. There may be several: a companion's callback can begin and end another
+    /// round meanwhile.
     pub(super) leaving: usize,
     /// The failure of the first companion that ended before its leaders, until the last leader has left.
     pub(super) failure: Option<SpinError>,
@@ -76,8 +78,8 @@ pub(super) struct Companion {
 }
 
 impl Common {
-    /// Has all companions spin that do not spin in this round yet. If the thread of one cannot be started, the leaders' spins end
-    /// with that error.
+    /// Has all companions spin that do not spin in this round yet. If the thread of one cannot be started, the leaders'
+    /// spins end with that error.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
         let (round, mut is_any_new) = (state.round, false);
         let mut failure = None;
@@ -115,7 +117,8 @@ impl Common {
                 continue;
             }
             let (round, executor) = (companion.round, Arc::clone(&companion.executor));
-            // The thread inherited the cores of the thread that started it, which may be those of a callback's executor.
+            // The thread inherited the cores of the thread that started it, which may be those of a callback's
+            // executor.
             if state.cores.is_some() && has != state.cores {
                 has.clone_from(&state.cores);
                 drop(state);
@@ -134,7 +137,8 @@ impl Common {
         }
     }
 
-    /// Spins `executor` until the round with the number `round` is over. After a short round, spins on until nothing is ready.
+    /// Spins `executor` until the round with the number `round` is over. After a short round, spins on until nothing is
+    /// ready.
     fn spin<'a>(
         &'a self,
         mut state: PlainMutexGuard<'a, State>,
@@ -177,8 +181,8 @@ impl Common {
         state
     }
 
-    /// Wakes the threads that wait for a change of the state, which is locked. Without any it makes no system call, which short spins
-    /// in a loop would notice.
+    /// Wakes the threads that wait for a change of the state, which is locked. Without any it makes no system call,
+    /// which short spins in a loop would notice.
     pub(super) fn notify(&self, state: &State) {
         if state.waiting > 0 {
             #[cfg(test)]
@@ -193,7 +197,8 @@ impl State {
         self.companions.iter_mut().find(|companion| companion.id == id)
     }
 
-    /// Reads the cores of the round's first leader, unless they were read already. If its thread has ended, those of the calling one.
+    /// Reads the cores of the round's first leader, unless they were read already. If its thread has ended, those of
+    /// the calling one.
     pub(super) fn read_cores(&mut self) {
         if self.cores.is_none() {
             let of_first = self.first.and_then(|thread| CoreSet::of_thread(thread).ok());
@@ -252,8 +257,8 @@ impl fmt::Debug for Panic {
     }
 }
 
-/// Returns a copy of the failure, for a leader whose spin ended. If the leader has left the round altogether (`is_over`), takes
-/// back the halt that ended its spin, so that its next spin does not end for the same failure.
+/// Returns a copy of the failure, for a leader whose spin ended. If the leader has left the round altogether
+/// (`is_over`), takes back the halt that ended its spin, so that its next spin does not end for the same failure.
 pub(super) fn tell(failure: &SpinError, leader: &ExecutorHandle, is_over: bool) -> SpinError {
     if is_over {
         leader.shared().halt.store(false, Ordering::Release);

@@ -2,8 +2,8 @@
 
 use rospin_core::DEPTH_MAX;
 
-/// Number of messages that a ring keeps: at least one, and at most [`DEPTH_MAX`]. A ring has a slot for each, and its unsafe code relies on
-/// that there are some.
+/// Number of messages that a ring keeps: at least one, and at most [`DEPTH_MAX`]. A ring has a slot for each, and its
+/// unsafe code relies on that there are some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Depth(usize);
 

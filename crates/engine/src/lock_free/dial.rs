@@ -1,8 +1,9 @@
 //! The dial that shows ROS time: set under a lock by the thread that drives it, read by any thread without a lock.
 //!
-//! The dial has two faces, and the number of turns says which one is current. Time that passes is written to the current face. A
-//! jump is written to the other face, which becomes current with the next turn. So a reading belongs to one turn, although it
-//! consists of several words. A reader tries again only if the dial was turned meanwhile: it never waits for a preempted writer.
+//! The dial has two faces, and the number of turns says which one is current. Time that passes is written to the
+//! current face. A jump is written to the other face, which becomes current with the next turn. So a reading belongs to
+//! one turn, although it consists of several words. A reader tries again only if the dial was turned meanwhile: it
+//! never waits for a preempted writer.
 
 use super::sync::{AtomicU64, Ordering, fence};
 
@@ -30,12 +31,13 @@ struct Face {
 /// A reading of a dial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
-    /// The number of jumps so far. If two readings differ in it, time has jumped in between, and timers must be told of it.
+    /// The number of jumps so far. If two readings differ in it, time has jumped in between, and timers must be told of
+    /// it.
     pub(crate) turn: u64,
     /// ROS time in nanoseconds; `None` if it follows the system clock.
     pub(crate) time_ns: Option<u64>,
-    /// The sum of all shifts of the time line, in nanoseconds. Each change of the source of ROS time shifts it, by the difference
-    /// of the new source's time to the old one's.
+    /// The sum of all shifts of the time line, in nanoseconds. Each change of the source of ROS time shifts it, by the
+    /// difference of the new source's time to the old one's.
     pub(crate) shift_ns: i64,
     /// ROS time right after the last turn, in nanoseconds, also if it follows the system clock.
     pub(crate) base_ns: u64,
@@ -59,8 +61,8 @@ impl Dial {
             let time_ns = face.time_ns.load(Ordering::Acquire);
             let shift_ns = face.shift_ns.load(Ordering::Acquire) as i64;
             let base_ns = face.base_ns.load(Ordering::Acquire);
-            // A face is written for turn n + 2 only after turn n + 1 was stored. So if this has read a later face, it also sees
-            // that the dial was turned.
+            // A face is written for turn n + 2 only after turn n + 1 was stored. So if this has read a later face, it
+            // also sees that the dial was turned.
             if self.turns.load(Ordering::Relaxed) == turn {
                 let time_ns = (time_ns != FOLLOWS_SYSTEM).then_some(time_ns);
                 return Reading { turn, time_ns, shift_ns, base_ns };
@@ -74,8 +76,8 @@ impl Dial {
         self.face(turn).time_ns.store(time_ns.min(FOLLOWS_SYSTEM - 1), Ordering::Release);
     }
 
-    /// Has time jump to `base_ns`. With `follows_system`, it is the system clock's from there on. `shift_ns` is the sum of all
-    /// shifts of the time line, including that of this jump.
+    /// Has time jump to `base_ns`. With `follows_system`, it is the system clock's from there on. `shift_ns` is the sum
+    /// of all shifts of the time line, including that of this jump.
     pub(crate) fn turn(&self, base_ns: u64, follows_system: bool, shift_ns: i64) {
         let turn = self.turns.load(Ordering::Relaxed) + 1;
         let face = self.face(turn);
@@ -93,8 +95,8 @@ impl Dial {
 
 /// The due time that an executor waits for on a dial.
 ///
-/// The executor writes the watch, then reads the dial. The setter writes the dial, then reads the watch. Both have a fence in
-/// between, so one of them sees the other, as with the [`Parker`](super::parker::Parker).
+/// The executor writes the watch, then reads the dial. The setter writes the dial, then reads the watch. Both have a
+/// fence in between, so one of them sees the other, as with the [`Parker`](super::parker::Parker).
 pub(crate) struct Watch {
     due_ns: AtomicU64,
     turn: AtomicU64,
@@ -112,8 +114,8 @@ impl Watch {
         self.due_ns.store(due_ns.map_or(NO_TIMER, |due_ns| due_ns.min(NO_TIMER - 1)), Ordering::Release);
     }
 
-    /// Returns true if the executor should look: the dial was turned, or shows a time at which its due time has come. Returns
-    /// false if it waits for none. While the dial follows the system clock, only a turn counts.
+    /// Returns true if the executor should look: the dial was turned, or shows a time at which its due time has come.
+    /// Returns false if it waits for none. While the dial follows the system clock, only a turn counts.
     pub(crate) fn is_up(&self, dial: &Dial) -> bool {
         let due_ns = self.due_ns.load(Ordering::Acquire);
         if due_ns == NO_TIMER {

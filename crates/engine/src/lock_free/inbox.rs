@@ -1,41 +1,42 @@
 //! The inbox: notifiers raise flags in it, and an executor thread drains it before every pick.
 //!
-//! Every entity, and every activation that may be suspended, has a flag. A notifier raises the flag and marks the page that the
-//! flag is on. The consumer clears a mark before it looks at the page, and a flag before it takes from the source.
+//! Every entity, and every activation that may be suspended, has a flag. A notifier raises the flag and marks the page
+//! that the flag is on. The consumer clears a mark before it looks at the page, and a flag before it takes from the
+//! source.
 //!
 //! ```text
 //!   notifier: 1. arrival time, unless an earlier one is noted   2. flag of the page   3. mark of the page
 //!   consumer: 1. mark of the page   2. flag of the page   3. arrival time
 //! ```
 //!
-//! The flags of the first page, the only one of a small executor, are in the inbox itself, beside the marks: the consumer looks at
-//! both at once, so they need no mark. The first step is left out by a notifier whose source knows since when its item waits
-//! ([`raise`](Inbox::raise)). Then a notification writes one word.
+//! The flags of the first page, the only one of a small executor, are in the inbox itself, beside the marks: the
+//! consumer looks at both at once, so they need no mark. The first step is left out by a notifier whose source knows
+//! since when its item waits ([`raise`](Inbox::raise)). Then a notification writes one word.
 //!
-//! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the page of
-//! that number has a raised flag in at least one of the books. So a notification touches one to three cache lines, however many
-//! entities there are.
+//! There are as many marks as bits in a word. An executor with more pages has several books, and a mark says that the
+//! page of that number has a raised flag in at least one of the books. So a notification touches one to three cache
+//! lines, however many entities there are.
 //!
-//! Every notifier does all of its steps, whatever other notifiers have done. So a notifier that is preempted between two steps
-//! hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody waits or tries
-//! again. A flag that is seen twice is a spurious notification, which does no harm.
+//! Every notifier does all of its steps, whatever other notifiers have done. So a notifier that is preempted between
+//! two steps hides no notification of others, not even of the same entity. Each step is one atomic instruction; nobody
+//! waits or tries again. A flag that is seen twice is a spurious notification, which does no harm.
 //!
-//! A notifier leaves a mark alone that is there already. The consumer has not cleared that mark yet, or the notifier would know: both
-//! have changed the page's word before, one after the other. If the notifier was first, the consumer sees the flag. Otherwise the
-//! notifier sees what the consumer has done before, so also that the mark was cleared. A consumer that does not know of the page's book
-//! yet has not changed the page's word. It has a fence before it looks at a new source by itself, as the notifier has one before it
-//! looks at the mark.
+//! A notifier leaves a mark alone that is there already. The consumer has not cleared that mark yet, or the notifier
+//! would know: both have changed the page's word before, one after the other. If the notifier was first, the consumer
+//! sees the flag. Otherwise the notifier sees what the consumer has done before, so also that the mark was cleared. A
+//! consumer that does not know of the page's book yet has not changed the page's word. It has a fence before it looks
+//! at a new source by itself, as the notifier has one before it looks at the mark.
 //!
-//! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the notifier's
-//! write of the same word, or from a later one in its release sequence.
+//! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the
+//! notifier's write of the same word, or from a later one in its release sequence.
 //!
 //! These are flags and not a queue, because a notification carries no data, and raising a flag takes a few atomic
 //! instructions in the middle of which nobody can get stuck.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence_after_read_modify_write};
 
-/// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a test
-/// needs more than one of them.
+/// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a
+/// test needs more than one of them.
 const WORD: usize = if cfg!(rospin_loom) {
     2
 } else if cfg!(rospin_shuttle) {
@@ -101,16 +102,16 @@ impl Flag {
     }
 }
 
-/// Inbox of an executor: the flags of the first page, and the marks of the pages that have raised flags. All other flags are in
-/// [`Book`]s.
+/// Inbox of an executor: the flags of the first page, and the marks of the pages that have raised flags. All other
+/// flags are in [`Book`]s.
 pub(crate) struct Inbox {
     first: AtomicU64,
     touched: AtomicU64,
     noted: Noted,
 }
 
-/// True if a time of arrival was noted since the consumer [forgot](Inbox::forget_noted) that. It is on a line of its own, which hardly
-/// anybody writes where queues know the times.
+/// True if a time of arrival was noted since the consumer [forgot](Inbox::forget_noted) that. It is on a line of its
+/// own, which hardly anybody writes where queues know the times.
 #[repr(align(128))]
 struct Noted(AtomicBool);
 
@@ -121,8 +122,8 @@ impl Inbox {
 
     /// Raises the flag, without a time of arrival.
     ///
-    /// Writes of the caller before this are visible to the thread that drains the flag. The caller must unpark the consumer
-    /// afterwards.
+    /// Writes of the caller before this are visible to the thread that drains the flag. The caller must unpark the
+    /// consumer afterwards.
     #[inline]
     pub(crate) fn raise(&self, flag: &Flag) {
         match flag.bit() {
@@ -138,8 +139,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the address of the word that a notifier writes first: that of the time of arrival if it notes one, or else the one with the
-    /// flag. It stays the same.
+    /// Returns the address of the word that a notifier writes first: that of the time of arrival if it notes one, or
+    /// else the one with the flag. It stays the same.
     pub(crate) fn address_of(&self, flag: &Flag, notes_arrival: bool) -> usize {
         let word = match (notes_arrival, flag.is_first) {
             (true, _) => flag.arrival_ns(),
@@ -149,7 +150,8 @@ impl Inbox {
         std::ptr::from_ref(word).addr()
     }
 
-    /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as [`raise`](Self::raise).
+    /// Raises the flags of the first page with these [bits](Flag::bit), in one step. Otherwise as
+    /// [`raise`](Self::raise).
     #[inline]
     pub(crate) fn raise_bits(&self, bits: u64) {
         if bits != 0 {
@@ -157,8 +159,8 @@ impl Inbox {
         }
     }
 
-    /// Raises the flag for an item that arrived at that time. The consumer gets the earliest arrival since the last drain, whichever
-    /// notifier was faster. Otherwise as [`raise`](Self::raise).
+    /// Raises the flag for an item that arrived at that time. The consumer gets the earliest arrival since the last
+    /// drain, whichever notifier was faster. Otherwise as [`raise`](Self::raise).
     pub(crate) fn raise_at(&self, flag: &Flag, arrival_ns: u64) {
         let arrival_ns = arrival_ns.min(NONE - 1);
         if arrival_ns < flag.arrival_ns().load(Ordering::Relaxed) {
@@ -170,8 +172,8 @@ impl Inbox {
         }
     }
 
-    /// Raises the flag for an item that arrives now. Reads the clock by `now_ns` only if no arrival is noted yet: a noted one is
-    /// earlier. Otherwise as [`raise_at`](Self::raise_at).
+    /// Raises the flag for an item that arrives now. Reads the clock by `now_ns` only if no arrival is noted yet: a
+    /// noted one is earlier. Otherwise as [`raise_at`](Self::raise_at).
     pub(crate) fn raise_now(&self, flag: &Flag, now_ns: impl FnOnce() -> u64) {
         if flag.arrival_ns().load(Ordering::Relaxed) == NONE {
             self.raise_at(flag, now_ns());
@@ -180,8 +182,8 @@ impl Inbox {
         }
     }
 
-    /// Returns true if a time of arrival was noted since it was last [forgotten](Self::forget_noted), which may be an early one. May
-    /// return false for a moment after.
+    /// Returns true if a time of arrival was noted since it was last [forgotten](Self::forget_noted), which may be an
+    /// early one. May return false for a moment after.
     #[inline]
     pub(crate) fn has_noted(&self) -> bool {
         self.noted.0.load(Ordering::Acquire)
@@ -201,8 +203,9 @@ impl Inbox {
         self.first.load(Ordering::Relaxed) | self.touched.load(Ordering::Relaxed) == 0
     }
 
-    /// Clears all flags of the books and passes the numbers and arrival times of those that were raised to `found`. The time is
-    /// `None` if the notifier noted none, or if an earlier drain took it, between two steps of the notifier. For one thread at a time.
+    /// Clears all flags of the books and passes the numbers and arrival times of those that were raised to `found`. The
+    /// time is `None` if the notifier noted none, or if an earlier drain took it, between two steps of the notifier.
+    /// For one thread at a time.
     ///
     /// If `found` panics, the flags that it was not told of stay raised.
     #[inline]
@@ -265,7 +268,8 @@ impl<'a> Taken<'a> {
     /// Returns the number of the lowest bit that is set; `None` if none is.
     #[inline]
     fn lowest(&self) -> Option<usize> {
-        // The bits of a word are fewer under model checkers, so the remainder changes nothing. It saves the check of an index.
+        // The bits of a word are fewer under model checkers, so the remainder changes nothing. It saves the check of an
+        // index.
         (self.bits != 0).then_some(self.bits.trailing_zeros() as usize % WORD)
     }
 

@@ -1,8 +1,8 @@
 //! A log of events of a few words each, with one writer and one reader. Neither ever waits for the other.
 //!
-//! `head` and `tail` count events from the beginning. Event `t` is in slot `t % s`. The writer fills the slot and then advances
-//! `tail`; the reader copies the slot and then advances `head`. If the log is full, the new event is dropped and counted, so
-//! that what is in the log is without gaps up to that point.
+//! `head` and `tail` count events from the beginning. Event `t` is in slot `t % s`. The writer fills the slot and then
+//! advances `tail`; the reader copies the slot and then advances `head`. If the log is full, the new event is dropped
+//! and counted, so that what is in the log is without gaps up to that point.
 //!
 //! The slots are atomics, which cost nothing more than plain words here, so there is no unsafe code.
 

@@ -1,16 +1,16 @@
 //! Muting: a consumer that knows of more to take needs no notification.
 //!
-//! A consumer that took something and sees more mutes the notifiers. A muted notifier only reads a word that hardly ever changes.
-//! When the consumer finds nothing more, it unmutes the notifiers and looks once more ([`unmute`](Mute::unmute)). Both sides
-//! have a sequentially consistent fence between their write and their read, so at least one of them sees the other: either the
-//! consumer finds the item, or the notifier finds that it is not muted.
+//! A consumer that took something and sees more mutes the notifiers. A muted notifier only reads a word that hardly
+//! ever changes. When the consumer finds nothing more, it unmutes the notifiers and looks once more
+//! ([`unmute`](Mute::unmute)). Both sides have a sequentially consistent fence between their write and their read, so
+//! at least one of them sees the other: either the consumer finds the item, or the notifier finds that it is not muted.
 //!
 //! A consumer that mutes promises to take again without being notified.
 //!
-//! While a queue is known not to be empty, its executor and its publishers share no cache line but the ring's. A take that
-//! leaves the queue empty does not unmute: a synchronous callback of a mutually exclusive group runs first, and the source is
-//! asked after it (`Pending::AskAgain`). A notification meanwhile would be of no use, since the
-//! callback does not run again before it has returned. So a callback that publishes to its own topic raises no flag.
+//! While a queue is known not to be empty, its executor and its publishers share no cache line but the ring's. A take
+//! that leaves the queue empty does not unmute: a synchronous callback of a mutually exclusive group runs first, and
+//! the source is asked after it (`Pending::AskAgain`). A notification meanwhile would be of no use, since the callback
+//! does not run again before it has returned. So a callback that publishes to its own topic raises no flag.
 
 use super::sync::{AtomicBool, Ordering, fence};
 
@@ -22,8 +22,8 @@ impl Mute {
         Self(AtomicBool::new(false))
     }
 
-    /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`unmute`](Self::unmute), it is for one
-    /// thread at a time.
+    /// Mutes the notifiers. The consumer calls it when it has seen more to take. Like [`unmute`](Self::unmute), it is
+    /// for one thread at a time.
     #[inline]
     pub(crate) fn mute(&self) {
         if !self.0.load(Ordering::Relaxed) {
@@ -31,8 +31,8 @@ impl Mute {
         }
     }
 
-    /// Unmutes the notifiers. The consumer calls it when it has found nothing. If it returns true, the consumer must look once
-    /// more before it waits for a notification.
+    /// Unmutes the notifiers. The consumer calls it when it has found nothing. If it returns true, the consumer must
+    /// look once more before it waits for a notification.
     #[inline]
     pub(crate) fn unmute(&self) -> bool {
         let was_muted = self.0.load(Ordering::Relaxed);
@@ -49,8 +49,8 @@ impl Mute {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the item that was just published needs no notification. The notifier need not call [`published`] before, whose
-    /// fence takes long: it is needed only for the answer that no notification is needed.
+    /// Returns true if the item that was just published needs no notification. The notifier need not call [`published`]
+    /// before, whose fence takes long: it is needed only for the answer that no notification is needed.
     #[inline]
     pub(crate) fn is_muted_for_published(&self) -> bool {
         self.is_muted() && {

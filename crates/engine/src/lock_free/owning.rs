@@ -6,7 +6,8 @@
 /// `from_raw(into_raw(p), kind)` must be `p` if `p` is of that kind, and `into_raw` must never return null.
 pub(crate) unsafe trait OwningPointer {
     type Target;
-    /// Data that is the same for all pointers of a ring, such as their type. The ring keeps it once, and not with each of them.
+    /// Data that is the same for all pointers of a ring, such as their type. The ring keeps it once, and not with each
+    /// of them.
     type Kind: Copy + Send + Sync;
     /// Returns true if this pointer is of that kind.
     fn is_of(&self, kind: Self::Kind) -> bool;

@@ -1,17 +1,18 @@
 //! Parking of idle executor threads on one futex: an eventcount.
 //!
 //! A thread that found no work announces itself ([`prepare`](Parker::prepare)), looks once more, and only then sleeps
-//! ([`park`](Parker::park)). A thread that makes work publishes it first, and then unparks. Both have a sequentially consistent
-//! fence between their write and their read, so at least one of them sees the other: either the sleeper finds the work, or the
-//! waker finds the sleeper.
+//! ([`park`](Parker::park)). A thread that makes work publishes it first, and then unparks. Both have a sequentially
+//! consistent fence between their write and their read, so at least one of them sees the other: either the sleeper
+//! finds the work, or the waker finds the sleeper.
 //!
-//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that reads an
-//! epoch that an unpark has already counted up, the second look also sees the work that was published before that unpark.
+//! The fences order everything, so the counters themselves are relaxed. The epoch is read before the fence. If that
+//! reads an epoch that an unpark has already counted up, the second look also sees the work that was published before
+//! that unpark.
 //!
-//! A woken thread may need a while until it gets a core, and a middleware may notify a hundred times meanwhile. So a thread
-//! counts as waiting only until it was woken: whoever wakes it counts it down, after the system call, by the number of threads
-//! that the kernel has woken. A waker that is preempted in between leaves the count too high, which costs others a system call
-//! each. The count is never too low.
+//! A woken thread may need a while until it gets a core, and a middleware may notify a hundred times meanwhile. So a
+//! thread counts as waiting only until it was woken: whoever wakes it counts it down, after the system call, by the
+//! number of threads that the kernel has woken. A waker that is preempted in between leaves the count too high, which
+//! costs others a system call each. The count is never too low.
 
 use super::sync::{AtomicU32, Futex, Ordering, fence, fence_after_read_modify_write};
 
@@ -25,16 +26,16 @@ pub(crate) enum Deadline {
 
 /// The place where the idle threads of one executor sleep.
 pub(crate) struct Parker {
-    /// Counts unparks, so that an unpark between `prepare` and `park` is not missed. It may wrap: an unpark would be missed only
-    /// if a thread were preempted there for exactly 2^32 unparks.
+    /// Counts unparks, so that an unpark between `prepare` and `park` is not missed. It may wrap: an unpark would be
+    /// missed only if a thread were preempted there for exactly 2^32 unparks.
     epoch: Futex,
-    /// The number of threads that are between `prepare` and the end of `park` and were not woken. It may be too high for a
-    /// moment.
+    /// The number of threads that are between `prepare` and the end of `park` and were not woken. It may be too high
+    /// for a moment.
     waiting: AtomicU32,
 }
 
-/// A thread's announcement that it is about to park. Must be given to [`Parker::park`] or [`Parker::cancel`]. If it is lost, to a
-/// panic say, every later unpark is a system call.
+/// A thread's announcement that it is about to park. Must be given to [`Parker::park`] or [`Parker::cancel`]. If it is
+/// lost, to a panic say, every later unpark is a system call.
 #[must_use]
 pub(crate) struct Ticket(u32);
 
@@ -92,8 +93,8 @@ impl Parker {
         self.has_waiting()
     }
 
-    /// Does what [`needs_unpark`](Self::needs_unpark) does, if the calling thread has published the work by a read-modify-write, or has
-    /// done one since.
+    /// Does what [`needs_unpark`](Self::needs_unpark) does, if the calling thread has published the work by a
+    /// read-modify-write, or has done one since.
     #[inline]
     pub(crate) fn needs_unpark_after_read_modify_write(&self) -> bool {
         fence_after_read_modify_write();

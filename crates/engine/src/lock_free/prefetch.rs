@@ -3,8 +3,8 @@
 /// The size of a cache line in bytes, on most processors.
 pub(crate) const LINE: usize = 64;
 
-/// Prefetches a value into the processor's cache, at most the first `MOST` lines of it, without waiting for them. Does nothing on
-/// processors for which there is no such hint here.
+/// Prefetches a value into the processor's cache, at most the first `MOST` lines of it, without waiting for them. Does
+/// nothing on processors for which there is no such hint here.
 #[inline(always)]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     /// The number of lines of a callback that are needed in most cases.

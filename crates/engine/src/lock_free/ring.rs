@@ -1,27 +1,30 @@
-//! A ring that keeps the last n messages. It has one producer at a time and any number of consumers, and no thread ever waits.
+//! A ring that keeps the last n messages. It has one producer at a time and any number of consumers, and no thread ever
+//! waits.
 //!
-//! `head` and `tail` count messages from the beginning: those that were claimed, and those that were appended. Message `t` is in slot
-//! `t % s`; the number of slots `s >= n` is a power of two. The thread that advances `head` from `t` to `t + 1` has claimed message `t`
-//! and owns it: a consumer runs a callback on it, and the producer displaces it because the ring is full.
+//! `head` and `tail` count messages from the beginning: those that were claimed, and those that were appended. Message
+//! `t` is in slot `t % s`; the number of slots `s >= n` is a power of two. The thread that advances `head` from `t` to
+//! `t + 1` has claimed message `t` and owns it: a consumer runs a callback on it, and the producer displaces it because
+//! the ring is full.
 //!
-//! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s` (with
-//! message `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it read was that of
-//! message `t`. Otherwise it does not use the pointer.
+//! A consumer reads the slot before it claims the message. That is sound, because the producer overwrites slot `t % s`
+//! (with message `t + s`) only after message `t` was claimed. If the consumer's claim succeeds, the pointer that it
+//! read was that of message `t`. Otherwise it does not use the pointer.
 //!
-//! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written, and the
-//! producer has `tail` to itself. The slots are used again in laps; a bit of the stamp is set in every other lap ([`lap_of`]). If the
-//! slot of the head has the bit of another lap, message `t` is not there yet, or was claimed and overwritten since. In the latter case
-//! the head has moved, which the consumer then sees, because the producer saw it before it overwrote the slot. After two laps the bit
-//! is the same again: then the claim fails, since the head has moved, and a stamp that was only looked at is that of a later message.
+//! A consumer sees by the slot itself whether message `t` is there, so it reads one line that the producer has written,
+//! and the producer has `tail` to itself. The slots are used again in laps; a bit of the stamp is set in every other
+//! lap ([`lap_of`]). If the slot of the head has the bit of another lap, message `t` is not there yet, or was claimed
+//! and overwritten since. In the latter case the head has moved, which the consumer then sees, because the producer saw
+//! it before it overwrote the slot. After two laps the bit is the same again: then the claim fails, since the head has
+//! moved, and a stamp that was only looked at is that of a later message.
 //!
-//! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by that value.
-//! The counts only grow, so an old value is too small at worst.
+//! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by
+//! that value. The counts only grow, so an old value is too small at worst.
 //!
-//! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a consumer
-//! that was preempted for long could mistake one message for another.
+//! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a
+//! consumer that was preempted for long could mistake one message for another.
 //!
-//! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a consumer
-//! waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
+//! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a
+//! consumer waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -34,17 +37,17 @@ use super::sync::{Arc, AtomicPtr, AtomicU64, Ordering};
 
 struct Slot<T> {
     message: AtomicPtr<T>,
-    /// The publication time of the message, and the bit of its lap. It is stored last. It is only a hint once the slot may be
-    /// overwritten.
+    /// The publication time of the message, and the bit of its lap. It is stored last. It is only a hint once the slot
+    /// may be overwritten.
     stamp: AtomicU64,
 }
 
-/// The bit of a stamp that tells the laps of the ring apart. Stamps that would need it are cut down to the latest time without it:
-/// nanoseconds reach it after 292 years.
+/// The bit of a stamp that tells the laps of the ring apart. Stamps that would need it are cut down to the latest time
+/// without it: nanoseconds reach it after 292 years.
 const LAP: u64 = 1 << 63;
 
-/// The fields that consumers write. They have two cache lines of their own, because processors fetch lines in pairs, so that consumers do
-/// not slow down the producer.
+/// The fields that consumers write. They have two cache lines of their own, because processors fetch lines in pairs, so
+/// that consumers do not slow down the producer.
 #[repr(align(128))]
 struct Head {
     /// The number of messages that were claimed.
@@ -76,7 +79,8 @@ impl<P: OwningPointer> Shared<P> {
     fn slot(&self, ticket: u64) -> &Slot<P::Target> {
         let number = ticket as usize & self.mask;
         debug_assert!(number < self.slots.len());
-        // SAFETY: the mask is one less than the number of slots, so the number is at most the mask, and below the number of slots.
+        // SAFETY: the mask is one less than the number of slots, so the number is at most the mask, and below the
+        // number of slots.
         unsafe { self.slots.get_unchecked(number) }
     }
 
@@ -86,8 +90,8 @@ impl<P: OwningPointer> Shared<P> {
         if ticket & (self.mask as u64 + 1) == 0 { LAP } else { 0 }
     }
 
-    /// Returns the stamp of message `head`; `None` if it is not there. The head was `head` a moment ago. If it is not any more, the
-    /// result means nothing.
+    /// Returns the stamp of message `head`; `None` if it is not there. The head was `head` a moment ago. If it is not
+    /// any more, the result means nothing.
     #[inline]
     fn stamp_of(&self, head: u64) -> Option<u64> {
         let stamp = self.slot(head).stamp.load(Ordering::Acquire);
@@ -125,8 +129,8 @@ impl<P: OwningPointer> Shared<P> {
             }
             let message = self.slot(head).message.load(Ordering::Relaxed);
             match self.head.count.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's text). It
-                // is of the ring's kind, as `push` demands.
+                // SAFETY: the claim gave this thread message `head`, and `message` points to it (see the module's
+                // text). It is of the ring's kind, as `push` demands.
                 Ok(_) => return Some((unsafe { P::from_raw(message, self.kind) }, head)),
                 Err(current) => head = current,
             }
@@ -160,8 +164,8 @@ pub(crate) struct Displaced<P> {
     pub(crate) message: P,
     /// Its publication time.
     pub(crate) stamp: u64,
-    /// True if a consumer [looked](Consumer::pop_and_look) for this message before it was published, and has not looked for a later one
-    /// since. May be false if it looked only nanoseconds ago.
+    /// True if a consumer [looked](Consumer::pop_and_look) for this message before it was published, and has not looked
+    /// for a later one since. May be false if it looked only nanoseconds ago.
     pub(crate) was_missed: bool,
 }
 
@@ -223,7 +227,8 @@ pub(crate) fn ring<P: OwningPointer>(depth: Depth, kind: P::Kind) -> (Producer<P
 }
 
 impl<P: OwningPointer> Producer<P> {
-    /// Appends a message, which must be of the ring's kind. If the ring was full, returns the oldest message, which was displaced.
+    /// Appends a message, which must be of the ring's kind. If the ring was full, returns the oldest message, which was
+    /// displaced.
     #[inline]
     pub(crate) fn push(&mut self, message: P, stamp: u64) -> Option<Displaced<P>> {
         debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
@@ -303,7 +308,8 @@ impl<P: OwningPointer> Producer<P> {
 }
 
 impl<P: OwningPointer> Consumer<P> {
-    /// Returns the producer's mute. A consumer that mutes while it knows of a message takes that without being notified.
+    /// Returns the producer's mute. A consumer that mutes while it knows of a message takes that without being
+    /// notified.
     pub(crate) fn mute(&self) -> &Mute {
         &self.ring.mute
     }
@@ -327,8 +333,8 @@ impl<P: OwningPointer> Consumer<P> {
         prefetch(self.ring.slot(head + 1));
     }
 
-    /// Prefetches the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and will
-    /// be written. Its slot should have been [fetched](Self::prefetch_slot) before.
+    /// Prefetches the oldest message, if there is one, and its counts of owners, which are `before` bytes before it and
+    /// will be written. Its slot should have been [fetched](Self::prefetch_slot) before.
     pub(crate) fn prefetch_message(&self, before: usize) {
         let head = self.ring.head.count.load(Ordering::Relaxed);
         if self.ring.stamp_of(head).is_some() {
@@ -371,8 +377,8 @@ impl<P: OwningPointer> Consumer<P> {
     /// Returns how many messages there are, or were a moment ago. Takes logarithmic time.
     pub(crate) fn len(&self) -> usize {
         let head = self.ring.head.count.load(Ordering::Acquire);
-        // A slot that has another lap than the message had its message overwritten, or gets it yet. In the former case the head has passed
-        // the message.
+        // A slot that has another lap than the message had its message overwritten, or gets it yet. In the former case
+        // the head has passed the message.
         let was_appended = |number| {
             self.ring.stamp_of(number).is_some() || self.ring.moved_from(head).is_some_and(|head| number < head)
         };

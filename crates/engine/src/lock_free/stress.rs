@@ -28,8 +28,8 @@ fn notify(office: &(Parker, Inbox), books: &[Arc<Book>], desk: &Desk, count: usi
     let (parker, inbox) = office;
     let flag = Flag::new(Arc::clone(&books[desk.number / BOOK]), desk.number);
     for letter in 1..=count {
-        // SAFETY: the consumer has read the last letter and looks again only after a notification. None is spurious here, since
-        // each flag has one notifier.
+        // SAFETY: the consumer has read the last letter and looks again only after a notification. None is spurious
+        // here, since each flag has one notifier.
         unsafe { *desk.letter.get() = letter };
         inbox.raise_at(&flag, 1);
         parker.unpark_one();
@@ -91,7 +91,8 @@ fn letters_are_delivered() {
     assert!(!office.0.has_waiting());
 }
 
-/// Takes messages until the ring is empty and all `count` messages were `pushed`. Returns the numbers of those that it took.
+/// Takes messages until the ring is empty and all `count` messages were `pushed`. Returns the numbers of those that it
+/// took.
 fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicUsize) -> Vec<usize> {
     let mut taken = Vec::new();
     loop {

@@ -5,7 +5,8 @@ pub(crate) use self::model::*;
 #[cfg(not(any(all(rospin_loom, test), rospin_shuttle)))]
 pub(crate) use self::native::*;
 
-/// Orders a read-modify-write of the calling thread before what the thread reads afterwards, as a sequentially consistent fence does.
+/// Orders a read-modify-write of the calling thread before what the thread reads afterwards, as a sequentially
+/// consistent fence does.
 #[inline(always)]
 pub(crate) fn fence_after_read_modify_write() {
     // There the instruction is a fence, too, so that only the compiler must be told.
@@ -35,8 +36,8 @@ mod native {
             Self(AtomicU32::new(0))
         }
 
-        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if this thread is among
-        /// those that a [`wake`](Self::wake) has woken and counted.
+        /// Sleeps while the word is `expected`, at most until `deadline`; may return early. Returns true if this thread
+        /// is among those that a [`wake`](Self::wake) has woken and counted.
         pub(crate) fn wait(&self, expected: u32, deadline: Deadline) -> bool {
             let (flags, nanos) = match deadline {
                 Deadline::Never => (Flags::PRIVATE, None),
@@ -47,8 +48,8 @@ mod native {
                 tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
                 tv_nsec: (nanos % 1_000_000_000) as _,
             });
-            // The kernel reports a wake-up even if the deadline passes or a signal comes at the same moment. It reports an error
-            // if the thread was interrupted or timed out, or found another value.
+            // The kernel reports a wake-up even if the deadline passes or a signal comes at the same moment. It reports
+            // an error if the thread was interrupted or timed out, or found another value.
             futex::wait_bitset(&self.0, flags, expected, until.as_ref(), NonZeroU32::MAX).is_ok()
         }
 
@@ -83,7 +84,8 @@ mod loom_futex {
 
     use super::super::parker::Deadline;
 
-    /// A model of the kernel's futex, which compares and goes to sleep in one step. The mutex has the number of sleepers.
+    /// A model of the kernel's futex, which compares and goes to sleep in one step. The mutex has the number of
+    /// sleepers.
     pub(crate) struct Futex(pub(crate) AtomicU32, Mutex<u32>, Condvar);
 
     impl Futex {
@@ -91,8 +93,8 @@ mod loom_futex {
             Self(AtomicU32::new(0), Mutex::new(0), Condvar::new())
         }
 
-        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
-        /// reported as a deadlock.
+        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could
+        /// end is reported as a deadlock.
         pub(crate) fn wait(&self, expected: u32, _: Deadline) -> bool {
             let mut sleepers = self.1.lock().unwrap();
             let sleeps = self.0.load(Ordering::SeqCst) == expected;
@@ -142,8 +144,8 @@ mod shuttle_futex {
             Self(AtomicU32::new(0), Mutex::default())
         }
 
-        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could end is
-        /// reported as a deadlock.
+        /// Sleeps while the word is `expected`. Deadlines never pass in the model, so a sleep that only a timeout could
+        /// end is reported as a deadlock.
         pub(crate) fn wait(&self, expected: u32, _: Deadline) -> bool {
             let me = Arc::new(Sleeper { is_woken: PlainBool::new(false), waker: Mutex::default() });
             lock(&self.1).push(Arc::clone(&me));
@@ -155,8 +157,8 @@ mod shuttle_futex {
                 return true;
             }
             lock(&self.1).retain(|sleeper| !Arc::ptr_eq(sleeper, &me));
-            // Another thread counted this one as woken, although this one does not sleep. The kernel would have woken another
-            // sleeper, so this does.
+            // Another thread counted this one as woken, although this one does not sleep. The kernel would have woken
+            // another sleeper, so this does.
             me.is_woken.load(Ordering::Relaxed) && self.wake_sleepers(1) == 0
         }
 

@@ -45,7 +45,8 @@ impl ThreadOptions {
         report(ThreadId::current(), shortfalls)
     }
 
-    /// Applies scheduling and cores to another thread of this process. Only a thread itself can set its slack and its stack.
+    /// Applies scheduling and cores to another thread of this process. Only a thread itself can set its slack and its
+    /// stack.
     pub fn apply_to(&self, thread: ThreadId) -> ThreadReport {
         report(thread, self.apply_from_outside(Some(thread.0)))
     }
@@ -91,8 +92,8 @@ impl ThreadOptions {
         attempt.and_then(|attempt| attempt.join().ok()).is_some_and(|same| same.unwrap_or(false))
     }
 
-    /// Sets the cores, then the scheduling. The kernel refuses a deadline reservation to a thread that may not use all cores; in
-    /// this order the error says so.
+    /// Sets the cores, then the scheduling. The kernel refuses a deadline reservation to a thread that may not use all
+    /// cores; in this order the error says so.
     fn apply_from_outside(&self, thread: Option<Pid>) -> Vec<Shortfall> {
         let cores = self.cores.as_ref().and_then(|cores| apply_cores(thread, cores));
         let scheduling = self.scheduling.and_then(|scheduling| self.apply_scheduling(thread, scheduling));
@@ -126,8 +127,8 @@ fn apply_cores(thread: Option<Pid>, cores: &CoreSet) -> Option<Shortfall> {
     Some(Shortfall { asked, reason, fix })
 }
 
-/// Returns the reason for which a setting is not in place, or `None` if it is: `set` is the result of setting it, and `is_so`
-/// reads it back.
+/// Returns the reason for which a setting is not in place, or `None` if it is: `set` is the result of setting it, and
+/// `is_so` reads it back.
 fn failed(set: io::Result<()>, is_so: impl FnOnce() -> bool) -> Option<String> {
     match set {
         Err(error) => Some(error.to_string()),
@@ -258,8 +259,8 @@ mod tests {
         });
     }
 
-    /// A user may have real-time priorities by a limit (`ulimit -r`). Only a thread with `CAP_SYS_NICE` can clear its flag
-    /// reset-on-fork.
+    /// A user may have real-time priorities by a limit (`ulimit -r`). Only a thread with `CAP_SYS_NICE` can clear its
+    /// flag reset-on-fork.
     #[test]
     fn it_is_undone_without_rights() {
         apart(|| {

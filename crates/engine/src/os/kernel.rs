@@ -1,7 +1,8 @@
-//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks, and the end of the process.
+//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks, and the end of the
+//! process.
 //!
-//! The C library has no functions for `sched_setattr` and `sched_getattr`, and no crate has both for threads other than the
-//! calling one. All unsafe code of [`os`](crate::os) is here.
+//! The C library has no functions for `sched_setattr` and `sched_getattr`, and no crate has both for threads other than
+//! the calling one. All unsafe code of [`os`](crate::os) is here.
 
 use std::fmt;
 use std::io;
@@ -29,8 +30,8 @@ impl Saved {
         Ok(Self(get(None)?))
     }
 
-    /// Restores the scheduling. Without rights a thread cannot clear reset-on-fork; then it gets back everything else. That does
-    /// no harm: the threads that an ordinary thread creates are ordinary in any case.
+    /// Restores the scheduling. Without rights a thread cannot clear reset-on-fork; then it gets back everything else.
+    /// That does no harm: the threads that an ordinary thread creates are ordinary in any case.
     pub(crate) fn give_back(&self) -> io::Result<()> {
         set(None, &self.0).or_else(|refused| {
             let mut rest = self.0;
@@ -110,7 +111,8 @@ pub(crate) struct Slicing {
     pub(crate) resets_on_fork: bool,
 }
 
-/// Returns the calling thread's time slice and the like; `None` if it is not an ordinary thread, or if the kernel does not tell.
+/// Returns the calling thread's time slice and the like; `None` if it is not an ordinary thread, or if the kernel does
+/// not tell.
 pub(crate) fn slicing() -> Option<Slicing> {
     let attr = get(None).ok()?;
     let is_ordinary = attr.sched_policy == libc::SCHED_OTHER as u32 && attr.sched_runtime > 0;
@@ -126,8 +128,8 @@ pub(crate) fn slice() -> Option<Duration> {
     slicing().map(|slicing| slicing.slice)
 }
 
-/// Sets the calling thread's time slice, and if the threads that it starts have the kernel's instead. Leaves its niceness as it is. It must
-/// be an ordinary thread.
+/// Sets the calling thread's time slice, and if the threads that it starts have the kernel's instead. Leaves its
+/// niceness as it is. It must be an ordinary thread.
 pub(crate) fn set_slice(slice: Duration, resets_on_fork: bool) -> io::Result<()> {
     let attr = get(None)?;
     let flag = if resets_on_fork { RESET_ON_FORK } else { 0 };

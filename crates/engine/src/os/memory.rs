@@ -8,8 +8,8 @@ use super::kernel;
 
 /// Locks all memory of the process into RAM, present and future.
 ///
-/// Every page is then present from its allocation on. That includes stacks: a thread that is started later takes memory for its
-/// whole stack at once.
+/// Every page is then present from its allocation on. That includes stacks: a thread that is started later takes memory
+/// for its whole stack at once.
 ///
 /// # Errors
 /// If the process may not lock that much memory. It needs `CAP_IPC_LOCK`, or a limit (`ulimit -l`) that is high enough.
@@ -17,10 +17,11 @@ pub fn lock_memory() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
-/// Touches the next `bytes` of the calling thread's stack, so that the first callback that needs them causes no page faults.
+/// Touches the next `bytes` of the calling thread's stack, so that the first callback that needs them causes no page
+/// faults.
 ///
-/// Returns the number of bytes that were touched, which is less if the stack has less to spare: its last 64 KiB are never
-/// touched. A thread that Rust starts has 2 MiB by default (`RUST_MIN_STACK`).
+/// Returns the number of bytes that were touched, which is less if the stack has less to spare: its last 64 KiB are
+/// never touched. A thread that Rust starts has 2 MiB by default (`RUST_MIN_STACK`).
 pub fn prefault_stack(bytes: usize) -> usize {
     if bytes == 0 {
         return 0;
@@ -39,8 +40,8 @@ const RESERVE: usize = 64 * 1024;
 /// Number of bytes that one call touches.
 const FRAME: usize = 4096;
 
-/// Touches the stack down to the address `end`, in at most `calls` calls. The limit is for sanitizers, which may keep frames
-/// elsewhere, so that `end` is never reached.
+/// Touches the stack down to the address `end`, in at most `calls` calls. The limit is for sanitizers, which may keep
+/// frames elsewhere, so that `end` is never reached.
 fn touch(end: usize, calls: usize) {
     let frame = [0_u8; FRAME];
     let here = std::ptr::from_ref(std::hint::black_box(&frame)).addr();

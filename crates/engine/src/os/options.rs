@@ -44,8 +44,8 @@ impl ThreadOptions {
         self
     }
 
-    /// Lets the threads that this thread creates inherit its scheduling class and priority, which is the kernel's default. A
-    /// thread under `SCHED_DEADLINE` cannot create any threads then.
+    /// Lets the threads that this thread creates inherit its scheduling class and priority, which is the kernel's
+    /// default. A thread under `SCHED_DEADLINE` cannot create any threads then.
     #[must_use]
     pub const fn inherited(mut self) -> Self {
         self.inherited = true;
@@ -59,8 +59,8 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the longest delay with which the kernel may wake the thread in order to wake several threads together. At least 1
-    /// ns.
+    /// Sets the longest delay with which the kernel may wake the thread in order to wake several threads together. At
+    /// least 1 ns.
     ///
     /// The default is 50 us for an ordinary thread. For a real-time thread it is zero and cannot be changed.
     #[must_use]
@@ -69,16 +69,16 @@ impl ThreadOptions {
         self
     }
 
-    /// Sets the number of bytes of its stack that the thread touches when the options are applied: for a thread of an executor,
-    /// at the beginning of each spin; see [`prefault_stack`](super::prefault_stack).
+    /// Sets the number of bytes of its stack that the thread touches when the options are applied: for a thread of an
+    /// executor, at the beginning of each spin; see [`prefault_stack`](super::prefault_stack).
     #[must_use]
     pub const fn stack_prefault(mut self, bytes: usize) -> Self {
         self.stack_prefault = bytes;
         self
     }
 
-    /// Sets the reaction of a spin if a thread of the executor cannot have all of these settings. [`apply`](Self::apply) and
-    /// the like only report that.
+    /// Sets the reaction of a spin if a thread of the executor cannot have all of these settings.
+    /// [`apply`](Self::apply) and the like only report that.
     #[must_use]
     pub const fn on_shortfall(mut self, reaction: OnShortfall) -> Self {
         self.on_shortfall = reaction;

@@ -1,8 +1,8 @@
 //! The process that a value was created in: tells copies in forked processes from originals.
 //!
-//! A forked process has its parent's memory, but only the thread that called `fork`. Locks that other threads held stay held in
-//! the copy, and what those threads were about to do is never done. So the copy of an executor can neither spin nor be dropped in
-//! order, and dropping a copy does nothing. New contexts work as anywhere.
+//! A forked process has its parent's memory, but only the thread that called `fork`. Locks that other threads held stay
+//! held in the copy, and what those threads were about to do is never done. So the copy of an executor can neither spin
+//! nor be dropped in order, and dropping a copy does nothing. New contexts work as anywhere.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! The settings of an executor's threads while they spin.
 //!
-//! A thread is ordinary by default: it gets its scheduling when a spin begins, and loses it when the spin ends. Threads that
-//! callbacks start do not inherit it, and Tokio's thread is started before.
+//! A thread is ordinary by default: it gets its scheduling when a spin begins, and loses it when the spin ends. Threads
+//! that callbacks start do not inherit it, and Tokio's thread is started before.
 
 use crate::sync::{Mutex, MutexGuard};
 use std::cell::RefCell;
@@ -13,15 +13,16 @@ use super::options::{OnShortfall, ThreadOptions};
 use super::report::ThreadReport;
 use super::threads::ThreadId;
 
-/// The settings that an executor's threads get while they spin, and the kernel's reports of them since the last spin began.
+/// The settings that an executor's threads get while they spin, and the kernel's reports of them since the last spin
+/// began.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSetup {
     options: ThreadOptions,
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-/// Guard that makes the calling thread one of an executor's, with the executor's settings and a name of the executor's, until
-/// the guard is dropped.
+/// Guard that makes the calling thread one of an executor's, with the executor's settings and a name of the executor's,
+/// until the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct SetUp {
     _applied: Option<Applied>,
@@ -44,8 +45,8 @@ impl ThreadSetup {
         self.options.cores.is_some()
     }
 
-    /// Makes the calling thread one of the executor's, with the settings and the name. If there are no settings, it keeps its
-    /// name, too.
+    /// Makes the calling thread one of the executor's, with the settings and the name. If there are no settings, it
+    /// keeps its name, too.
     ///
     /// # Errors
     /// The report, if the thread cannot have all settings and that is [to be an error](OnShortfall::Fail).
@@ -91,8 +92,8 @@ impl ThreadSetup {
 }
 
 crate::sync::thread_local! {
-    /// The executors whose callbacks this thread runs, by the addresses of their setups. A callback may spin another executor, so
-    /// there can be several.
+    /// The executors whose callbacks this thread runs, by the addresses of their setups. A callback may spin another
+    /// executor, so there can be several.
     static EXECUTORS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -113,7 +114,8 @@ impl Drop for Here {
     }
 }
 
-/// Guard that gives the calling thread another name until it is dropped. The main thread keeps its name, which is the process's.
+/// Guard that gives the calling thread another name until it is dropped. The main thread keeps its name, which is the
+/// process's.
 #[derive(Debug)]
 struct Named {
     before: CString,

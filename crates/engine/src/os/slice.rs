@@ -7,7 +7,8 @@ use super::kernel::{self, Slicing};
 /// The shortest slice that the kernel gives.
 const SHORT: Duration = Duration::from_micros(100);
 
-/// Returns the time slice that the kernel gives the calling thread; `None` if it is not an ordinary thread, or before Linux 6.12.
+/// Returns the time slice that the kernel gives the calling thread; `None` if it is not an ordinary thread, or before
+/// Linux 6.12.
 #[must_use]
 pub fn time_slice() -> Option<Duration> {
     kernel::slice()
@@ -15,11 +16,12 @@ pub fn time_slice() -> Option<Duration> {
 
 /// Guard that gives the calling thread short time slices until it is dropped, if it is an ordinary one.
 ///
-/// Threads and processes that the thread starts meanwhile have slices as usual: the kernel resets what they would inherit. So do Tokio's
-/// blocking threads, which callbacks start.
+/// Threads and processes that the thread starts meanwhile have slices as usual: the kernel resets what they would
+/// inherit. So do Tokio's blocking threads, which callbacks start.
 ///
-/// Linux 6.12 and later run a thread that wakes up before one with longer slices that works, whatever the two have had. Others wait until
-/// the one that works has had its slice, which is some milliseconds. Older kernels have one length for all threads.
+/// Linux 6.12 and later run a thread that wakes up before one with longer slices that works, whatever the two have had.
+/// Others wait until the one that works has had its slice, which is some milliseconds. Older kernels have one length
+/// for all threads.
 #[derive(Debug)]
 pub(crate) struct ShortSlices {
     /// The thread's slice before; `None` if it stays as it was.
@@ -31,7 +33,8 @@ pub(crate) struct ShortSlices {
 impl ShortSlices {
     pub(crate) fn new() -> Self {
         let before = kernel::slicing().filter(|before| before.slice > SHORT);
-        // The kernel resets the niceness together with the slice, if it is below zero. Threads that are to inherit it cannot have both.
+        // The kernel resets the niceness together with the slice, if it is below zero. Threads that are to inherit it
+        // cannot have both.
         let before = before.filter(|before| before.resets_on_fork || before.nice >= 0);
         let is_set = before.is_some() && kernel::set_slice(SHORT, true).is_ok();
         Self { before: before.filter(|_| is_set), _not_send: std::marker::PhantomData }
@@ -45,8 +48,8 @@ impl Drop for ShortSlices {
             return;
         };
         if kernel::set_slice(before.slice, before.resets_on_fork).is_err() {
-            // A thread without rights cannot stop resetting. That changes nothing: the threads that it starts are ordinary anyway, with the
-            // niceness that it has.
+            // A thread without rights cannot stop resetting. That changes nothing: the threads that it starts are
+            // ordinary anyway, with the niceness that it has.
             let _ = kernel::set_slice(before.slice, true);
         }
     }
@@ -76,7 +79,8 @@ mod tests {
         .unwrap();
     }
 
-    /// Threads and processes that a callback starts do not wake up before others. Tokio's blocking threads are started by callbacks, too.
+    /// Threads and processes that a callback starts do not wake up before others. Tokio's blocking threads are started
+    /// by callbacks, too.
     #[test]
     fn threads_and_processes_that_the_thread_starts_have_slices_as_usual() {
         std::thread::spawn(|| {

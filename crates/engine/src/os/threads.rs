@@ -47,12 +47,12 @@ pub(crate) fn cut_off(name: &str) -> String {
     String::from_utf8_lossy(&name.as_bytes()[..name.len().min(15)]).into_owned()
 }
 
-/// The most times that the kernel is asked for the threads. The limit matters if threads come and go all the time, or if a kernel
-/// counts other threads than it lists.
+/// The most times that the kernel is asked for the threads. The limit matters if threads come and go all the time, or
+/// if a kernel counts other threads than it lists.
 const LISTINGS: usize = 100;
 
-/// Returns all threads of this process with their names in the kernel, of at most 15 bytes. A thread that starts or ends during
-/// the call may be among them or not.
+/// Returns all threads of this process with their names in the kernel, of at most 15 bytes. A thread that starts or
+/// ends during the call may be among them or not.
 ///
 /// # Errors
 /// If the kernel does not tell.
@@ -60,9 +60,9 @@ pub fn threads_of_process() -> io::Result<Vec<(ThreadId, String)>> {
     complete(list, count, ThreadId::name)
 }
 
-/// Lists the threads until the list is complete, or [`LISTINGS`] times; after that some may be missing. The kernel skips a thread
-/// in its list if the one before it ends meanwhile. So the list is compared with the kernel's count, and asked for again if it is
-/// shorter.
+/// Lists the threads until the list is complete, or [`LISTINGS`] times; after that some may be missing. The kernel
+/// skips a thread in its list if the one before it ends meanwhile. So the list is compared with the kernel's count, and
+/// asked for again if it is shorter.
 fn complete(
     mut list: impl FnMut() -> io::Result<Vec<ThreadId>>,
     mut count: impl FnMut() -> Option<usize>,
@@ -159,7 +159,8 @@ mod tests {
         ThreadId(Pid::from_raw(number).unwrap())
     }
 
-    /// Returns the threads that are found if the kernel gives these listings and counts, while the threads in `there` exist.
+    /// Returns the threads that are found if the kernel gives these listings and counts, while the threads in `there`
+    /// exist.
     fn completed(listings: &[&[i32]], there: &[i32], mut counts: VecDeque<usize>) -> Vec<i32> {
         let mut listings = listings.iter();
         let listed = || Ok(listings.next().expect("one listing too many").iter().copied().map(thread).collect());

@@ -13,7 +13,8 @@ impl TickCounter {
         IS_THERE.get_or_init(is_clock_source).then_some(Self(()))
     }
 
-    /// Returns the number of ticks since some time in the past. It may wrap, and may go back when the machine was suspended.
+    /// Returns the number of ticks since some time in the past. It may wrap, and may go back when the machine was
+    /// suspended.
     #[inline(always)]
     pub(crate) fn read(self) -> u64 {
         #[cfg(target_arch = "x86_64")]

@@ -10,8 +10,9 @@ use crate::os::{Process, at_exit};
 static RECORDERS: Mutex<Vec<(Process, Recorder)>> = Mutex::new(Vec::new());
 
 impl Recorder {
-    /// Has the recorder [stopped](Self::stop) when the process ends by itself: when `main` returns, or [`std::process::exit`] is
-    /// called. The process waits for that, for five seconds at most. A process that is killed, or aborts, does not come to it.
+    /// Has the recorder [stopped](Self::stop) when the process ends by itself: when `main` returns, or
+    /// [`std::process::exit`] is called. The process waits for that, for five seconds at most. A process that is
+    /// killed, or aborts, does not come to it.
     pub fn stop_at_exit(&self) {
         static REGISTER: Once = Once::new();
         REGISTER.call_once(|| at_exit(stop_all));
@@ -22,8 +23,8 @@ impl Recorder {
     }
 }
 
-/// Stops the recorders of this process. A thread does it, so that the end of the process waits no longer than it may: the calling thread
-/// may have what the recorders need.
+/// Stops the recorders of this process. A thread does it, so that the end of the process waits no longer than it may:
+/// the calling thread may have what the recorders need.
 extern "C" fn stop_all() {
     // Another thread may be amid `stop_at_exit`, and comes too late.
     let recorders = RECORDERS.try_lock().map(|mut recorders| std::mem::take(&mut *recorders)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Calls by which the rest of the process tells a recorder the names of queues and publishers, and events that no executor records: those
-//! of middlewares and sinks.
+//! Calls by which the rest of the process tells a recorder the names of queues and publishers, and events that no
+//! executor records: those of middlewares and sinks.
 
 use rospin_core::Instant;
 use rospin_core::recording::{Definition, DefinitionKey, Event};
@@ -7,8 +7,8 @@ use rospin_core::recording::{Definition, DefinitionKey, Event};
 use super::{Recorder, fresh_number};
 
 impl Recorder {
-    /// Passes on a definition of an executor that is tapped. Its events may still be in the logs when the recorder was just turned off,
-    /// so that the definition is passed on in any case.
+    /// Passes on a definition of an executor that is tapped. Its events may still be in the logs when the recorder was
+    /// just turned off, so that the definition is passed on in any case.
     pub(crate) fn define(&self, definition: Definition) {
         if let Some(observer) = self.observer() {
             observer.define(&definition);
@@ -23,7 +23,8 @@ impl Recorder {
         }
     }
 
-    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same `key`.
+    /// Defines a queue or a publisher now and in later recordings, until it is [removed](Self::remove) by the same
+    /// `key`.
     fn stand(&self, key: (bool, u64), definition: Definition) {
         if let Some(observer) = self.observer() {
             observer.define(&definition);
@@ -35,8 +36,8 @@ impl Recorder {
         registry.standing.insert(key, definition);
     }
 
-    /// Defines the queue with the number `queue`, until it is removed. `account` is the number of the loss counters of the entity
-    /// that takes from it.
+    /// Defines the queue with the number `queue`, until it is removed. `account` is the number of the loss counters of
+    /// the entity that takes from it.
     pub(crate) fn add_queue(&self, queue: u64, account: u64, topic: &str, depth: usize) {
         let definition = Definition::Queue { queue, account, topic: topic.to_owned(), depth: depth as u64 };
         self.stand((false, queue), definition);
@@ -73,7 +74,8 @@ impl Recorder {
         number
     }
 
-    /// Adds a definition of a sink's own, such as the names of chains that a monitor watches, to this recording and later ones.
+    /// Adds a definition of a sink's own, such as the names of chains that a monitor watches, to this recording and
+    /// later ones.
     pub fn add_definition(&self, definition: Definition) {
         self.stand((true, fresh_number()), definition);
     }
@@ -91,8 +93,8 @@ impl Recorder {
         }
     }
 
-    /// Records an event of a sink's own, such as a [violation](Event::Violation), which happened at `at`. The sink may call it on the
-    /// recording thread, also while it is flushed.
+    /// Records an event of a sink's own, such as a [violation](Event::Violation), which happened at `at`. The sink may
+    /// call it on the recording thread, also while it is flushed.
     pub fn record_event(&self, at: Instant, event: &Event) {
         self.write(&event.encode(at));
     }
@@ -105,8 +107,8 @@ impl Recorder {
         }
     }
 
-    /// Records that the calling thread takes that message, which came encoded, for a subscription of a node at `at`, if the
-    /// recorder is on. The number is 0 if the middleware does not tell it.
+    /// Records that the calling thread takes that message, which came encoded, for a subscription of a node at `at`, if
+    /// the recorder is on. The number is 0 if the middleware does not tell it.
     #[inline]
     pub fn received(&self, at: impl FnOnce() -> Instant, publisher: [u8; 16], number: u64) {
         if self.is_on() {

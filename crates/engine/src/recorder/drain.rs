@@ -11,7 +11,8 @@ use rospin_core::recording::{Definition, DefinitionKey, Event, Sink, Words};
 use super::Recorder;
 use super::logs::ThreadLog;
 
-/// The shortest time between two rounds. A log that holds 32768 events is full after this time at three million events a second.
+/// The shortest time between two rounds. A log that holds 32768 events is full after this time at three million events
+/// a second.
 const ROUND: Duration = Duration::from_millis(10);
 
 /// The number of rounds that should come while a log is filled: what a program records in a time changes.
@@ -99,7 +100,8 @@ impl Drainer {
             match command {
                 None | Some(Command::Add(..)) => {}
                 Some(Command::Remove(number, done)) => {
-                    // What one thread did during the last round may follow what another one did, whose log had been drained.
+                    // What one thread did during the last round may follow what another one did, whose log had been
+                    // drained.
                     self.round();
                     let place = self.sinks.iter().position(|(of, _)| *of == number);
                     let removed = place.map(|place| self.sinks.swap_remove(place));
@@ -224,8 +226,8 @@ impl Drainer {
 }
 
 impl ThreadLog {
-    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how many, and
-    /// returns true.
+    /// Moves the log's events into `events`. If the log has dropped events since the last call, adds one that says how
+    /// many, and returns true.
     fn drain(&mut self, events: &mut Vec<Words>) -> bool {
         self.reader.drain(events);
         let dropped = self.reader.dropped();

@@ -24,7 +24,8 @@ pub(super) struct ThreadLog {
 }
 
 impl ThreadLog {
-    /// Returns the definition of the thread, with the name that the kernel has for it now, or its first name if it has ended.
+    /// Returns the definition of the thread, with the name that the kernel has for it now, or its first name if it has
+    /// ended.
     pub(super) fn definition(&self) -> Definition {
         let path = format!("/proc/self/task/{}/comm", self.kernel_id);
         let name = std::fs::read_to_string(path).map(|name| name.trim_end().to_owned());

@@ -1,11 +1,11 @@
-//! Recording of what executors do: an event for each release, dispatch, publication, loss and so on, in a lock-free log for each
-//! thread. One ordinary thread moves the events from the logs to all [`Sink`]s.
+//! Recording of what executors do: an event for each release, dispatch, publication, loss and so on, in a lock-free log
+//! for each thread. One ordinary thread moves the events from the logs to all [`Sink`]s.
 //!
-//! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace only
-//! while its recorder is on. Publishing and taking look at one flag, without ordering.
+//! While nothing is recorded, the dispatch path does not know of recorders: a [`Tap`] stands before a scheduler's trace
+//! only while its recorder is on. Publishing and taking look at one flag, without ordering.
 //!
-//! Messages have the number of their place in the queue, which the ring counts anyway. So a publication and a take are known to
-//! be of the same message, without a field in it.
+//! Messages have the number of their place in the queue, which the ring counts anyway. So a publication and a take are
+//! known to be of the same message, without a field in it.
 
 mod at_exit;
 mod definitions;
@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-// The standard library's lock in the model checkers, too: no step of a model happens under it. It is taken where entities and
-// threads come and go, never on the dispatch path.
+// The standard library's lock in the model checkers, too: no step of a model happens under it. It is taken where
+// entities and threads come and go, never on the dispatch path.
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -55,7 +55,8 @@ thread_local! {
 /// The recorder of the process, which every context has unless its options name another one.
 static OF_PROCESS: LazyLock<Recorder> = LazyLock::new(Recorder::new);
 
-/// Recorder of what the executors of one or more contexts do. Cheap to clone; clones are the same recorder. It is off at first.
+/// Recorder of what the executors of one or more contexts do. Cheap to clone; clones are the same recorder. It is off
+/// at first.
 ///
 /// Each context has the recorder [of the process](Self::of_process) unless
 /// [its options](crate::ContextOptions::recorder) say otherwise.
@@ -64,7 +65,8 @@ pub struct Recorder(Arc<Inner>);
 
 /// An executor, which is told when its recorder is switched.
 pub(crate) trait Recorded: Send + Sync {
-    /// Puts a tap before the trace of the scheduler or takes it away. Defines everything that the executor has, and records its state.
+    /// Puts a tap before the trace of the scheduler or takes it away. Defines everything that the executor has, and
+    /// records its state.
     fn recorder_switched(&self);
 }
 
@@ -110,8 +112,8 @@ pub struct SinkHandle {
 }
 
 impl SinkHandle {
-    /// Stops to record into this sink, and waits until it has all events that were recorded before this call. Other sinks go on;
-    /// without one, the recorder is off. Does nothing if the recorder was stopped meanwhile.
+    /// Stops to record into this sink, and waits until it has all events that were recorded before this call. Other
+    /// sinks go on; without one, the recorder is off. Does nothing if the recorder was stopped meanwhile.
     ///
     /// Locks, and waits for the recording thread. Does nothing if a sink of the recorder calls it.
     pub fn stop(self) {
@@ -183,27 +185,27 @@ impl Recorder {
         self.0.is_on.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of events that the log of each further thread holds, rounded up to a power of two. Each takes 48 bytes, at once.
-    /// A log holds at most 16,777,216 events, 768 MiB.
+    /// Sets the number of events that the log of each further thread holds, rounded up to a power of two. Each takes 48
+    /// bytes, at once. A log holds at most 16,777,216 events, 768 MiB.
     pub fn set_capacity(&self, events: usize) {
         self.0.capacity.store(events.min(CAPACITY_MAX), Ordering::Relaxed);
     }
 
-    /// Sets whether the threads' processor time is recorded at the start and the end of each callback. That takes two system
-    /// calls per callback, and tells how long the kernel did not let the thread run.
+    /// Sets whether the threads' processor time is recorded at the start and the end of each callback. That takes two
+    /// system calls per callback, and tells how long the kernel did not let the thread run.
     pub fn set_cpu_times(&self, yes: bool) {
         self.0.has_cpu_times.store(yes, Ordering::Relaxed);
     }
 
-    /// Starts to record into `sink`, beside other sinks that there may be. It first has all names that are known, and then events
-    /// from now on. Executors that spin are recorded from their next callback on.
+    /// Starts to record into `sink`, beside other sinks that there may be. It first has all names that are known, and
+    /// then events from now on. Executors that spin are recorded from their next callback on.
     ///
-    /// Locks, allocates, and starts an ordinary thread for the first sink; for others, waits for that thread. May be called from any
-    /// thread.
+    /// Locks, allocates, and starts an ordinary thread for the first sink; for others, waits for that thread. May be
+    /// called from any thread.
     ///
     /// # Errors
-    /// If the recording thread cannot be started, if the process was forked off one that is recorded, or if a sink of this recorder
-    /// calls it.
+    /// If the recording thread cannot be started, if the process was forked off one that is recorded, or if a sink of
+    /// this recorder calls it.
     pub fn start(&self, sink: impl Sink + 'static) -> Result<SinkHandle, RecordError> {
         if self.is_asked_by_sink() {
             return Err(RecordError::BySink);
@@ -222,7 +224,8 @@ impl Recorder {
             }
             recording.sinks.insert(number);
             drop(registry);
-            // The sink needs the state of the executors, which the other sinks have had: it must not come before the sink.
+            // The sink needs the state of the executors, which the other sinks have had: it must not come before the
+            // sink.
             let _ = added.recv();
             self.tell_executors();
             return Ok(SinkHandle { recorder: self.clone(), number });
@@ -248,7 +251,8 @@ impl Recorder {
         Ok(SinkHandle { recorder: self.clone(), number })
     }
 
-    /// Stops all sinks, and waits until they have all events. Does nothing if the recorder is off, or if a sink calls it.
+    /// Stops all sinks, and waits until they have all events. Does nothing if the recorder is off, or if a sink calls
+    /// it.
     pub fn stop(&self) {
         self.stop_sinks(None);
     }
@@ -290,8 +294,8 @@ impl Recorder {
         }
     }
 
-    /// Waits until all sinks have the events that were recorded before this call, and have made them readable. Returns false if
-    /// that takes more than five seconds, the recorder is off, or a sink calls it.
+    /// Waits until all sinks have the events that were recorded before this call, and have made them readable. Returns
+    /// false if that takes more than five seconds, the recorder is off, or a sink calls it.
     pub fn flush(&self) -> bool {
         let (done, finished) = channel();
         !self.is_asked_by_sink() && self.command(Command::Flush(done)) && finished.recv_timeout(PATIENCE).is_ok()

@@ -49,8 +49,8 @@ pub(crate) struct ExecutorNumber {
 }
 
 impl ExecutorNumber {
-    /// Takes a number for a new executor with that name. If 65,535 executors were there since the recording began, the executor has none,
-    /// and is not recorded. The first time, that is logged.
+    /// Takes a number for a new executor with that name. If 65,535 executors were there since the recording began, the
+    /// executor has none, and is not recorded. The first time, that is logged.
     pub(crate) fn new(recorder: &Recorder, name: &str) -> Self {
         let (number, is_news) = {
             let numbers = &mut recorder.lock().numbers;

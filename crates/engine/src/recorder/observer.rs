@@ -1,8 +1,8 @@
 //! Observers: what is told of events at once, on the threads in which they happen.
 //!
-//! An observer is no sink: LTTng notes time and thread itself, so a tracepoint must be called when and where something happens,
-//! which costs the executor what the call costs. Everything else may come later, from the recording thread. The recorder is off
-//! unless somebody asks for it, so executors look for nothing more.
+//! An observer is no sink: LTTng notes time and thread itself, so a tracepoint must be called when and where something
+//! happens, which costs the executor what the call costs. Everything else may come later, from the recording thread.
+//! The recorder is off unless somebody asks for it, so executors look for nothing more.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use rospin_core::trace::TraceEvent;
 
 use super::{RecordError, Recorder};
 
-/// A node, or an entity that a node has created, with the details that the entity's [`Definition`] lacks, such as its node.
+/// A node, or an entity that a node has created, with the details that the entity's [`Definition`] lacks, such as its
+/// node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Declaration {
@@ -73,11 +74,11 @@ pub enum Declaration {
     },
 }
 
-/// An observer of what executors do. Unlike a [`Sink`], it is called at once, on the thread in which an event happens, so that
-/// tracers which note time and thread themselves see the right ones.
+/// An observer of what executors do. Unlike a [`Sink`], it is called at once, on the thread in which an event happens,
+/// so that tracers which note time and thread themselves see the right ones.
 ///
-/// It is called on the dispatch path, for scheduling under the lock of the executor. So it must neither block nor panic, nor call
-/// the engine.
+/// It is called on the dispatch path, for scheduling under the lock of the executor. So it must neither block nor
+/// panic, nor call the engine.
 pub trait Observer: Send + Sync {
     /// Takes note of a definition. The same one may come several times.
     fn define(&self, definition: &Definition);
@@ -88,15 +89,15 @@ pub trait Observer: Send + Sync {
     /// Forgets the queue with that number, which is gone.
     fn forget_queue(&self, queue: u64);
 
-    /// Takes note of an event of that executor's scheduler. Callbacks run between their dispatch and their completion or suspension,
-    /// on the same thread.
+    /// Takes note of an event of that executor's scheduler. Callbacks run between their dispatch and their completion
+    /// or suspension, on the same thread.
     fn scheduled(&self, executor: u16, event: &TraceEvent);
 
     /// Takes note of an event that has no part in scheduling, such as a publication.
     fn happened(&self, event: &Event);
 
-    /// Takes note that the calling thread takes an encoded message for the subscription whose callback it dispatched last.
-    /// `published` is the time of the publication on the system clock of the publisher's machine, if it is known.
+    /// Takes note that the calling thread takes an encoded message for the subscription whose callback it dispatched
+    /// last. `published` is the time of the publication on the system clock of the publisher's machine, if it is known.
     fn took_encoded(&self, published: Option<std::time::SystemTime>);
 }
 
@@ -130,9 +131,9 @@ impl Sink for Nothing {
 }
 
 impl Recorder {
-    /// Has `observer` told of everything from now on, and turns the recorder on. Call it before the first node is created: nodes and
-    /// what they have created are declared to it once. A recorder has one observer, for as long as there is the recorder; it is told
-    /// of nothing while the recorder is [stopped](Self::stop).
+    /// Has `observer` told of everything from now on, and turns the recorder on. Call it before the first node is
+    /// created: nodes and what they have created are declared to it once. A recorder has one observer, for as long as
+    /// there is the recorder; it is told of nothing while the recorder is [stopped](Self::stop).
     ///
     /// Locks, allocates, and starts an ordinary thread. May be called from any thread.
     ///
@@ -146,7 +147,8 @@ impl Recorder {
         self.start(Nothing).map(drop)
     }
 
-    /// Tells the observer what a node has created, if the recorder is on and there is an observer. `declare` is not called otherwise.
+    /// Tells the observer what a node has created, if the recorder is on and there is an observer. `declare` is not
+    /// called otherwise.
     #[inline]
     pub fn declare(&self, declare: impl FnOnce() -> Declaration) {
         if self.is_on()
@@ -156,8 +158,8 @@ impl Recorder {
         }
     }
 
-    /// Tells the observer that the calling thread takes an encoded message for the subscription whose callback it dispatched last.
-    /// `published` is the time of the publication on the system clock, if it is known.
+    /// Tells the observer that the calling thread takes an encoded message for the subscription whose callback it
+    /// dispatched last. `published` is the time of the publication on the system clock, if it is known.
     pub fn took_encoded(&self, published: Option<std::time::SystemTime>) {
         if let Some(observer) = self.observer() {
             observer.took_encoded(published);

@@ -27,15 +27,16 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// Creates a tap before the user's trace. `follows` tells that it takes the place of another one in the same recording.
+    /// Creates a tap before the user's trace. `follows` tells that it takes the place of another one in the same
+    /// recording.
     pub(crate) fn new(recorder: Recorder, executor: u16, users: Option<Box<dyn Trace>>, follows: bool) -> Self {
         // The first hand-over tells that the recording begins anew.
         let last = if follows { u64::MAX } else { 0 };
         Self { recorder, executor, users, last, number: last, count: 0 }
     }
 
-    /// Records a hand-over with a number that grows, if another thread than before works with the scheduler. The executor's lock is
-    /// held, so that the numbers are in the order in which the threads have the lock.
+    /// Records a hand-over with a number that grows, if another thread than before works with the scheduler. The
+    /// executor's lock is held, so that the numbers are in the order in which the threads have the lock.
     #[inline]
     fn note_thread(&mut self, now: Instant) {
         let this = THREAD.with(|number| *number);

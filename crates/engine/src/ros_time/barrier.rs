@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::driver::Driver;
 
-/// A future that resolves once ROS time shows the time that was set, or one that was set after it. Await it, [wait](Self::wait)
-/// for it, or drop it: time moves in any case.
+/// A future that resolves once ROS time shows the time that was set, or one that was set after it. Await it,
+/// [wait](Self::wait) for it, or drop it: time moves in any case.
 ///
 /// An asynchronous callback may await it even if it holds the group of a jump callback, which runs meanwhile.
 pub struct Barrier {

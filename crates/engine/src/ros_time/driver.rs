@@ -64,7 +64,8 @@ struct Listener {
     waker: Waker,
 }
 
-/// The wake-ups that are made after the books were unlocked. They run foreign code, and code that locks the books again.
+/// The wake-ups that are made after the books were unlocked. They run foreign code, and code that locks the books
+/// again.
 #[derive(Default)]
 struct Afterwards {
     wakers: Vec<ForeignWaker>,
@@ -96,8 +97,8 @@ impl Driver {
         books.executors.push(executor);
     }
 
-    /// Requests that ROS time shows another time, once jump callbacks allow it. `change` makes that state from the one that was
-    /// requested last. Returns the ticket of the request.
+    /// Requests that ROS time shows another time, once jump callbacks allow it. `change` makes that state from the one
+    /// that was requested last. Returns the ticket of the request.
     pub(super) fn ask(&self, change: impl FnOnce(&mut Target)) -> u64 {
         let mut books = self.open();
         let latest = books.queued.or(books.next).map(|(target, _)| target);
@@ -121,7 +122,8 @@ impl Driver {
     pub(crate) fn leave(&self, executor: &dyn TimeListener) {
         let mut books = self.open();
         if executor.is_spinning() {
-            // The executor spins again, so its jump callbacks will run. This method is called at the end of that spin, too.
+            // The executor spins again, so its jump callbacks will run. This method is called at the end of that spin,
+            // too.
             return;
         }
         let is_executor = |listener: &Listener| std::ptr::addr_eq(Arc::as_ptr(&listener.executor), executor);
@@ -151,7 +153,8 @@ impl Driver {
         number
     }
 
-    /// Attaches a jump callback to its executor: from now on the driver counts jumps there, and calls the waker for them.
+    /// Attaches a jump callback to its executor: from now on the driver counts jumps there, and calls the waker for
+    /// them.
     pub(crate) fn hook_up(&self, number: u64, executor: Arc<dyn TimeListener>, waker: Waker) {
         executor.add_jump_callback();
         if let Some(hook) = self.open().hook(number) {
@@ -217,7 +220,8 @@ impl Driver {
 }
 
 impl Books {
-    /// Carries out the requests in order, until one has to wait for jump callbacks. Returns the wake-ups that are then to be made.
+    /// Carries out the requests in order, until one has to wait for jump callbacks. Returns the wake-ups that are then
+    /// to be made.
     fn proceed(&mut self, dial: &Dial, clock: &TimeSource) -> Afterwards {
         let mut afterwards = Afterwards::default();
         while self.waiting == 0 {
@@ -262,7 +266,8 @@ impl Books {
 
     /// Releases the jump callbacks whose threshold the jump reaches; those of spinning executors are waited for.
     fn tell(&mut self, jump: TimeJump) {
-        // Pairs with the fence at the end of a spin: either that thread finds the jump, or this one sees that it does not spin.
+        // Pairs with the fence at the end of a spin: either that thread finds the jump, or this one sees that it does
+        // not spin.
         fence(Ordering::SeqCst);
         for hook in &mut self.hooks {
             let Some(listener) = hook.listener.as_ref().filter(|_| hook.threshold.is_exceeded_by(&jump)) else {

@@ -51,8 +51,8 @@ impl TimeJump {
 /// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
-    /// Smallest jump forward that the callback is told of, inclusive; `None` for no jump forward. Every message of `/clock` is
-    /// a small jump, so choose more than the period of `/clock`.
+    /// Smallest jump forward that the callback is told of, inclusive; `None` for no jump forward. Every message of
+    /// `/clock` is a small jump, so choose more than the period of `/clock`.
     pub min_forward: Option<Duration>,
     /// Smallest jump back that the callback is told of, inclusive; `None` for no jump back.
     pub min_backward: Option<Duration>,

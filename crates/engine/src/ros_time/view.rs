@@ -15,7 +15,8 @@ pub(crate) struct Follower {
     shown_at: Instant,
 }
 
-/// A jump of ROS time that has happened: the new time, and the shift of the time line (see [`Reading`]) that came with it.
+/// A jump of ROS time that has happened: the new time, and the shift of the time line (see [`Reading`]) that came with
+/// it.
 #[derive(Clone, Copy)]
 pub(crate) struct Leap {
     pub(crate) to: Instant,
@@ -47,8 +48,8 @@ impl Follower {
             let back_ns = base.saturating_since(to).as_nanos() as i64;
             leap = Some(Leap { to, shift_ns: shift_ns.wrapping_sub(back_ns) });
         } else if current.reading.time_ns.is_none() && current.now < self.shown {
-            // ROS time follows the system clock, which was set back. Nobody drives it, so there was no turn. Timers wait for the
-            // time that was left, as after a change of the source.
+            // ROS time follows the system clock, which was set back. Nobody drives it, so there was no turn. Timers
+            // wait for the time that was left, as after a change of the source.
             let expected = self.shown + now.saturating_since(self.shown_at);
             let back_ns = i64::try_from(expected.saturating_since(current.now).as_nanos()).unwrap_or(i64::MAX);
             leap = Some(Leap { to: current.now, shift_ns: -back_ns });
@@ -59,12 +60,12 @@ impl Follower {
     }
 }
 
-/// The last reading of ROS time to which an executor's timers were adjusted, and a flag that is set while they wait for a due
-/// time.
+/// The last reading of ROS time to which an executor's timers were adjusted, and a flag that is set while they wait for
+/// a due time.
 ///
-/// Timers on ROS time that wait for a duration are its followers. While ROS time follows the system clock, the scheduler has them on the
-/// steady clock: they keep their pace when the system clock is set, and cost no more than timers on the steady clock. As soon as
-/// somebody drives ROS time, it has them.
+/// Timers on ROS time that wait for a duration are its followers. While ROS time follows the system clock, the
+/// scheduler has them on the steady clock: they keep their pace when the system clock is set, and cost no more than
+/// timers on the steady clock. As soon as somebody drives ROS time, it has them.
 pub(crate) struct RosView {
     follower: Follower,
     /// True once the executor has had a timer that follows ROS time.
@@ -75,7 +76,8 @@ pub(crate) struct RosView {
     watched: (Option<u64>, u64),
 }
 
-/// The clock to which the followers of ROS time move, with its reading, and the time by which it is ahead of their former clock.
+/// The clock to which the followers of ROS time move, with its reading, and the time by which it is ahead of their
+/// former clock.
 pub(crate) struct Moved {
     pub(crate) clock: ClockKind,
     pub(crate) reading: Instant,
@@ -102,14 +104,14 @@ impl RosView {
         self.has_followers && dial.read().turn != self.follower.told().turn
     }
 
-    /// Reads ROS time while the steady clock shows `now`, and returns the jump since the last reading, if there was one. The timers
-    /// must be adjusted to it.
+    /// Reads ROS time while the steady clock shows `now`, and returns the jump since the last reading, if there was
+    /// one. The timers must be adjusted to it.
     pub(crate) fn follow(&mut self, clock: &Clock, now: Instant) -> (RosReading, Option<Leap>) {
         self.follower.follow(clock, now)
     }
 
-    /// Returns the clock to which the followers must move after that jump, if they must. Timers on [`ClockKind::Ros`] were adjusted to
-    /// the jump before. The steady clock shows `now`, and the system clock `system`.
+    /// Returns the clock to which the followers must move after that jump, if they must. Timers on [`ClockKind::Ros`]
+    /// were adjusted to the jump before. The steady clock shows `now`, and the system clock `system`.
     pub(crate) fn change_clock(
         &mut self,
         leap: Leap,
@@ -130,7 +132,8 @@ impl RosView {
         })
     }
 
-    /// Watches ROS time for the next due time of the timers, and, if there are followers, for somebody who begins to drive it.
+    /// Watches ROS time for the next due time of the timers, and, if there are followers, for somebody who begins to
+    /// drive it.
     pub(crate) fn watch(&mut self, scheduler: &Scheduler, times: &Times) {
         let due_ns = next_due(scheduler, times).map(Instant::as_nanos);
         let due_ns = due_ns.or((self.has_followers && self.is_on_steady).then_some(u64::MAX));

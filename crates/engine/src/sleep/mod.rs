@@ -1,10 +1,10 @@
 //! Sleeping on any clock, in asynchronous callbacks, in futures that a spin waits for, and elsewhere.
 //!
-//! A sleep is not an entity but an entry in a queue of an executor. The executor calls its waker when it is due, between two
-//! callbacks. So the woken callback runs at its own priority.
+//! A sleep is not an entity but an entry in a queue of an executor. The executor calls its waker when it is due,
+//! between two callbacks. So the woken callback runs at its own priority.
 //!
-//! Starting a sleep and dropping it take logarithmic time, and no change of the executor. As timers, sleepers come before the
-//! next pick: there is a round of wake-ups before each.
+//! Starting a sleep and dropping it take logarithmic time, and no change of the executor. As timers, sleepers come
+//! before the next pick: there is a round of wake-ups before each.
 
 mod queue;
 mod rate;
@@ -49,16 +49,16 @@ pub enum SleepError {
     },
 }
 
-/// A future that resolves when a clock shows a certain time. It may be awaited anywhere: in asynchronous callbacks, in the future
-/// of [`spin_until`](crate::Executor::spin_until), and elsewhere.
+/// A future that resolves when a clock shows a certain time. It may be awaited anywhere: in asynchronous callbacks, in
+/// the future of [`spin_until`](crate::Executor::spin_until), and elsewhere.
 ///
-/// If a thread of an executor of the same context polls it, that executor wakes it. So a callback that a deployment file moved
-/// sleeps on its own executor. If any other thread polls it, the executor of the [handle](crate::ExecutorHandle::sleep) wakes it.
-/// It resolves only while that executor spins. A sleep on ROS time does not end before all jump callbacks of the executor that
-/// must be told of a jump have run.
+/// If a thread of an executor of the same context polls it, that executor wakes it. So a callback that a deployment
+/// file moved sleeps on its own executor. If any other thread polls it, the executor of the
+/// [handle](crate::ExecutorHandle::sleep) wakes it. It resolves only while that executor spins. A sleep on ROS time
+/// does not end before all jump callbacks of the executor that must be told of a jump have run.
 ///
-/// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is logarithmic in the
-/// number of sleepers. The first poll may allocate. None of them waits for a callback.
+/// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is
+/// logarithmic in the number of sleepers. The first poll may allocate. None of them waits for a callback.
 ///
 /// # Errors
 /// See [`SleepError`].
@@ -83,8 +83,8 @@ impl Sleep {
         Self::at_most(executor, clock, duration, |now| now + duration)
     }
 
-    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts at most
-    /// `longest` from the jump on.
+    /// Creates a sleep until the time that `due` makes of the present one. If ROS time jumps back meanwhile, it lasts
+    /// at most `longest` from the jump on.
     fn at_most(
         executor: &Arc<Shared>,
         clock: ClockKind,
@@ -114,9 +114,9 @@ impl Sleep {
         Self { wish, asked_of: Arc::clone(executor), bed: None, is_over: false }
     }
 
-    /// Returns the executor that must wake the sleep: the one whose thread polls it, or, if a synchronous callback blocks that
-    /// one, the one of the handle. `None` if the polling thread belongs to no executor of the same context. An error if the
-    /// blocked executor is the one of the handle.
+    /// Returns the executor that must wake the sleep: the one whose thread polls it, or, if a synchronous callback
+    /// blocks that one, the one of the handle. `None` if the polling thread belongs to no executor of the same context.
+    /// An error if the blocked executor is the one of the handle.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
         let is_alike =
             |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());
@@ -132,7 +132,8 @@ impl Sleep {
         Ok(Some(Arc::clone(&self.asked_of)))
     }
 
-    /// Removes the sleep from its executor's queue. Returns true if it was no longer there, because the executor has woken it.
+    /// Removes the sleep from its executor's queue. Returns true if it was no longer there, because the executor has
+    /// woken it.
     fn get_up(&mut self) -> bool {
         let Some(Bed { executor, ticket }) = self.bed.take() else {
             return false;

@@ -27,13 +27,13 @@ pub enum RateError {
 
 /// A period for a loop that awaits a [tick](Self::tick) in each round.
 ///
-/// Ticks have fixed due times, a period apart, so they do not drift. A loop that is late by up to a period catches up: its next
-/// ticks do not wait until it is in time again. A loop that is later than that skips ticks: the late tick is due at once, and the
-/// next ones follow a period apart from there. If the clock was set back, the next tick is due one period from then. rclcpp's
-/// `Rate` catches up by up to a period, too.
+/// Ticks have fixed due times, a period apart, so they do not drift. A loop that is late by up to a period catches up:
+/// its next ticks do not wait until it is in time again. A loop that is later than that skips ticks: the late tick is
+/// due at once, and the next ones follow a period apart from there. If the clock was set back, the next tick is due one
+/// period from then. rclcpp's `Rate` catches up by up to a period, too.
 ///
-/// A [timer](crate::Timer) is better where a callback is all that is needed: it has a priority of its own, an overrun policy, and
-/// counts its losses.
+/// A [timer](crate::Timer) is better where a callback is all that is needed: it has a priority of its own, an overrun
+/// policy, and counts its losses.
 ///
 /// ```
 /// use std::time::Duration;
@@ -105,8 +105,8 @@ impl Rate {
 
     /// Waits until the next tick is due. Returns true if it was not due yet, and false if the caller is late.
     ///
-    /// A tick that is due already lets callbacks run that are more urgent than the caller. A future that is dropped early uses up
-    /// no tick. See [`Sleep`] for the executor that wakes the caller, and for the costs.
+    /// A tick that is due already lets callbacks run that are more urgent than the caller. A future that is dropped
+    /// early uses up no tick. See [`Sleep`] for the executor that wakes the caller, and for the costs.
     ///
     /// # Errors
     /// See [`SleepError`].

@@ -17,9 +17,9 @@ use crate::times::Times;
 /// Value in place of a due time if nobody sleeps on the clock.
 const NOBODY: u64 = u64::MAX;
 
-/// The most sleepers of a clock that one round wakes, which takes some 10 us. Then the executor looks at its other work, and begins the next
-/// round. So an urgent message does not wait for all sleepers, if very many are due at once. On the other hand, one callback may run
-/// before a more urgent sleeper that a later round wakes.
+/// The most sleepers of a clock that one round wakes, which takes some 10 us. Then the executor looks at its other
+/// work, and begins the next round. So an urgent message does not wait for all sleepers, if very many are due at once.
+/// On the other hand, one callback may run before a more urgent sleeper that a later round wakes.
 const ROUND: usize = 256;
 
 const STEADY: usize = 0;
@@ -36,14 +36,16 @@ const fn index(clock: ClockKind) -> usize {
 
 /// The sleepers of an executor, by clock.
 ///
-/// The dispatch loop does not lock: the earliest due times are also in atomics, which are written under the lock. The loop
+/// The dispatch loop does not lock: the earliest due times are also in atomics, which are written under the lock. The
+/// loop
 /// 1. calls [`is_due`](Self::is_due) before a pick. If so, it gives back its run, leaves the state alone and calls
 ///    [`wake_due`](Self::wake_due). Then it begins anew, since wakers have raised flags;
 /// 2. lets a parked thread wake for the [`earlier`](Self::earlier) of its next timer and the next sleeper, and likewise
 ///    [by the system clock](Self::earlier_by_system_clock);
 /// 3. calls [`watch_ros_time`](Self::watch_ros_time) when it sets the due time of its timers on ROS time.
 ///
-/// A sleeper that is due before all others wakes a thread of the executor, so that a parked thread learns of the due time.
+/// A sleeper that is due before all others wakes a thread of the executor, so that a parked thread learns of the due
+/// time.
 pub(crate) struct Sleeps {
     book: Mutex<Book>,
     /// The earliest due time on each clock, in nanoseconds; [`NOBODY`] if there is none.
@@ -109,8 +111,8 @@ impl Sleeps {
         self.load(SYSTEM) != NOBODY || self.load(ROS) != NOBODY
     }
 
-    /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise it may
-    /// read clocks, and it takes a lock if somebody sleeps on ROS time.
+    /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise
+    /// it may read clocks, and it takes a lock if somebody sleeps on ROS time.
     #[inline]
     pub(crate) fn is_due(&self, times: &Times, now: Instant) -> bool {
         !self.is_empty() && self.is_anybody_due(times, now)
@@ -131,8 +133,8 @@ impl Sleeps {
             })
     }
 
-    /// Wakes the sleepers that are due, in the order of their due times, at most [`ROUND`] of each clock; `now` is the time on the steady
-    /// clock.
+    /// Wakes the sleepers that are due, in the order of their due times, at most [`ROUND`] of each clock; `now` is the
+    /// time on the steady clock.
     ///
     /// Wakers are foreign code, so call this while nothing is locked or borrowed.
     pub(crate) fn wake_due(&self, times: &Times, now: Instant) {
@@ -161,8 +163,8 @@ impl Sleeps {
         if self.is_empty() { timer } else { [timer, self.earliest(STEADY)].into_iter().flatten().min() }
     }
 
-    /// Returns the earlier of `timer` and the next due time that is measured by the system clock, which ROS time may follow.
-    /// Costs one load while nobody sleeps.
+    /// Returns the earlier of `timer` and the next due time that is measured by the system clock, which ROS time may
+    /// follow. Costs one load while nobody sleeps.
     #[inline]
     pub(crate) fn earlier_by_system_clock(&self, times: &Times, timer: Option<SystemDue>) -> Option<SystemDue> {
         if self.is_empty() { timer } else { self.earlier_of_others(times, timer) }
@@ -177,8 +179,8 @@ impl Sleeps {
         SystemDue::sooner(timer, SystemDue::sooner(system, ros))
     }
 
-    /// Sets the due time that sleepers wait for on ROS time. Costs two loads while nobody sleeps. The caller reads the watch
-    /// afterwards.
+    /// Sets the due time that sleepers wait for on ROS time. Costs two loads while nobody sleeps. The caller reads the
+    /// watch afterwards.
     #[inline]
     pub(crate) fn watch_ros_time(&self, times: &Times) {
         if !self.is_empty() || self.watches.load(Ordering::Relaxed) {
@@ -208,8 +210,8 @@ impl Sleeps {
 
     // ---- for sleepers ----
 
-    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's ticket, with true if a thread of
-    /// the executor must look at the clock again. Takes O(log n), may allocate.
+    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's ticket, with true if a
+    /// thread of the executor must look at the clock again. Takes O(log n), may allocate.
     pub(super) fn add(&self, times: &Times, wish: &Wish, waker: ForeignWaker) -> Option<(Ticket, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };
@@ -251,8 +253,8 @@ impl Sleeps {
         Asked::Asleep
     }
 
-    /// Removes the sleeper. Returns its due time and the reading of ROS time that belongs to it; `None` if it was woken. Takes
-    /// O(log n).
+    /// Removes the sleeper. Returns its due time and the reading of ROS time that belongs to it; `None` if it was
+    /// woken. Takes O(log n).
     pub(super) fn remove(&self, clock: ClockKind, ticket: Ticket) -> Option<(Instant, Reading)> {
         let mut book = self.book.lock();
         let sleeper = book.queues[index(clock)].remove(ticket)?;

@@ -22,8 +22,8 @@ pub enum TimeoutError {
     GroupGone(#[from] GroupGone),
 }
 
-/// Awaits `future` until `sleep` is over, which lasts for `limit`. The future is polled first, so that its output counts if both come
-/// at once.
+/// Awaits `future` until `sleep` is over, which lasts for `limit`. The future is polled first, so that its output
+/// counts if both come at once.
 pub(crate) async fn timeout<F: Future>(
     future: F,
     mut sleep: Sleep,

@@ -1,11 +1,11 @@
 //! The loop of an executor's only thread over callbacks that need not be lent: see [`State::run_first`].
 //!
 //! A callback that is known to come next needs no look at what has happened. Under Fifo, and among the most urgent
-//! callbacks, everything that is released later comes behind the next callback. If that one was released before the last
-//! drain began, and before a message that it found, then neither a message that was published since nor a timer that falls
-//! due later can come before it. Then the loop looks neither at the inbox, whose line belongs to the publishers, nor at the
-//! clock (`Row::precedes_all_from`). A notifier that notes a time of arrival, which may be an early one, has the inbox
-//! looked at (`Inbox::has_noted`).
+//! callbacks, everything that is released later comes behind the next callback. If that one was released before the
+//! last drain began, and before a message that it found, then neither a message that was published since nor a timer
+//! that falls due later can come before it. Then the loop looks neither at the inbox, whose line belongs to the
+//! publishers, nor at the clock (`Row::precedes_all_from`). A notifier that notes a time of arrival, which may be an
+//! early one, has the inbox looked at (`Inbox::has_noted`).
 
 use crate::sync::atomic::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,8 +24,9 @@ impl Spin<'_> {
         self.width() == 1 && seat.run.as_ref().is_none_or(may_be_given_back)
     }
 
-    /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due. Gives the
-    /// run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns true if it did anything.
+    /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due.
+    /// Gives the run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns
+    /// true if it did anything.
     pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
         let sleeps = &self.executor.sleeps;
         if !self.is_calm(state) || self.is_disturbed(main) || !sleeps.is_empty() && sleeps.has_others() {
@@ -107,7 +108,8 @@ impl Spin<'_> {
         }
     }
 
-    /// Returns true if nothing is to be done in between that the state knows of. Callbacks that run in place do not change that.
+    /// Returns true if nothing is to be done in between that the state knows of. Callbacks that run in place do not
+    /// change that.
     #[inline(always)]
     fn is_calm(&self, state: &State) -> bool {
         !(self.stopped()

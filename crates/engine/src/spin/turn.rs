@@ -29,14 +29,15 @@ impl Spin<'_> {
         if self.is_over(state, seat, now) {
             return Next::Stop;
         }
-        // Leftovers come before the pick: user code must not run between an urgent callback's pick and its start. They alternate
-        // with callbacks, so that neither waits for long.
+        // Leftovers come before the pick: user code must not run between an urgent callback's pick and its start. They
+        // alternate with callbacks, so that neither waits for long.
         if state.has_leftovers() && !seat.cleaned_up {
             seat.cleaned_up = true;
             return Next::CleanUp;
         }
         seat.cleaned_up = false;
-        // There is one round of wake-ups before each pick: a task that falls asleep again at once must not starve callbacks.
+        // There is one round of wake-ups before each pick: a task that falls asleep again at once must not starve
+        // callbacks.
         if !std::mem::take(&mut seat.has_woken) && executor.sleeps.is_due(&executor.times, now) {
             seat.has_woken = true;
             return Next::Wake(now);
@@ -55,8 +56,9 @@ impl Spin<'_> {
         }
     }
 
-    /// Takes the short way from a callback to its entity's next item, without a pick, if nothing has happened meanwhile, no due
-    /// time has come, and the policy would pick the same entity. Returns true if it did: the run in the seat is the next one.
+    /// Takes the short way from a callback to its entity's next item, without a pick, if nothing has happened
+    /// meanwhile, no due time has come, and the policy would pick the same entity. Returns true if it did: the run in
+    /// the seat is the next one.
     #[inline]
     pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &mut seat.run else {
@@ -81,14 +83,16 @@ impl Spin<'_> {
         due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(executor, now, seat.thread, run)
     }
 
-    /// Takes the short way from a callback to the next one of any entity: the same as a [`step`](Self::step), if nothing has
-    /// happened but notifications and due timers. Returns false if something else has, or if nothing is left to run.
+    /// Takes the short way from a callback to the next one of any entity: the same as a [`step`](Self::step), if
+    /// nothing has happened but notifications and due timers. Returns false if something else has, or if nothing is
+    /// left to run.
     pub(super) fn exchanges(&self, state: &mut State, seat: &mut Seat) -> bool {
         let Some(run) = &seat.run else {
             return false;
         };
-        // The thread's number is read here, before the flags beside it are written. The compiler reads both with one load, which store
-        // forwarding does not cover: it would wait for all earlier stores, whose lines come from other cores.
+        // The thread's number is read here, before the flags beside it are written. The compiler reads both with one
+        // load, which store forwarding does not cover: it would wait for all earlier stores, whose lines come from
+        // other cores.
         let (executor, thread) = (self.executor, seat.thread);
         let is_quiet = !executor.wants_more_than_mail() && !self.stopped() && self.until != Until::Once;
         if !is_quiet || state.has_leftovers() || state.has_other_timers() || !state.can_exchange(run) {
@@ -198,8 +202,8 @@ impl Spin<'_> {
         Next::Park(self.executor.bell.parker.prepare(), deadline)
     }
 
-    /// Returns true if a parked thread should wake: there is more to run, a due time will come that no parked thread watches, or
-    /// ROS time has come to one that the executor waits for.
+    /// Returns true if a parked thread should wake: there is more to run, a due time will come that no parked thread
+    /// watches, or ROS time has come to one that the executor waits for.
     #[inline]
     pub(super) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);

@@ -30,8 +30,8 @@ impl State {
         }
         // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
         let GivenBack { woken, closing } = self.give_back((id, activation.group), callback, suspended);
-        // This precedes the end of the activation. Items that arrived while it ran were released already, and must not count as
-        // older than the items that were left.
+        // This precedes the end of the activation. Items that arrived while it ran were released already, and must not
+        // count as older than the items that were left.
         self.release_pending(id, pending, now);
         if suspended {
             self.scheduler.suspend(now, &activation);
@@ -78,8 +78,8 @@ impl State {
         }
     }
 
-    /// Gives the callback of an entity and the payload of its group back to their places, or puts them among the leftovers if the
-    /// entity or the group was removed meanwhile.
+    /// Gives the callback of an entity and the payload of its group back to their places, or puts them among the
+    /// leftovers if the entity or the group was removed meanwhile.
     pub(super) fn give_back(
         &mut self,
         (id, group): (EntityId, GroupId),
@@ -117,9 +117,9 @@ impl State {
         }
     }
 
-    /// Handles the failure of a run. An entity whose source has ended is marked as closing. A panic, or an item that could not be
-    /// taken, is reported; after a panic, the group's [`OnPanic`] says if the entity continues, is removed, or the executor halts.
-    /// Returns true if the entity was removed.
+    /// Handles the failure of a run. An entity whose source has ended is marked as closing. A panic, or an item that
+    /// could not be taken, is reported; after a panic, the group's [`OnPanic`] says if the entity continues, is
+    /// removed, or the executor halts. Returns true if the entity was removed.
     fn judge(
         &mut self,
         executor: &Shared,

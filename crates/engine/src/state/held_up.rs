@@ -1,8 +1,10 @@
-//! Callbacks that are ready, and wait for one that is suspended: it holds their group, or it is one of as many activations of its entity
-//! as may be under way. If it awaits what they do, none of them ever goes on, so the program tells of them.
+//! Callbacks that are ready, and wait for one that is suspended: it holds their group, or it is one of as many
+//! activations of its entity as may be under way. If it awaits what they do, none of them ever goes on, so the program
+//! tells of them.
 //!
-//! A suspended activation of that kind is noted, once. Whoever has nothing to run looks for those that it holds up, and wakes when the
-//! first of them has waited for too long. A thread that always has something to run looks once in [`PATIENCE`].
+//! A suspended activation of that kind is noted, once. Whoever has nothing to run looks for those that it holds up, and
+//! wakes when the first of them has waited for too long. A thread that always has something to run looks once in
+//! [`PATIENCE`].
 
 use std::time::Duration;
 
@@ -20,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct HeldUp {
     /// The last such activation of each entity, and when it was suspended for the first time.
     holders: Vec<(Activation, Instant)>,
-    /// The time at which the next entity will have waited for too long, as of the last look; [`Instant::MAX`] if none waits.
+    /// The time at which the next entity will have waited for too long, as of the last look; [`Instant::MAX`] if none
+    /// waits.
     due: Instant,
     /// The time at which a thread that is busy looks; [`Instant::MAX`] without holders.
     look_at: Instant,
@@ -67,7 +70,8 @@ impl State {
         if look_at == Instant::MAX { due } else { Some(due.map_or(look_at, |due| due.min(look_at))) }
     }
 
-    /// Returns the time at which the next entity will have waited for too long, as of the last look; `None` if none waits.
+    /// Returns the time at which the next entity will have waited for too long, as of the last look; `None` if none
+    /// waits.
     pub(crate) fn held_up_due(&self) -> Option<Instant> {
         Some(self.held_up.due).filter(|due| *due < Instant::MAX)
     }

@@ -1,18 +1,18 @@
 //! Runs of callbacks where they are, on the only thread of an executor.
 //!
-//! While one thread spins an executor, nobody else looks at its state. So a synchronous callback runs where it is, as long as
-//! nothing but notifications has come: the scheduler names the first ready entity, and learns of the run when it is over.
-//! Nothing is lent, the group is not held, and the policy is called once. Timers, callbacks with deadlines and asynchronous
-//! ones are lent; so is everything while there is a trace or a group is held. A callback that fails is lent afterwards, and
-//! given back as any other. `benches/dispatch.txt` has the instructions of each way.
+//! While one thread spins an executor, nobody else looks at its state. So a synchronous callback runs where it is, as
+//! long as nothing but notifications has come: the scheduler names the first ready entity, and learns of the run when
+//! it is over. Nothing is lent, the group is not held, and the policy is called once. Timers, callbacks with deadlines
+//! and asynchronous ones are lent; so is everything while there is a trace or a group is held. A callback that fails is
+//! lent afterwards, and given back as any other. `benches/dispatch.txt` has the instructions of each way.
 //!
-//! Where there are many entities, waiting for their memory takes longer than the instructions. So while a callback runs, the
-//! processor fetches what the next ones need, for each of them a step further. A step looks only at what an earlier one has
-//! fetched: one look at anything else would keep the thread waiting, since every callback has atomic instructions, which wait
-//! for all earlier reads. The data of few entities stay in the caches, and fetching them would take longer than it saves; only
-//! their items are fetched, just after a drain, when they are still in the cache of the publisher's core. By `rospin lab
-//! throughput --workloads fan-in`, a hundred entities got 0.83 of the best other design's messages without that, and 1.07 with
-//! it.
+//! Where there are many entities, waiting for their memory takes longer than the instructions. So while a callback
+//! runs, the processor fetches what the next ones need, for each of them a step further. A step looks only at what an
+//! earlier one has fetched: one look at anything else would keep the thread waiting, since every callback has atomic
+//! instructions, which wait for all earlier reads. The data of few entities stay in the caches, and fetching them would
+//! take longer than it saves; only their items are fetched, just after a drain, when they are still in the cache of the
+//! publisher's core. By `rospin lab throughput --workloads fan-in`, a hundred entities got 0.83 of the best other
+//! design's messages without that, and 1.07 with it.
 
 use std::any::Any;
 
@@ -31,11 +31,13 @@ const MANY: usize = 256;
 /// The number of callbacks by which the data of an entity are fetched in advance.
 const AHEAD: usize = 8;
 
-/// The number of callbacks from one step of that to the next one. A line that comes from another core takes longer than one callback.
+/// The number of callbacks from one step of that to the next one. A line that comes from another core takes longer than
+/// one callback.
 const STEP: usize = 2;
 
-/// The number of callbacks after a drain whose items are probably in the cache of another core, which has just published them. In a
-/// backlog, which no drain interrupts, that takes longer than it saves: a line of slots that was fetched once has several of them.
+/// The number of callbacks after a drain whose items are probably in the cache of another core, which has just
+/// published them. In a backlog, which no drain interrupts, that takes longer than it saves: a line of slots that was
+/// fetched once has several of them.
 const FRESH: u32 = 64;
 
 /// The outcome of [`State::run_first`].
@@ -53,8 +55,8 @@ pub(crate) struct Row {
     /// The one that is next, or runs; `None` if nothing is ready that may run in place.
     next: Option<Named>,
     cx: RunContext,
-    /// A time before the last drain. All messages that were published before were drained, and all that were not have later times, if
-    /// their publishers had come so far as to notify.
+    /// A time before the last drain. All messages that were published before were drained, and all that were not have
+    /// later times, if their publishers had come so far as to notify.
     pub(crate) drained_until: Instant,
     /// The entities of some callbacks that probably come soon, as a ring: with [many](MANY) entities, of the next ones.
     upcoming: [Option<usize>; AHEAD],
@@ -103,12 +105,14 @@ impl State {
     /// [Drains](Self::drain) the inbox between two callbacks of the row.
     #[inline(always)]
     pub(crate) fn drain_into(&mut self, row: &mut Row, inbox: &Inbox, now: impl Fn() -> Instant) {
-        // Flags are taken word by word. Meanwhile, a publisher may raise one in a word that was taken already, which the drain misses, and
-        // then one in a word that comes next, which the drain finds. So only what was published before the first word is known.
+        // Flags are taken word by word. Meanwhile, a publisher may raise one in a word that was taken already, which
+        // the drain misses, and then one in a word that comes next, which the drain finds. So only what was published
+        // before the first word is known.
         let begin = now();
         inbox.forget_noted();
         let latest = self.drain(inbox, now);
-        // The clock of the publishers may be another one than this executor's. Then neither time alone would say anything.
+        // The clock of the publishers may be another one than this executor's. Then neither time alone would say
+        // anything.
         row.drained_until = begin.min(latest);
         row.next = self.scheduler.first();
         if self.entities.len() < MANY && self.scheduler.upcoming(1).is_some() {
@@ -120,10 +124,11 @@ impl State {
         }
     }
 
-    /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is over. No other
-    /// thread may look at the state meanwhile. `now` reads the clock.
+    /// Runs the callback that is next, where it is: nothing is lent, and the scheduler learns of the run when it is
+    /// over. No other thread may look at the state meanwhile. `now` reads the clock.
     ///
-    /// If the callback panics, the panic unwinds through this call, and [`fail_inside`](Self::fail_inside) must be called.
+    /// If the callback panics, the panic unwinds through this call, and [`fail_inside`](Self::fail_inside) must be
+    /// called.
     #[inline(always)]
     pub(crate) fn run_first(&mut self, thread: ThreadIndex, row: &mut Row, now: impl Fn() -> Instant) -> InPlace {
         let Some(first) = row.next else {
@@ -145,7 +150,8 @@ impl State {
         InPlace::Over
     }
 
-    /// Returns the entity's callback, and the place of its group's payload; `None` if the callback must not run in place.
+    /// Returns the entity's callback, and the place of its group's payload; `None` if the callback must not run in
+    /// place.
     #[inline(always)]
     fn callback_in_place(&mut self, entity: usize) -> Option<(&mut Callback, &mut Option<AnyPayload>)> {
         let entity = self.entities.get_mut(entity)?.as_mut()?;
@@ -157,8 +163,8 @@ impl State {
         Some((callback, &mut group.payload))
     }
 
-    /// Prefetches what the next callbacks need, while the present one runs. Few entities have their own data in the caches
-    /// anyway, and need only their items, if these are [fresh](FRESH).
+    /// Prefetches what the next callbacks need, while the present one runs. Few entities have their own data in the
+    /// caches anyway, and need only their items, if these are [fresh](FRESH).
     #[inline(always)]
     fn look_ahead(&self, row: &mut Row) {
         if self.entities.len() >= MANY {
@@ -168,8 +174,8 @@ impl State {
         }
     }
 
-    /// Prefetches the place of the item for the callback that probably comes two [steps](STEP) later, and the item itself for
-    /// the one that comes one step later, whose place was fetched one step ago.
+    /// Prefetches the place of the item for the callback that probably comes two [steps](STEP) later, and the item
+    /// itself for the one that comes one step later, whose place was fetched one step ago.
     #[inline(never)]
     fn prefetch_items(&self, row: &mut Row) {
         row.fresh -= 1;
@@ -194,9 +200,9 @@ impl State {
         self.entities.get(entity)?.as_ref()?.slots.first()?.callback.as_deref()
     }
 
-    /// Goes one step further for some of the next callbacks. What a step looks at was fetched by the step before: the entity, its
-    /// callback, what the source has of its items, where the next item is, and the item. Looking at anything else would keep the thread
-    /// waiting.
+    /// Goes one step further for some of the next callbacks. What a step looks at was fetched by the step before: the
+    /// entity, its callback, what the source has of its items, where the next item is, and the item. Looking at
+    /// anything else would keep the thread waiting.
     #[inline(never)]
     fn prefetch_upcoming(&self, row: &mut Row) {
         let slot = |index: usize| self.entities.get(index);

@@ -1,4 +1,5 @@
-//! User code that must not run while the state is borrowed: reports of incidents, and the drops of callbacks and payloads.
+//! User code that must not run while the state is borrowed: reports of incidents, and the drops of callbacks and
+//! payloads.
 
 use std::any::Any;
 
@@ -11,7 +12,8 @@ use crate::incident::{Incident, MissedDeadline, contain_and_log};
 use crate::shared::Shared;
 use crate::work::{Callback, Label};
 
-/// Incidents and garbage that came up while the state was borrowed. Both are dealt with later, since both run user code.
+/// Incidents and garbage that came up while the state was borrowed. Both are dealt with later, since both run user
+/// code.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Leftovers {
@@ -27,9 +29,9 @@ impl Leftovers {
         self.incidents.is_empty() && self.misses.is_empty() && self.garbage.is_empty()
     }
 
-    /// Counts a deadline that was missed at `now`, and has it reported if the context has a function for that. The time that the
-    /// entity waited for the first spin does not count: due times of timers are counted from their creation, and nobody promised that
-    /// the spin comes in time.
+    /// Counts a deadline that was missed at `now`, and has it reported if the context has a function for that. The time
+    /// that the entity waited for the first spin does not count: due times of timers are counted from their creation,
+    /// and nobody promised that the spin comes in time.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_miss(
@@ -87,8 +89,8 @@ impl State {
         std::mem::take(&mut self.leftovers)
     }
 
-    /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The part
-    /// grows with the garbage, so that garbage does not pile up.
+    /// Takes the incidents and a small part of the garbage, so that an urgent callback does not wait for all of it. The
+    /// part grows with the garbage, so that garbage does not pile up.
     pub(crate) fn take_some_leftovers(&mut self) -> Leftovers {
         let Leftovers { incidents, misses, garbage } = &mut self.leftovers;
         let count = garbage.len().min(1 + garbage.len() / (2 * CHANGES_A_STEP));

@@ -42,7 +42,8 @@ impl State {
         self.group_mut(id).map(|group| &mut group.payload)
     }
 
-    /// Adds the entity. If its source has an item already, releases it: at the item's arrival if that is known, or else now.
+    /// Adds the entity. If its source has an item already, releases it: at the item's arrival if that is known, or else
+    /// now.
     pub(crate) fn add_entity(&mut self, new: NewEntity) {
         let NewEntity { spec, timer, callback, membership, signal } = new;
         let executor = &Arc::clone(&membership.executor);
@@ -80,7 +81,8 @@ impl State {
         if let Some(signal) = signal {
             signals.push(signal.number());
             self.set_target(executor, signal.number(), Target::Source(id, signal.asked().cloned()));
-            // A notification that a drain has passed over since it did not know the flag is seen now, see `lock_free::inbox`.
+            // A notification that a drain has passed over since it did not know the flag is seen now, see
+            // `lock_free::inbox`.
             fence(Ordering::SeqCst);
             pending = contain(|| callback.body.pending()).unwrap_or(Pending::Unknown);
         }

@@ -1,12 +1,12 @@
 //! An executor's state: the scheduler, and the callbacks and payloads that it decides about.
 //!
-//! Only the thread that holds the state's lock sees it. To run a callback, the state *lends* it to a thread, together with its
-//! group's payload, and the thread *gives them back*. Meanwhile both belong to the thread, so no lock is held, and no two threads
-//! can have the same payload. The only thread of an executor also runs callbacks where they are ([`in_place`]): it has the state
-//! to itself.
+//! Only the thread that holds the state's lock sees it. To run a callback, the state *lends* it to a thread, together
+//! with its group's payload, and the thread *gives them back*. Meanwhile both belong to the thread, so no lock is held,
+//! and no two threads can have the same payload. The only thread of an executor also runs callbacks where they are
+//! ([`in_place`]): it has the state to itself.
 //!
-//! rclrs passes a worker's payload to callbacks under a lock. Here the box itself moves, so exclusion needs no mutex, and the
-//! scheduler only decides when.
+//! rclrs passes a worker's payload to callbacks under a lock. Here the box itself moves, so exclusion needs no mutex,
+//! and the scheduler only decides when.
 
 mod finish;
 mod held_up;
@@ -76,7 +76,8 @@ pub(crate) struct State {
     books: Vec<Arc<Book>>,
     /// The meanings of the signals, by their numbers.
     targets: Vec<Option<Target>>,
-    /// The arrivals and numbers of signals that were drained and not passed on yet, the latest one first. It has room for all.
+    /// The arrivals and numbers of signals that were drained and not passed on yet, the latest one first. It has room
+    /// for all.
     drained: Vec<(Instant, usize)>,
     leftovers: Leftovers,
     /// Handles that were detached. They live as long as the executor.
@@ -119,9 +120,9 @@ impl State {
         }
     }
 
-    /// Passes the flags that were raised since the last drain on to the scheduler, in the order of arrival: a ready set takes fewer
-    /// steps for what comes in order. If neither the flag nor a queue has a time of arrival, the flag counts as one that was raised
-    /// now, for which `now` reads the clock.
+    /// Passes the flags that were raised since the last drain on to the scheduler, in the order of arrival: a ready set
+    /// takes fewer steps for what comes in order. If neither the flag nor a queue has a time of arrival, the flag
+    /// counts as one that was raised now, for which `now` reads the clock.
     ///
     /// Returns the latest of the publication times that it found in queues; zero if it found none.
     #[inline(never)]
@@ -132,9 +133,11 @@ impl State {
         let mut latest = Instant::ZERO;
         let Self { books, targets, drained, .. } = self;
         inbox.drain(books, |signal, arrival_ns| {
-            // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was removed.
+            // Without a target, the entity is not added yet, and adding it will look at the source; or the entity was
+            // removed.
             if let Some(target) = targets.get(signal).and_then(Option::as_ref) {
-                // A source may have a queue among others, and may notify for reasons of its own: a time that was noted counts.
+                // A source may have a queue among others, and may notify for reasons of its own: a time that was noted
+                // counts.
                 let arrival = match arrival_ns {
                     Some(noted) => Instant::from_nanos(noted),
                     None => target.oldest_ns().map_or_else(&now, |published| {
@@ -179,20 +182,23 @@ impl State {
         self.start_with(now, thread, activation)
     }
 
-    /// Lends `thread` callback and payload of the activation, which was picked, or of another one that it picks instead.
+    /// Lends `thread` callback and payload of the activation, which was picked, or of another one that it picks
+    /// instead.
     fn start_with(&mut self, now: Instant, thread: ThreadIndex, mut activation: Activation) -> Option<Run> {
         loop {
             if let Some(run) = self.lend(activation) {
                 return Some(run);
             }
-            // The entity is about to be removed, or the policy made the activation up. It must not hold its group for ever.
+            // The entity is about to be removed, or the policy made the activation up. It must not hold its group for
+            // ever.
             self.scheduler.complete(now, &activation);
             activation = self.scheduler.next(now, thread)?;
         }
     }
 
-    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick it anyway.
-    /// Returns true if it goes on; `run` is then its next run. The caller has made sure that nothing else has happened.
+    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick
+    /// it anyway. Returns true if it goes on; `run` is then its next run. The caller has made sure that nothing else
+    /// has happened.
     #[inline(always)]
     pub(crate) fn go_on(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
         let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
@@ -215,11 +221,12 @@ impl State {
         goes_on
     }
 
-    /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for `thread` there: the
-    /// same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if none may start.
+    /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for
+    /// `thread` there: the same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if
+    /// none may start.
     ///
-    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same callback. If
-    /// the policy panics, the run is still in the seat, for [`give_back_ended`](Self::give_back_ended).
+    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same
+    /// callback. If the policy panics, the run is still in the seat, for [`give_back_ended`](Self::give_back_ended).
     pub(crate) fn exchange(
         &mut self,
         executor: &Shared,
@@ -252,8 +259,8 @@ impl State {
         false
     }
 
-    /// Turns `run`, which is over, into the run of its activation, which is the next one of the same entity. Returns false, with
-    /// nothing changed, if that must not run.
+    /// Turns `run`, which is over, into the run of its activation, which is the next one of the same entity. Returns
+    /// false, with nothing changed, if that must not run.
     #[inline(always)]
     fn lend_again(&mut self, run: &mut Run) -> bool {
         let Some((entity, due)) = self.begin(&run.activation) else {
@@ -266,9 +273,9 @@ impl State {
         true
     }
 
-    /// Turns `run`, which is over, into the run of its activation, which is that of another callback: callback and payload change
-    /// places with those of the entity and the group `before`. Returns false, with nothing changed, if the activation must not run,
-    /// or cannot have its callback while `run` has its own.
+    /// Turns `run`, which is over, into the run of its activation, which is that of another callback: callback and
+    /// payload change places with those of the entity and the group `before`. Returns false, with nothing changed, if
+    /// the activation must not run, or cannot have its callback while `run` has its own.
     #[inline(always)]
     fn lend_other(&mut self, run: &mut Run, before: (EntityId, GroupId)) -> bool {
         let Some(callback) = self.lend_callback(&run.activation) else {
@@ -290,8 +297,8 @@ impl State {
         true
     }
 
-    /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its entity
-    /// does not end with it.
+    /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its
+    /// entity does not end with it.
     #[inline(always)]
     pub(crate) fn can_exchange(&self, run: &Run) -> bool {
         let id = run.activation.entity;
@@ -299,8 +306,8 @@ impl State {
         matches!(run.callback.result, Ok(Ran::Done)) && entity.is_some_and(|entity| entity.id == id && !entity.closing)
     }
 
-    /// Lends the callback and the payload of an activation that was picked; `None` if its entity is about to be removed, or the
-    /// policy made the activation up.
+    /// Lends the callback and the payload of an activation that was picked; `None` if its entity is about to be
+    /// removed, or the policy made the activation up.
     fn lend(&mut self, activation: Activation) -> Option<Run> {
         let mut callback = self.lend_callback(&activation)?;
         callback.payload = self.group_mut(activation.group)?.payload.take();
@@ -321,8 +328,8 @@ impl State {
         Some(callback)
     }
 
-    /// Returns the entity of an activation that was picked, with the counts of its timer brought up to date, and the due time for which
-    /// that fired, unless it is on the steady clock. Returns `None` if the activation must not run.
+    /// Returns the entity of an activation that was picked, with the counts of its timer brought up to date, and the
+    /// due time for which that fired, unless it is on the steady clock. Returns `None` if the activation must not run.
     #[inline(always)]
     fn begin(&mut self, activation: &Activation) -> Option<(&mut EntitySlot, Option<Instant>)> {
         let is_timer = activation.kind == EntityKind::Timer;
@@ -331,7 +338,8 @@ impl State {
         let (has_changes_left, on_steady) = (self.has_changes_left, self.ros.is_on_steady());
         let mut fired = None;
         let entity = self.entity_mut(id)?;
-        // A source that has ended is not taken from again, although another activation of its entity may still be under way.
+        // A source that has ended is not taken from again, although another activation of its entity may still be under
+        // way.
         let has_ended = entity.closing && activation.segment == 0;
         if has_ended || has_changes_left && entity.is_outdated() {
             return None;

@@ -1,4 +1,5 @@
-//! Recording of an executor: the tap before its trace, the definitions of what it has, and its state when the recording begins.
+//! Recording of an executor: the tap before its trace, the definitions of what it has, and its state when the recording
+//! begins.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use super::slots::RunSlot;
 use crate::recorder::Tap;
 use crate::shared::Shared;
 
-/// An activation that still runs although its entity was removed. It may hold its group, so that a recording which begins meanwhile
-/// needs it.
+/// An activation that still runs although its entity was removed. It may hold its group, so that a recording which
+/// begins meanwhile needs it.
 pub(super) struct Orphan {
     id: EntityId,
     sequence: u64,
@@ -34,15 +35,15 @@ impl State {
         self.leftovers.garbage.extend(former.map(|former| Box::new(former) as _));
     }
 
-    /// Puts a tap before the trace if the recorder is on, or else takes it away. Defines everything that there is, and records the state
-    /// for sinks that have nothing of this executor yet.
+    /// Puts a tap before the trace if the recorder is on, or else takes it away. Defines everything that there is, and
+    /// records the state for sinks that have nothing of this executor yet.
     pub(crate) fn follow_recorder(&mut self, executor: &Shared, threads: u16) {
         self.tap(executor, threads, self.tapped);
     }
 
-    /// Puts the tap before the trace if the recorder is on, or else takes it away. Defines everything that there is, and records the state.
-    /// Nothing else happens meanwhile, and the tap records everything that happens from then on. `was_tapped` is true if the recording has
-    /// events of this executor already.
+    /// Puts the tap before the trace if the recorder is on, or else takes it away. Defines everything that there is,
+    /// and records the state. Nothing else happens meanwhile, and the tap records everything that happens from then on.
+    /// `was_tapped` is true if the recording has events of this executor already.
     fn tap(&mut self, executor: &Shared, threads: u16, was_tapped: bool) {
         let recorder = &executor.scribe.recorder;
         let trace = self.scheduler.take_trace();

@@ -1,4 +1,5 @@
-//! The data that an executor's state keeps for each entity (its callbacks), each group (its payload), and each signal (what it means).
+//! The data that an executor's state keeps for each entity (its callbacks), each group (its payload), and each signal
+//! (what it means).
 
 use std::sync::Arc;
 
@@ -43,8 +44,8 @@ impl RunSlot {
 
     /// Notes that the callback is lent for the next activation of the entity, and stays with the thread that has it.
     pub(super) fn lend_again(&mut self, sequence: u64) {
-        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended does not count
-        // for this one.
+        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended
+        // does not count for this one.
         (self.sequence, self.woken) = (sequence, false);
     }
 
@@ -85,7 +86,8 @@ impl EntitySlot {
         }
     }
 
-    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that yet.
+    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that
+    /// yet.
     pub(super) fn is_outdated(&self) -> bool {
         let Details { membership, timer, .. } = &*self.details;
         membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
@@ -116,7 +118,8 @@ impl Target {
         }
     }
 
-    /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message in it.
+    /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message
+    /// in it.
     #[inline]
     pub(super) fn oldest_ns(&self) -> Option<u64> {
         match self {

@@ -53,7 +53,8 @@ impl State {
         current
     }
 
-    /// Returns the due time of a timer on ROS time whose wait has begun, on the clock on which the scheduler has the timer now.
+    /// Returns the due time of a timer on ROS time whose wait has begun, on the clock on which the scheduler has the
+    /// timer now.
     pub(crate) fn due_of_wait(&mut self, kind: TimerKind, begin: WaitBegin, wait: Duration, clock: &Clock) -> Instant {
         let current = self.follow_ros_time(clock);
         let has_jumped = begin.turn != current.reading.turn;
@@ -66,7 +67,8 @@ impl State {
         begin + wait
     }
 
-    /// Returns the due time of a timer that is due at `due` in ROS time, on the clock on which the scheduler has the timer now.
+    /// Returns the due time of a timer that is due at `due` in ROS time, on the clock on which the scheduler has the
+    /// timer now.
     pub(crate) fn due_of_follower(&mut self, kind: TimerKind, due: Instant, clock: &Clock) -> Instant {
         let current = self.follow_ros_time(clock).now;
         if !kind.follows_ros() || !self.ros.is_on_steady() {
@@ -81,8 +83,8 @@ impl State {
         executor.sleeps.watch_ros_time(&executor.times);
     }
 
-    /// Returns the next due time of timers and sleepers on the steady clock, on the system clock, and on ROS time while it
-    /// follows the system clock, and of what is held up, as a time on the steady clock. `None` if none waits.
+    /// Returns the next due time of timers and sleepers on the steady clock, on the system clock, and on ROS time while
+    /// it follows the system clock, and of what is held up, as a time on the steady clock. `None` if none waits.
     pub(crate) fn next_due(&self, executor: &Shared) -> Option<Instant> {
         let system = self.next_due_by_system_clock(executor).map(|due| {
             let clock = &executor.times.clock;

@@ -1,14 +1,14 @@
 //! A spinlock with exponential backoff, for steps most of which take less than a microsecond.
 //!
-//! The owner unlocks by a plain store, and never learns whether anybody waits. A read-modify-write, which would tell, keeps the owner
-//! waiting until all its stores are in its cache, and their cache lines mostly come from another core.
+//! The owner unlocks by a plain store, and never learns whether anybody waits. A read-modify-write, which would tell,
+//! keeps the owner waiting until all its stores are in its cache, and their cache lines mostly come from another core.
 //!
-//! So nobody wakes a thread that waits. It [backs off](back_off) before each try, in the end by a short sleep. If the owner was preempted,
-//! or does something that takes long, the wait ends up to one such sleep later than it could. The lock has no priority inheritance and is
-//! not fair. It is meant for threads that are equally urgent.
+//! So nobody wakes a thread that waits. It [backs off](back_off) before each try, in the end by a short sleep. If the
+//! owner was preempted, or does something that takes long, the wait ends up to one such sleep later than it could. The
+//! lock has no priority inheritance and is not fair. It is meant for threads that are equally urgent.
 //!
-//! By `rospin lab throughput --workloads threads`, two threads with callbacks of 1 us ran 1.46 to 1.54 times as many as one,
-//! and 1.38 to 1.48 times as many with a lock that wakes.
+//! By `rospin lab throughput --workloads threads`, two threads with callbacks of 1 us ran 1.46 to 1.54 times as many as
+//! one, and 1.38 to 1.48 times as many with a lock that wakes.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -24,7 +24,8 @@ pub(crate) struct Brief<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one thread at a time has a guard, and only guards lend the value. So sharing the lock sends the value from thread to thread.
+// SAFETY: one thread at a time has a guard, and only guards lend the value. So sharing the lock sends the value from
+// thread to thread.
 unsafe impl<T: Send> Sync for Brief<T> {}
 
 impl<T> Brief<T> {
@@ -63,7 +64,8 @@ impl<T> Brief<T> {
 
 /// The value of a [`Brief`] that the calling thread has locked. Unlocks it when dropped, also by a panic.
 ///
-/// Whoever shares a guard shares the value, so that it may be shared only if the value may, as a reference to the value.
+/// Whoever shares a guard shares the value, so that it may be shared only if the value may, as a reference to the
+/// value.
 pub(crate) struct Guard<'a, T>(&'a Brief<T>, PhantomData<&'a mut T>);
 
 impl<T> Deref for Guard<'_, T> {
@@ -71,8 +73,8 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the thread that made the guard has changed the flag from false to true. It stays true until the guard is dropped, so no
-        // other thread makes one.
+        // SAFETY: the thread that made the guard has changed the flag from false to true. It stays true until the guard
+        // is dropped, so no other thread makes one.
         unsafe { &*self.0.value.get() }
     }
 }

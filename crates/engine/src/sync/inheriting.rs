@@ -1,13 +1,13 @@
 //! A lock with priority inheritance, on a futex.
 //!
-//! The futex's word is 0 while the lock is free. Otherwise it is the number of the thread that has the lock, with a bit that the
-//! kernel sets while other threads wait. Without contention, locking and unlocking are one atomic instruction each. A thread
-//! that has to wait calls the kernel, which has the owner run at the waiter's priority until it unlocks (`FUTEX_LOCK_PI`, see
-//! `futex(2)`).
+//! The futex's word is 0 while the lock is free. Otherwise it is the number of the thread that has the lock, with a bit
+//! that the kernel sets while other threads wait. Without contention, locking and unlocking are one atomic instruction
+//! each. A thread that has to wait calls the kernel, which has the owner run at the waiter's priority until it unlocks
+//! (`FUTEX_LOCK_PI`, see `futex(2)`).
 //!
-//! Every lock that threads of different urgency take is of this kind. Only a few moves happen under it. No user code runs and
-//! nothing is freed there, and allocation is avoided where possible: lists grow into room that was allocated before. The
-//! threads of one executor are equally urgent, so `brief.rs` will do for them.
+//! Every lock that threads of different urgency take is of this kind. Only a few moves happen under it. No user code
+//! runs and nothing is freed there, and allocation is avoided where possible: lists grow into room that was allocated
+//! before. The threads of one executor are equally urgent, so `brief.rs` will do for them.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -19,24 +19,27 @@ use rustix::thread::futex::{self, Flags};
 
 use crate::os::{in_forked_child, is_real_time};
 
-/// The number of times that a thread looks at the lock before it calls the kernel. The critical sections here take less time than
-/// going to sleep. The looks together take only microseconds, since on one core the owner cannot run meanwhile.
+/// The number of times that a thread looks at the lock before it calls the kernel. The critical sections here take less
+/// time than going to sleep. The looks together take only microseconds, since on one core the owner cannot run
+/// meanwhile.
 const LOOKS: u32 = 100;
 
-/// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a lock that
-/// the kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads sleep, too.
+/// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a
+/// lock that the kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads
+/// sleep, too.
 const YIELDS: u32 = 16;
 
-/// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is never free.
+/// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is
+/// never free.
 const HAS_WAITERS: u32 = 1 << 31;
 
 /// Lock without the data that it protects.
 #[derive(Debug)]
 pub struct Inheriting(AtomicU32);
 
-// SAFETY: `lock` and `try_lock` return success only after the word changed from 0 to the caller's number, by the caller or by the
-// kernel. The word becomes 0 again only in `unlock`, which the owner alone may call. Acquire and release order the accesses under
-// the lock; the kernel's changes of the word are full barriers.
+// SAFETY: `lock` and `try_lock` return success only after the word changed from 0 to the caller's number, by the caller
+// or by the kernel. The word becomes 0 again only in `unlock`, which the owner alone may call. Acquire and release
+// order the accesses under the lock; the kernel's changes of the word are full barriers.
 unsafe impl lock_api::RawMutex for Inheriting {
     // The kernel requires that the owner unlocks.
     type GuardMarker = lock_api::GuardNoSend;
@@ -108,8 +111,8 @@ impl Inheriting {
             match futex::unlock_pi(&self.0, Flags::PRIVATE) {
                 Ok(()) => return,
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                // Either the lock was taken before a fork, under the thread's former number, or the kernel has no such locks. In
-                // both cases nobody waits in the kernel.
+                // Either the lock was taken before a fork, under the thread's former number, or the kernel has no such
+                // locks. In both cases nobody waits in the kernel.
                 Err(_) => return self.0.store(0, Ordering::Release),
             }
         }
@@ -251,8 +254,8 @@ mod tests {
     fn a_lock_that_nobody_will_unlock_is_told() {
         let lock = Arc::new(Mutex::new(()));
         let forgotten = Arc::clone(&lock);
-        // Joined, not scoped: a scope ends a moment before the kernel has ended its threads, and a lock that is waited for at
-        // that moment is handed over.
+        // Joined, not scoped: a scope ends a moment before the kernel has ended its threads, and a lock that is waited
+        // for at that moment is handed over.
         std::thread::spawn(move || std::mem::forget(forgotten.lock())).join().unwrap();
         let _never = lock.lock();
     }

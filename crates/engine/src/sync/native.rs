@@ -11,25 +11,26 @@ pub(crate) use std::thread_local;
 use super::inheriting::Inheriting;
 use crate::os::is_real_time;
 
-/// A mutex with priority inheritance: on Linux, the thread that holds it runs at least at the priority of the most urgent thread
-/// that waits for it. So an urgent thread waits for the critical section, and not for threads of a priority in between.
+/// A mutex with priority inheritance: on Linux, the thread that holds it runs at least at the priority of the most
+/// urgent thread that waits for it. So an urgent thread waits for the critical section, and not for threads of a
+/// priority in between.
 ///
-/// A panic under the lock does not poison it. No user code runs under these locks, and the protected data is consistent between
-/// any two statements.
+/// A panic under the lock does not poison it. No user code runs under these locks, and the protected data is consistent
+/// between any two statements.
 pub type Mutex<T> = lock_api::Mutex<Inheriting, T>;
 /// The guard of a [`Mutex`], which unlocks it when it is dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
 
-/// Backs off before the calling thread tries a lock again: spins at first, exponentially longer each time, then yields, then sleeps.
-/// `looks` is the number of tries so far.
+/// Backs off before the calling thread tries a lock again: spins at first, exponentially longer each time, then yields,
+/// then sleeps. `looks` is the number of tries so far.
 pub(crate) fn back_off(looks: u32) {
-    /// The time of the first spin. It doubles with each spin, since the lock's data are in the caches of the threads that had the lock
-    /// last: the work goes faster if these get it again.
+    /// The time of the first spin. It doubles with each spin, since the lock's data are in the caches of the threads
+    /// that had the lock last: the work goes faster if these get it again.
     const FIRST: Duration = Duration::from_nanos(64);
     /// The number of spins, which take 8 us in all. They are few, because on one core the owner cannot run meanwhile.
     const SPINS: u32 = 7;
-    /// The number of yields. Real-time threads do without: under `SCHED_DEADLINE` a yield gives away the rest of the period, and under the
-    /// other classes it lets only threads of the same priority run.
+    /// The number of yields. Real-time threads do without: under `SCHED_DEADLINE` a yield gives away the rest of the
+    /// period, and under the other classes it lets only threads of the same priority run.
     const YIELDS: u32 = 16;
     /// The time of each sleep.
     const NAP: Duration = Duration::from_micros(50);

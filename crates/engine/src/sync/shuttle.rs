@@ -45,9 +45,9 @@ pub(crate) fn back_off(_looks: u32) {
 
 /// Starts a thread within a scope.
 ///
-/// In shuttle's scopes, the last thread to end unblocks the thread that opened the scope, even if that one waits for something
-/// else; and a scope does not wait for its threads after a panic. So a thread here ends only when it is joined, and is joined at
-/// the latest when its handle is dropped.
+/// In shuttle's scopes, the last thread to end unblocks the thread that opened the scope, even if that one waits for
+/// something else; and a scope does not wait for its threads after a panic. So a thread here ends only when it is
+/// joined, and is joined at the latest when its handle is dropped.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     _name: &str,

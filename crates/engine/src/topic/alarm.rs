@@ -1,7 +1,7 @@
 //! Alarms: how a topic tells its subscriptions of a message.
 //!
-//! Flags are raised under the topic's lock, which takes a few instructions. Sleeping threads are woken, and wakers are called,
-//! after the unlock: the former is a system call, and the latter is user code.
+//! Flags are raised under the topic's lock, which takes a few instructions. Sleeping threads are woken, and wakers are
+//! called, after the unlock: the former is a system call, and the latter is user code.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ impl Alarm {
         }
     }
 
-    /// Returns the executor that is notified of messages; `None` for a waker, and while the executor need not be notified.
+    /// Returns the executor that is notified of messages; `None` for a waker, and while the executor need not be
+    /// notified.
     #[inline(always)]
     fn executor(&self) -> Option<&Arc<Shared>> {
         match self {
@@ -68,9 +69,9 @@ impl Queue {
         }
     }
 
-    /// Tells an executor that might not have seen the message which was displaced when that one arrived: the entity is ready since then.
-    /// That is one that asks the queue since when its messages wait, or one that looked before the message was there, and is going to look
-    /// again.
+    /// Tells an executor that might not have seen the message which was displaced when that one arrived: the entity is
+    /// ready since then. That is one that asks the queue since when its messages wait, or one that looked before the
+    /// message was there, and is going to look again.
     #[cold]
     pub(super) fn note_displaced(&self, oldest: &Displaced<AnyMessage>) {
         if let Some(Alarm::Executor { notifier: Notifier(signal), queue, is_asked }) = &self.alarm
@@ -82,8 +83,8 @@ impl Queue {
 }
 
 impl TopicState {
-    /// Notifies executors of the message that was published at that time. Returns the alarms if one of them is to be [called](call)
-    /// after the unlock.
+    /// Notifies executors of the message that was published at that time. Returns the alarms if one of them is to be
+    /// [called](call) after the unlock.
     #[inline(always)]
     pub(super) fn raise_alarms(&self, stamp: Instant) -> Option<Alarms> {
         let is_called = match &*self.alarms {
@@ -118,7 +119,8 @@ impl Alarm {
     }
 }
 
-/// Raises the flag for a message that was published at that time. An executor that asks the queue need not be told the time.
+/// Raises the flag for a message that was published at that time. An executor that asks the queue need not be told the
+/// time.
 #[inline(always)]
 fn raise_flag(signal: &Signal, is_asked: bool, stamp: Instant) {
     if is_asked { signal.raise() } else { signal.raise_at(stamp) }
@@ -152,8 +154,8 @@ fn raise_all(alarms: &[Option<Alarm>], stamp: Instant) -> bool {
     executor.bell.parker.needs_unpark() || has_waker || are_several && others_sleep()
 }
 
-/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes executors, and calls wakers,
-/// which are user code.
+/// Calls the alarms that [`raise_alarms`](TopicState::raise_alarms) returned, without the topic's lock: wakes
+/// executors, and calls wakers, which are user code.
 #[inline]
 pub(super) fn call(alarms: Option<&Alarms>) {
     if let Some(alarms) = alarms {

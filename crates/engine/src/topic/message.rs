@@ -1,11 +1,11 @@
-//! Messages as topics hold them: pointers to values of any type. So the code of topics is compiled once, and not again for each
-//! type of messages in each program.
+//! Messages as topics hold them: pointers to values of any type. So the code of topics is compiled once, and not again
+//! for each type of messages in each program.
 //!
-//! All messages of a topic have one type, which is checked where a publisher or a subscription is created. Only the ends that users
-//! hold, such as [`Publisher`](super::Publisher), name that type.
+//! All messages of a topic have one type, which is checked where a publisher or a subscription is created. Only the
+//! ends that users hold, such as [`Publisher`](super::Publisher), name that type.
 //!
-//! The compiler compiles a generic function again in every program, for each type, and topics for its messages were most of a
-//! small program's build. A check of the type of each message would cost some 20 instructions.
+//! The compiler compiles a generic function again in every program, for each type, and topics for its messages were
+//! most of a small program's build. A check of the type of each message would cost some 20 instructions.
 
 use std::any::{TypeId, type_name};
 use std::mem::ManuallyDrop;
@@ -85,8 +85,8 @@ impl AnyMessage {
         Self { raw, message_type: MessageType::of::<T>() }
     }
 
-    /// Returns the message as what it was before [`new`](Self::new). A check of its type would take twenty instructions per
-    /// message.
+    /// Returns the message as what it was before [`new`](Self::new). A check of its type would take twenty instructions
+    /// per message.
     ///
     /// # Safety
     /// The message must be a `T`.

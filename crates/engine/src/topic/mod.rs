@@ -1,22 +1,25 @@
 //! Local topics: topics of a context, no ROS topics. They are typed, copy no messages, and count every lost message.
 //!
-//! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed. Subscriptions take
-//! without the lock: their end of the ring is lock-free.
+//! Publishers of one topic take turns under the topic's lock, which is held only while pointers are pushed.
+//! Subscriptions take without the lock: their end of the ring is lock-free.
 //!
-//! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs user
-//! code. A publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and takes away unused
-//! memory. Under the lock there are only moves of pointers, as many as the topic has publishers, subscriptions and kept messages.
+//! An urgent publisher waits for the thread that has the lock. So no thread allocates or frees memory under it, or runs
+//! user code. A publisher or subscription that comes or goes brings the memory that the lists need ([`room`]), and
+//! takes away unused memory. Under the lock there are only moves of pointers, as many as the topic has publishers,
+//! subscriptions and kept messages.
 //!
-//! A publisher writes two cache lines that the executor had last: the slot of the queue, and the flag. It has the processor
-//! fetch both, to be written, before it reads the clock (`Queue::prefetch`), so that they come together and meanwhile. A line
-//! that is going to be changed is not read before, because it would come twice. By `rospin lab throughput --workloads fan-in`,
-//! a thousand entities got 7.9 million messages a second without that, and 10.8 with it.
+//! A publisher writes two cache lines that the executor had last: the slot of the queue, and the flag. It has the
+//! processor fetch both, to be written, before it reads the clock (`Queue::prefetch`), so that they come together and
+//! meanwhile. A line that is going to be changed is not read before, because it would come twice. By
+//! `rospin lab throughput --workloads fan-in`, a thousand entities got 7.9 million messages a second without that, and
+//! 10.8 with it.
 //!
-//! With many topics, their lines do not stay in the publisher's cache, so a publication takes as long as the lines that it
-//! touches: one of the topic, one of the queue with its copy of the alarm, one of the signal, and the ring's. Each has the
-//! fields that most publications need at the beginning of a line. The number of messages that were appended belongs to the
-//! producer alone; consumers see by the slots what is there. By the same workload, a callback among 10,000 entities took 0.99
-//! to 1.21 times the processor time of one among 10, and 1.25 to 1.46 times with these fields on several lines.
+//! With many topics, their lines do not stay in the publisher's cache, so a publication takes as long as the lines that
+//! it touches: one of the topic, one of the queue with its copy of the alarm, one of the signal, and the ring's. Each
+//! has the fields that most publications need at the beginning of a line. The number of messages that were appended
+//! belongs to the producer alone; consumers see by the slots what is there. By the same workload, a callback among
+//! 10,000 entities took 0.99 to 1.21 times the processor time of one among 10, and 1.25 to 1.46 times with these fields
+//! on several lines.
 
 mod alarm;
 mod ends;
@@ -48,8 +51,8 @@ use crate::registry::{Name, TypeMismatch};
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
-/// A topic, as its publishers and subscriptions share it. What a publication needs of it is on one cache line. Processors fetch lines in
-/// pairs, so that it has no other half which somebody else writes.
+/// A topic, as its publishers and subscriptions share it. What a publication needs of it is on one cache line.
+/// Processors fetch lines in pairs, so that it has no other half which somebody else writes.
 #[repr(C, align(128))]
 struct Topic {
     /// Number of queues, which is read without the lock.
@@ -59,8 +62,8 @@ struct Topic {
     /// The type of all its messages.
     message_type: MessageType,
     process: Process,
-    /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after it
-    /// changed.
+    /// The tasks that wait for a publisher or a subscription. They check the state under this lock, and are woken after
+    /// it changed.
     waiters: Mutex<Waiters>,
 }
 
@@ -75,12 +78,14 @@ struct TopicState {
     publishers: usize,
 }
 
-/// The topic's end of a subscription's queue. What most publications need of it is on one cache line, in a pair of its own, too.
+/// The topic's end of a subscription's queue. What most publications need of it is on one cache line, in a pair of its
+/// own, too.
 #[repr(C, align(128))]
 struct Queue {
     producer: Producer<AnyMessage>,
     alarm: Option<Alarm>,
-    /// The address of what the alarm writes first, if it notifies an executor, or else of something that the publisher writes anyway.
+    /// The address of what the alarm writes first, if it notifies an executor, or else of something that the publisher
+    /// writes anyway.
     written: usize,
     demands: Guarantees,
     /// True if publishers that keep all wait for room in it.
@@ -192,7 +197,8 @@ impl TopicState {
         self.histories_for(demands).map(|history| history.messages.len()).sum()
     }
 
-    /// Puts the messages that publishers keep for a late subscription with these demands into `room`, which has memory for them.
+    /// Puts the messages that publishers keep for a late subscription with these demands into `room`, which has memory
+    /// for them.
     fn kept_for(&self, demands: Guarantees, room: &mut Room) {
         for (number, message) in self.histories_for(demands).flat_map(|history| &history.messages) {
             room.kept.push((*number, message.clone()));

@@ -1,8 +1,9 @@
 //! Publishing: compiled once for messages of any type.
 //!
-//! A publisher displaces by default, because keep last is what ROS 2 does, and because a callback must never wait for another
-//! one. With `wait_for_room` it waits for a time instead, unless its thread spins an executor. It looks from time to time: a
-//! consumer that had to wake publishers would need a fence for each message, also for messages of publishers that never wait.
+//! A publisher displaces by default, because keep last is what ROS 2 does, and because a callback must never wait for
+//! another one. With `wait_for_room` it waits for a time instead, unless its thread spins an executor. It looks from
+//! time to time: a consumer that had to wake publishers would need a fence for each message, also for messages of
+//! publishers that never wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ const YIELDS: u32 = 16;
 /// The time for which a publisher that waits for room sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
 
-/// The depth from which on a queue is long: it does not run empty while a publisher sleeps, unless callbacks take nanoseconds. So
-/// the publisher sleeps at once. Each look would slow the executor down, which writes what the publisher looks at.
+/// The depth from which on a queue is long: it does not run empty while a publisher sleeps, unless callbacks take
+/// nanoseconds. So the publisher sleeps at once. Each look would slow the executor down, which writes what the
+/// publisher looks at.
 const LONG: usize = 256;
 
 /// The result of publishing a message.
@@ -60,8 +62,8 @@ impl Drop for Begun {
     }
 }
 
-/// [`Publisher`](super::Publisher) of messages of any type. It is compiled once, and not again for each type of messages. The messages that it is
-/// given must have the type of the topic.
+/// [`Publisher`](super::Publisher) of messages of any type. It is compiled once, and not again for each type of
+/// messages. The messages that it is given must have the type of the topic.
 pub(super) struct AnyPublisher {
     pub(super) topic: Arc<Topic>,
     clock: Clock,
@@ -128,7 +130,8 @@ impl AnyPublisher {
     #[inline]
     fn publish_to_one(&self, message: AnyMessage) -> Delivery {
         let mut state = self.topic.lock();
-        // The recorder is looked at under the lock, so that a recording has all messages of a queue since its first one.
+        // The recorder is looked at under the lock, so that a recording has all messages of a queue since its first
+        // one.
         let is_recorded = self.scribe.recorder.is_on();
         let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, &self.clock, self.promises) };
         match pushed {
@@ -145,11 +148,12 @@ impl AnyPublisher {
         }
     }
 
-    /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic; `None` if it is
-    /// still to be locked.
+    /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic;
+    /// `None` if it is still to be locked.
     #[inline(never)]
     fn publish_to_all(&self, message: AnyMessage, locked: Option<MutexGuard<'_, TopicState>>) -> Delivery {
-        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user code.
+        // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user
+        // code.
         let mut displaced = SmallVec::new();
         let (state, stamp) = match (locked, self.patience) {
             (Some(state), _) => (self.topic.with_room_to_push(state, &mut displaced), self.clock.now()),
@@ -193,8 +197,8 @@ impl AnyPublisher {
         Ok(delivery)
     }
 
-    /// Locks the topic as soon as the queues that may have the message have room, or after the time `at_most`. On a thread of an
-    /// executor, locks it at once.
+    /// Locks the topic as soon as the queues that may have the message have room, or after the time `at_most`. On a
+    /// thread of an executor, locks it at once.
     #[inline(never)]
     fn lock_with_room(
         &self,
@@ -219,8 +223,9 @@ impl AnyPublisher {
         }
     }
 
-    /// Appends the message to all queues that may have it, notifies executors, and unlocks the topic. Returns the delivery, and the
-    /// topic's alarms if one of them is to be called. The messages that made room are left in `displaced`.
+    /// Appends the message to all queues that may have it, notifies executors, and unlocks the topic. Returns the
+    /// delivery, and the topic's alarms if one of them is to be called. The messages that made room are left in
+    /// `displaced`.
     #[inline(always)]
     fn push_locked(
         &self,
@@ -243,8 +248,8 @@ impl AnyPublisher {
 }
 
 impl TopicState {
-    /// Appends the message if there is one queue, which may have it and has room, and notifies its executor. Returns the alarms if one
-    /// is to be called. Otherwise nothing has changed, and the message is returned.
+    /// Appends the message if there is one queue, which may have it and has room, and notifies its executor. Returns
+    /// the alarms if one is to be called. Otherwise nothing has changed, and the message is returned.
     #[inline(always)]
     fn push_to_one(
         &mut self,
@@ -265,8 +270,8 @@ impl TopicState {
         Ok(self.alarms_if(is_called))
     }
 
-    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there is none. With
-    /// `of_keep_all`, only queues that keep all count.
+    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there
+    /// is none. With `of_keep_all`, only queues that keep all count.
     fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {
         let counts = |queue: &&Queue| promises.include(queue.demands) && (queue.keeps_all || !of_keep_all);
         let mut takers = self.queues.iter().filter(counts);
@@ -286,8 +291,8 @@ impl TopicState {
         self.push::<true>(message, stamp, promises, displaced)
     }
 
-    /// Appends the message to every queue that demands no more than its publisher promises. Leaves the messages that made room in
-    /// `displaced`, and also the message itself if no queue gets it.
+    /// Appends the message to every queue that demands no more than its publisher promises. Leaves the messages that
+    /// made room in `displaced`, and also the message itself if no queue gets it.
     #[inline(always)]
     fn push<const IS_RECORDED: bool>(
         &mut self,

@@ -64,7 +64,8 @@ impl<T> fmt::Debug for Published<T> {
     }
 }
 
-/// Publisher of messages of type `T` on a local topic: a topic of its context, no ROS topic. Cheap to clone; clones are the same publisher.
+/// Publisher of messages of type `T` on a local topic: a topic of its context, no ROS topic. Cheap to clone; clones are
+/// the same publisher.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -95,7 +96,8 @@ impl Context {
     /// Creates a publisher on a local topic: a topic of this context, no ROS topic. A plain `&str` is its name.
     ///
     /// # Errors
-    /// If the topic carries messages of another type, or if it keeps more than [`DEPTH_MAX`](crate::DEPTH_MAX) messages.
+    /// If the topic carries messages of another type, or if it keeps more than [`DEPTH_MAX`](crate::DEPTH_MAX)
+    /// messages.
     pub fn create_local_publisher<T: Send + Sync + 'static>(
         &self,
         options: impl Into<PublisherOptions>,
@@ -116,14 +118,15 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         &self.any.topic.name
     }
 
-    /// Returns the number of subscriptions at this moment, whatever they [demand](crate::Guarantees). Neither blocks nor locks.
+    /// Returns the number of subscriptions at this moment, whatever they [demand](crate::Guarantees). Neither blocks
+    /// nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
         self.any.topic.subscriptions.load(Ordering::Acquire)
     }
 
-    /// Returns the messages that the publisher keeps for [late subscriptions](PublisherOptions::transient_local), the oldest
-    /// first. Allocates.
+    /// Returns the messages that the publisher keeps for [late subscriptions](PublisherOptions::transient_local), the
+    /// oldest first. Allocates.
     #[must_use]
     pub fn kept(&self) -> Vec<Arc<T>> {
         // SAFETY: the topic's messages are of type `T`.
@@ -136,12 +139,12 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         TopicEnds::of(&self.any.topic)
     }
 
-    /// Gives the message to every subscription of the topic that [demands](crate::SubscriptionOptions::demands) no more than
-    /// this publisher [promises](PublisherOptions::promises).
+    /// Gives the message to every subscription of the topic that [demands](crate::SubscriptionOptions::demands) no more
+    /// than this publisher [promises](PublisherOptions::promises).
     ///
-    /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That thread
-    /// [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never waits for a
-    /// subscription's callback, unless the options [say so](PublisherOptions::wait_for_room).
+    /// May wait for a thread that publishes on the same topic, or adds or removes a publisher or subscription. That
+    /// thread [inherits](crate::os#what-urgent-threads-may-wait-for) the caller's priority, so the wait is short. Never
+    /// waits for a subscription's callback, unless the options [say so](PublisherOptions::wait_for_room).
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
@@ -149,23 +152,23 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     }
 
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: sleeping
-    /// executors are woken and wakers called then, and messages that made room are dropped. The former is a system call, and the others
-    /// may be user code. An executor that is awake may run the callback before that.
+    /// executors are woken and wakers called then, and messages that made room are dropped. The former is a system
+    /// call, and the others may be user code. An executor that is awake may run the callback before that.
     ///
-    /// For code that publishes under a lock of its own: drop the result after the unlock. Never waits for room; for that, call
-    /// [`wait_for_room`](Self::wait_for_room) before the lock is taken.
+    /// For code that publishes under a lock of its own: drop the result after the unlock. Never waits for room; for
+    /// that, call [`wait_for_room`](Self::wait_for_room) before the lock is taken.
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
         Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
     }
 
-    /// Waits for room as [`publish`](Self::publish) does, if the options [say so](PublisherOptions::wait_for_room), and otherwise not at
-    /// all. Other publishers may take the room before the next message is published.
+    /// Waits for room as [`publish`](Self::publish) does, if the options [say so](PublisherOptions::wait_for_room), and
+    /// otherwise not at all. Other publishers may take the room before the next message is published.
     pub fn wait_for_room(&self) {
         self.any.wait_for_room();
     }
 
-    /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for room, and
-    /// loses nothing.
+    /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for
+    /// room, and loses nothing.
     ///
     /// # Errors
     /// [`NoRoom`] with the message if the queue of a subscription is full. No subscription gets the message then.
@@ -176,12 +179,12 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         })
     }
 
-    /// Publishes the message like [`publish`](Self::publish), and returns it if no subscription got it: the topic has none, or
-    /// all of them demand more than the publisher promises.
+    /// Publishes the message like [`publish`](Self::publish), and returns it if no subscription got it: the topic has
+    /// none, or all of them demand more than the publisher promises.
     ///
     /// # Errors
-    /// [`NoSubscription`] with the message. A [transient local](PublisherOptions::transient_local) publisher keeps the message
-    /// nevertheless.
+    /// [`NoSubscription`] with the message. A [transient local](PublisherOptions::transient_local) publisher keeps the
+    /// message nevertheless.
     pub fn try_publish(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoSubscription<T>> {
         let message = message.into();
         match self.publish(Arc::clone(&message)) {

@@ -25,8 +25,8 @@ impl Room {
         Self { queues: Vec::new(), alarms: Arc::new([]), histories: Vec::new(), kept: Vec::new() }
     }
 
-    /// Returns true if each list that is full can grow, and if there is room for the new list of alarms and for the kept
-    /// messages.
+    /// Returns true if each list that is full can grow, and if there is room for the new list of alarms and for the
+    /// kept messages.
     fn is_enough(&self, need: &Need) -> bool {
         let has = |full: bool, room: usize| !full || room >= need.room();
         has(need.queues_full, self.queues.capacity())
@@ -47,8 +47,8 @@ impl Room {
     }
 }
 
-/// The memory that a change of a topic's lists may need: the lengths of the lists, true for those that are full, and the number of
-/// messages that publishers keep.
+/// The memory that a change of a topic's lists may need: the lengths of the lists, true for those that are full, and
+/// the number of messages that publishers keep.
 struct Need {
     queues: usize,
     queues_full: bool,
@@ -58,16 +58,16 @@ struct Need {
 }
 
 impl Need {
-    /// Returns the number of places for a list that is full: more than twice as many as it has now, so that growing lists are
-    /// seldom moved.
+    /// Returns the number of places for a list that is full: more than twice as many as it has now, so that growing
+    /// lists are seldom moved.
     fn room(&self) -> usize {
         2 * self.queues.max(self.histories) + 1
     }
 }
 
 impl Topic {
-    /// Locks the topic for a change of its lists, with enough room for it, and for the messages that publishers keep for a late
-    /// subscription that demands `late_demands`; `None` if there is no such subscription.
+    /// Locks the topic for a change of its lists, with enough room for it, and for the messages that publishers keep
+    /// for a late subscription that demands `late_demands`; `None` if there is no such subscription.
     pub(super) fn lock_with(&self, room: &mut Room, late_demands: Option<Guarantees>) -> MutexGuard<'_, TopicState> {
         loop {
             let state = self.lock();
@@ -123,12 +123,14 @@ impl Topic {
 }
 
 impl TopicState {
-    /// Adds a queue. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory there.
+    /// Adds a queue. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory
+    /// there.
     pub(super) fn add_queue(&mut self, queue: Queue, room: &mut Room) {
         push(&mut self.queues, queue, &mut room.queues);
     }
 
-    /// Adds a history. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory there.
+    /// Adds a history. If the list is full, it moves into the memory that `room` has ready, and leaves its old memory
+    /// there.
     pub(super) fn add_history(&mut self, history: History, room: &mut Room) {
         push(&mut self.histories, history, &mut room.histories);
     }

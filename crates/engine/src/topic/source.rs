@@ -82,12 +82,13 @@ impl AnySource {
         let id = state.next_id();
         if options.transient_local {
             state.kept_for(demands, &mut room);
-            // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
+            // Kept messages arrive now, in their old order, so that a late subscription's first messages are not
+            // overdue.
             let now = context.clock().now().as_nanos();
             room.kept.sort_unstable_by_key(|(number, _)| *number);
             for (_, message) in &room.kept {
-                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them, so that
-                // no message is dropped under the lock.
+                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them,
+                // so that no message is dropped under the lock.
                 drop(producer.push(message.clone(), now));
             }
         }
@@ -144,7 +145,8 @@ impl AnySource {
         self.consumer.len()
     }
 
-    /// Sets the waker that publishers call from now on whenever a message has arrived. No executor is notified any more.
+    /// Sets the waker that publishers call from now on whenever a message has arrived. No executor is notified any
+    /// more.
     pub(crate) fn set_waker(&self, waker: Waker) {
         let (waker, topic) = (waker.into(), self.topic.name.to_owned());
         self.set_alarm(Alarm::Waker(Arc::new(QueueWaker { waker, topic })));
@@ -161,9 +163,9 @@ impl AnySource {
         self.losses = losses;
     }
 
-    /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no more until
-    /// its queue is found empty, see [`lock_free::mute`](crate::lock_free::mute). So the caller must take the message without
-    /// waiting for a notification.
+    /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no
+    /// more until its queue is found empty, see [`lock_free::mute`](crate::lock_free::mute). So the caller must take
+    /// the message without waiting for a notification.
     #[inline]
     fn look(&self) -> Pending {
         let Some(nanos) = self.consumer.oldest_stamp() else {
@@ -199,8 +201,8 @@ impl AnySource {
         if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken }
     }
 
-    /// Takes the oldest message, and returns it with what is left. If nothing is, publishers that are muted stay so until this is
-    /// [asked](Self::pending) again.
+    /// Takes the oldest message, and returns it with what is left. If nothing is, publishers that are muted stay so
+    /// until this is [asked](Self::pending) again.
     #[inline(always)]
     fn take_and_look(&self) -> Option<(AnyMessage, Pending)> {
         let popped = if self.scribe.recorder.is_on() { None } else { self.consumer.pop_and_look() };

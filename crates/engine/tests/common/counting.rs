@@ -8,8 +8,8 @@ pub(crate) struct Counting {
     pub(crate) count: fn(),
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same. `count` does not allocate, so
-// there is no recursion.
+// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same. `count` does not
+// allocate, so there is no recursion.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         (self.count)();

@@ -72,8 +72,8 @@ impl Source for Silent {
     }
 }
 
-/// Adds item 1, whose callback adds item 10, and runs everything that is ready. Then notifies once more, and runs everything again.
-/// Returns the events before and after that notification.
+/// Adds item 1, whose callback adds item 10, and runs everything that is ready. Then notifies once more, and runs
+/// everything again. Returns the events before and after that notification.
 fn run<E>(executor: &Executor, source: &Silent, entity: impl FnOnce(Silent) -> E) -> [Vec<Event>; 2] {
     let _entity = entity(source.clone());
     spin_all(executor);
@@ -95,7 +95,8 @@ fn handle(source: &Silent, item: u32) {
     }
 }
 
-/// The policies of both ways to run a callback: in place, and lent to the thread, as under a policy that cannot name what comes first.
+/// The policies of both ways to run a callback: in place, and lent to the thread, as under a policy that cannot name
+/// what comes first.
 const BOTH_WAYS: [&str; 2] = ["fifo", "wait-set-e1"];
 
 fn of_both_ways(test: impl Fn(&Executor)) {
@@ -149,8 +150,8 @@ fn others_run_after_the_source_was_asked() {
     });
 }
 
-/// [Runs](run) a callback. The first element of `panics` is true if it panics at item 1, the second one if the source panics when it is
-/// asked. Returns the events, and the incidents.
+/// [Runs](run) a callback. The first element of `panics` is true if it panics at item 1, the second one if the source
+/// panics when it is asked. Returns the events, and the incidents.
 fn run_panicking(policy: &str, panics: [bool; 2]) -> ([Vec<Event>; 2], Vec<Incident>) {
     let (context, incidents) = with_incidents();
     let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(by_name(policy).unwrap()));

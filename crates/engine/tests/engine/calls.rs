@@ -1,4 +1,5 @@
-//! Calls that could last for ever: calls with timeouts, calls that block their own service, services that wait for each other.
+//! Calls that could last for ever: calls with timeouts, calls that block their own service, services that wait for each
+//! other.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -105,8 +106,8 @@ fn a_timeout_is_watched_wherever_the_call_is_awaited() {
 #[test]
 fn a_synchronous_callback_that_blocks_its_service_is_told() {
     watchdog(|| {
-        // The cases are the same executor with one thread, the same group on two threads, another group on two threads, and
-        // another executor.
+        // The cases are the same executor with one thread, the same group on two threads, another group on two threads,
+        // and another executor.
         let hopeless = CallError::InCallback { service: "echo".into() };
         for (count, is_same_group, expected) in
             [(1, false, Err(hopeless.clone())), (2, true, Err(hopeless.clone())), (2, false, Ok(7))]
@@ -179,7 +180,8 @@ fn a_synchronous_callback_may_wait_for_another_executor_or_thread() {
     });
 }
 
-/// Creates groups that serve `names[n]` by calling `names[n + 1]`; the last one calls the first. They are on the executors in turns.
+/// Creates groups that serve `names[n]` by calling `names[n + 1]`; the last one calls the first. They are on the
+/// executors in turns.
 fn ring(context: &Context, executors: &[&Executor], names: &[&'static str]) -> Vec<CallbackGroup<()>> {
     let nexts = names.iter().cycle().skip(1);
     let all = names.iter().zip(nexts).enumerate().map(|(n, (name, next))| {
@@ -250,7 +252,8 @@ fn a_cycle_that_is_not_there_is_not_told() {
             let executor = context.create_executor(ExecutorOptions::new("main").threads(threads(count)));
             let [a, b] = ["a", "b"].map(|name| executor.create_group(name, ()));
             let handle = executor.handle();
-            // The callback of each group calls the service of the other group, so that both wait for each other in turns.
+            // The callback of each group calls the service of the other group, so that both wait for each other in
+            // turns.
             let (to_a, to_b) = (client(&context, "a"), client(&context, "b"));
             let _a = a.create_local_service("a", |(), n: u32| n);
             let _b = b.create_local_service("b", |(), n: u32| n);

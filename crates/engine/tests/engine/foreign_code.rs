@@ -135,7 +135,8 @@ fn all_that_wait_for_ros_time_are_woken_although_wakers_panic() {
         let threshold = JumpThreshold { min_forward: None, min_backward: None, on_clock_change: true };
         let _hook = group.create_jump_callback(threshold, |_, _| {}).unwrap();
         let woken = Count::new();
-        // A callback that sets ROS time while its executor spins, so that the barriers stay closed until the jump callback ran.
+        // A callback that sets ROS time while its executor spins, so that the barriers stay closed until the jump
+        // callback ran.
         let (ros, wakes) = (context.ros_time(), woken.clone());
         let kept = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&kept);

@@ -92,7 +92,8 @@ fn different_groups_run_in_parallel() {
     });
 }
 
-/// Returns the most activations at once of a reentrant subscription on 4 threads. Each activation waits for `meet` others.
+/// Returns the most activations at once of a reentrant subscription on 4 threads. Each activation waits for `meet`
+/// others.
 fn most_at_once(options: SubscriptionOptions, meet: usize) -> usize {
     const MESSAGES: usize = 60;
     let context = Context::new(ContextOptions::new());

@@ -1,4 +1,5 @@
-//! Priority inheritance: a resumed callback that holds its group is as urgent as the most urgent callback that waits for the group.
+//! Priority inheritance: a resumed callback that holds its group is as urgent as the most urgent callback that waits
+//! for the group.
 
 use std::sync::{Arc, Mutex};
 

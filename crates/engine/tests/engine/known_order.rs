@@ -27,8 +27,8 @@ fn publisher(context: &Context, topic: &str) -> Publisher<u32> {
     context.create_local_publisher(topic).unwrap()
 }
 
-/// Runs two messages of one topic, the first of whose callbacks publishes one message on another topic, and then a third one on the
-/// same topic. Returns the order.
+/// Runs two messages of one topic, the first of whose callbacks publishes one message on another topic, and then a
+/// third one on the same topic. Returns the order.
 fn order_of_messages(policy: impl Policy + 'static, priority_of_other: u32) -> Order {
     let context = Context::new(ContextOptions::new());
     let (executor, group) = group(&context, policy);
@@ -69,7 +69,8 @@ fn a_more_urgent_message_comes_before_all_of_a_queue_that_is_known_to_have_more(
 
 /// Runs two messages, during the first of which a timer falls due and a third one is published. Returns the order.
 fn order_of_timer(policy: impl Policy + 'static, priority_of_timer: u32) -> Order {
-    // The kernel's clock: a manual clock tells executors when it is moved, so that they look at the timer for another reason.
+    // The kernel's clock: a manual clock tells executors when it is moved, so that they look at the timer for another
+    // reason.
     let context = Context::new(ContextOptions::new());
     let (executor, group) = group(&context, policy);
     let (numbers, again) = (publisher(&context, "numbers"), publisher(&context, "numbers"));

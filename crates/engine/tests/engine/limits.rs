@@ -134,7 +134,8 @@ fn the_longest_times_never_come() {
     });
 }
 
-/// A clock that is moved by all the time there is shows its last reading: a periodic timer has missed due times, and fires once.
+/// A clock that is moved by all the time there is shows its last reading: a periodic timer has missed due times, and
+/// fires once.
 #[test]
 fn a_clock_that_is_moved_by_all_time_releases_a_timer_once() {
     watchdog(|| {

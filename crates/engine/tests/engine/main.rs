@@ -1,6 +1,7 @@
 //! The engine's tests that can share a process, in one program instead of one for each file.
 //!
-//! Tests that fork, count allocations, look at the threads of their process or need another build have programs of their own.
+//! Tests that fork, count allocations, look at the threads of their process or need another build have programs of
+//! their own.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -12,7 +12,8 @@ use rospin_engine::{
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Due times are counted from the creation, and the program needs 300 ms until it spins. Only what takes too long from then on is late.
+/// Due times are counted from the creation, and the program needs 300 ms until it spins. Only what takes too long from
+/// then on is late.
 #[test]
 fn nothing_is_missed_because_the_program_did_not_spin_yet() {
     for policy in POLICIES {
@@ -48,8 +49,8 @@ fn nothing_is_missed_because_the_program_did_not_spin_yet() {
     }
 }
 
-/// A subscription with a deadline of 3 ms whose callback takes as many milliseconds as its message says, and a timer whose
-/// callback takes longer than its period once.
+/// A subscription with a deadline of 3 ms whose callback takes as many milliseconds as its message says, and a timer
+/// whose callback takes longer than its period once.
 #[test]
 fn they_are_counted_under_every_policy() {
     for policy in POLICIES {
@@ -96,7 +97,8 @@ fn they_are_counted_under_every_policy() {
     }
 }
 
-/// The kernel's clock: items that are ready together take the short way from one to the next, which reads no clock by itself.
+/// The kernel's clock: items that are ready together take the short way from one to the next, which reads no clock by
+/// itself.
 #[test]
 fn they_are_counted_on_the_short_way() {
     for policy in POLICIES {

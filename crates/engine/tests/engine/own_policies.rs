@@ -138,7 +138,8 @@ impl Policy for Moody {
     }
 }
 
-/// Checks that the executor goes on after a panic: it takes two messages, and panics while it does once `arm` was called.
+/// Checks that the executor goes on after a panic: it takes two messages, and panics while it does once `arm` was
+/// called.
 fn goes_on_after_a_panic(context: &Context, executor: &Executor, place: &str, arm: impl FnOnce()) {
     let group = executor.create_group("group", 0);
     let _subscription = group.create_local_subscription("topic", |sum, n: Arc<u32>| *sum += *n).unwrap();

@@ -45,8 +45,8 @@ impl Source for One {
     }
 }
 
-/// Runs the callbacks of so many sources, each of which has an item. Those of the sources `publish` also publish a message,
-/// which comes last. Returns what happened.
+/// Runs the callbacks of so many sources, each of which has an item. Those of the sources `publish` also publish a
+/// message, which comes last. Returns what happened.
 fn run(count: usize, publish: &'static [usize]) -> Vec<Event> {
     let (_clock, context, executor) = manual_executor();
     let group = executor.create_group("group", Vec::new());
@@ -92,7 +92,8 @@ fn sources_of_many_entities_fetch_six_four_and_two_callbacks_before_they_are_tak
 fn sources_of_few_entities_fetch_four_and_two_callbacks_before_they_are_taken_from_while_items_come() {
     watchdog(|| {
         let events = run(200, &[10, 150]);
-        // A message is found before the next callback. From then on, 64 callbacks look ahead: the first one to the fourth after it.
+        // A message is found before the next callback. From then on, 64 callbacks look ahead: the first one to the
+        // fourth after it.
         for first in [11, 151] {
             (first..first + 4).for_each(|number| assert_fetched(number, &[], &events));
             (first + 4..(first + 66).min(200)).for_each(|number| assert_fetched(number, &[4, 2], &events));

@@ -67,8 +67,8 @@ fn a_topic_without_ends_can_have_another_type() {
     assert_eq!(other.publish(1).queued, 0);
 }
 
-/// Several threads create and drop both ends of one topic. All of them meet: a topic that is being dropped makes room for the next
-/// one without a moment at which there are two.
+/// Several threads create and drop both ends of one topic. All of them meet: a topic that is being dropped makes room
+/// for the next one without a moment at which there are two.
 #[test]
 fn ends_that_come_while_the_last_ones_go_meet() {
     watchdog(|| {
@@ -89,8 +89,8 @@ fn ends_that_come_while_the_last_ones_go_meet() {
     });
 }
 
-/// Subscriptions are created while a transient local publisher publishes. Each gets every message from some message on, in
-/// order and once.
+/// Subscriptions are created while a transient local publisher publishes. Each gets every message from some message on,
+/// in order and once.
 #[test]
 fn late_subscriptions_miss_nothing_while_a_latched_publisher_publishes() {
     const ROUNDS: u32 = 300;

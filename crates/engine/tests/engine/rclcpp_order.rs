@@ -86,7 +86,8 @@ fn fifo_mixes_timers_by_their_due_times_with_messages_by_their_arrival() {
     });
 }
 
-/// Returns the callbacks that run, in order, if the first of two subscriptions makes a timer due and publishes to itself.
+/// Returns the callbacks that run, in order, if the first of two subscriptions makes a timer due and publishes to
+/// itself.
 fn wait_set(timers: Timers) -> Vec<String> {
     let (clock, context, executor) = executor(WaitSet::new(timers));
     let log = Log::new();

@@ -56,9 +56,9 @@ fn executor() -> (ManualClock, Context, Executor) {
     (clock, context, executor)
 }
 
-/// Runs an executor with a [`Wrapped`] source, whose callback notes 1, and a subscription of the topic `other`, whose callback notes 2.
-/// With `has_queue`, the source has its queue from the beginning. `publish` is called while all is idle, with the number of takes that
-/// return nothing. Returns what is noted after that.
+/// Runs an executor with a [`Wrapped`] source, whose callback notes 1, and a subscription of the topic `other`, whose
+/// callback notes 2. With `has_queue`, the source has its queue from the beginning. `publish` is called while all is
+/// idle, with the number of takes that return nothing. Returns what is noted after that.
 fn order(has_queue: bool, publish: impl FnOnce(&ManualClock, &Context, &AtomicU32)) -> Vec<u32> {
     let (clock, context, executor) = executor();
     let (log, group) = (Log::new(), executor.create_group("group", ()));
@@ -98,7 +98,8 @@ fn a_source_that_notifies_of_itself_lets_others_run_first() {
     });
 }
 
-/// The executor does not know of a queue that comes after its entity. So publishers must say when their messages arrived.
+/// The executor does not know of a queue that comes after its entity. So publishers must say when their messages
+/// arrived.
 #[test]
 fn a_queue_that_is_attached_late_keeps_the_order_of_arrival() {
     watchdog(|| {
@@ -132,8 +133,8 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced() {
     });
 }
 
-/// While the callback runs, its publishers need not notify. The executor learns of the messages when it asks after the callback, and the
-/// first one is gone by then.
+/// While the callback runs, its publishers need not notify. The executor learns of the messages when it asks after the
+/// callback, and the first one is gone by then.
 #[test]
 fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() {
     watchdog(|| {
@@ -174,8 +175,9 @@ fn an_entity_is_ready_since_a_message_arrived_that_was_displaced_while_it_ran() 
 /// Reports a run: the callback's name and its message. Takes the time of the run.
 type Report = Box<dyn FnMut(u32) + Send>;
 
-/// The schedule of [`a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one`]: `create` creates A, which is due 100 ms after it
-/// is ready and keeps one message, and returns a function that sends it one. Returns the runs and the deadlines that A and B missed.
+/// The schedule of [`a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one`]: `create` creates A, which is
+/// due 100 ms after it is ready and keeps one message, and returns a function that sends it one. Returns the runs and
+/// the deadlines that A and B missed.
 fn displaced_under_edf<H>(
     count: u16,
     create: impl FnOnce(&Context, &CallbackGroup<()>, Report) -> (H, Box<dyn FnMut(u32) + Send>),
@@ -214,7 +216,8 @@ fn displaced_under_edf<H>(
     (log.take(), missed)
 }
 
-/// A was ready at 0 ms, so it is due at 100 ms, before B, which is due at 151 ms, although the message that it takes is of 90 ms.
+/// A was ready at 0 ms, so it is due at 100 ms, before B, which is due at 151 ms, although the message that it takes is
+/// of 90 ms.
 #[test]
 fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
     watchdog(|| {

@@ -76,8 +76,8 @@ fn jumps_back_make_no_sleep_longer() {
         ros.expect(&[("100", 1_100)]);
         ros.time.set(at(1_199));
         ros.expect(&[]);
-        // A jump forward counts as time that passed. Both sleepers are woken at once, so the callback that was created first goes on
-        // first.
+        // A jump forward counts as time that passed. Both sleepers are woken at once, so the callback that was created
+        // first goes on first.
         ros.time.set(at(5_000));
         ros.expect(&[("300", 5_000), ("200", 5_000)]);
         ros.time.set(at(10_050));

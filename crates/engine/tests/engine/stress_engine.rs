@@ -1,5 +1,6 @@
-//! Real threads on every way into the lock-free pieces: notifiers, publishers against takers, entities that come and go, halts,
-//! executors that are dropped while notifiers use them. Counts are small, since the sanitizers run this, too.
+//! Real threads on every way into the lock-free pieces: notifiers, publishers against takers, entities that come and
+//! go, halts, executors that are dropped while notifiers use them. Counts are small, since the sanitizers run this,
+//! too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -203,7 +203,8 @@ fn a_callback_publishes_to_its_own_topic() {
 #[test]
 fn a_message_that_publishes_when_it_is_dropped_blocks_nobody() {
     watchdog(|| {
-        // The slot is emptied in the end, because a message that owns its transient local publisher would never be dropped.
+        // The slot is emptied in the end, because a message that owns its transient local publisher would never be
+        // dropped.
         type Slot = Arc<Mutex<Option<Publisher<Echo>>>>;
         struct Echo(Slot, Count, u32);
         impl Drop for Echo {

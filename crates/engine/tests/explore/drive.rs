@@ -43,7 +43,8 @@ impl Verdict {
     }
 }
 
-/// The number of spins of one thread beyond those of its plan. If the spins of an executor end at once, it is given up after them.
+/// The number of spins of one thread beyond those of its plan. If the spins of an executor end at once, it is given up
+/// after them.
 const SPINS: usize = 40;
 
 /// Runs the program from its beginning to its end. Panics if a rule is broken, and writes the rule to `verdict`.

@@ -1,7 +1,7 @@
 //! Programs, as data: the things that a user's code might do with the engine.
 //!
-//! Every part has a number that stays the same when other parts are taken out, so that a failing program can be made smaller. An action
-//! on a part that does not exist does nothing.
+//! Every part has a number that stays the same when other parts are taken out, so that a failing program can be made
+//! smaller. An action on a part that does not exist does nothing.
 
 use std::fmt;
 
@@ -173,8 +173,8 @@ pub(crate) enum Kind {
 
 /// An action of a callback, of an outside thread, or of the main thread in a round.
 ///
-/// Numbers without a name of their own are those of the part that the action is on: the topic of [`Self::Publish`], the entity of
-/// [`Self::Drop`] and so on.
+/// Numbers without a name of their own are those of the part that the action is on: the topic of [`Self::Publish`], the
+/// entity of [`Self::Drop`] and so on.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     Publish(usize),

@@ -32,8 +32,8 @@ pub(crate) const fn kind(clock: Clock) -> ClockKind {
     }
 }
 
-/// Does the part of an action that needs no waiting, and returns the rest, if there is one. `run` is the activation whose callback
-/// does it; `None` outside of callbacks.
+/// Does the part of an action that needs no waiting, and returns the rest, if there is one. `run` is the activation
+/// whose callback does it; `None` outside of callbacks.
 pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Option<Waiting> {
     match *action {
         Action::Publish(topic) => publish(world, topic),
@@ -70,8 +70,8 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
     None
 }
 
-/// Runs the script of a synchronous callback, which drops at once what it would have to wait for. For a move of ROS time it asks to
-/// wait first, which the engine must refuse unless time has moved already.
+/// Runs the script of a synchronous callback, which drops at once what it would have to wait for. For a move of ROS
+/// time it asks to wait first, which the engine must refuse unless time has moved already.
 pub(crate) fn run_script(world: &Arc<World>, run: usize, actions: &[Action], payload: Option<&mut Load>) {
     let mut touched = 0;
     for action in actions {

@@ -56,8 +56,8 @@ pub(crate) struct Failure {
     pub(crate) broken: Broken,
 }
 
-/// Runs the jobs up to the first one that fails, on a thread of its own. A run that fails may leave threads of the model in the
-/// middle of a panic, and the standard library counts panics by thread.
+/// Runs the jobs up to the first one that fails, on a thread of its own. A run that fails may leave threads of the
+/// model in the middle of a panic, and the standard library counts panics by thread.
 fn run_until_failure(jobs: &Arc<Jobs>) -> Option<Failure> {
     let jobs = Arc::clone(jobs);
     std::thread::spawn(move || run_here(&jobs)).join().unwrap_or_else(|_| panic!("the search itself panicked"))
@@ -138,8 +138,8 @@ pub(crate) const fn schedule(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number)
 }
 
-/// Runs a program under up to `schedules` schedules, from the one with the seed `first` on, until one of them fails with that key.
-/// Returns `None` if none does.
+/// Runs a program under up to `schedules` schedules, from the one with the seed `first` on, until one of them fails
+/// with that key. Returns `None` if none does.
 pub(crate) fn try_program(program: &Program, first: u64, schedules: u64, key: &str) -> Option<Failure> {
     let program = Arc::new(program.clone());
     let mut numbers = first..first + schedules;

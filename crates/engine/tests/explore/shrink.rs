@@ -29,7 +29,8 @@ struct Search {
 }
 
 impl Search {
-    /// Tries the program with a change, and keeps the change if the program fails in the same way. Returns true if it does.
+    /// Tries the program with a change, and keeps the change if the program fails in the same way. Returns true if it
+    /// does.
     fn accept(&mut self, change: impl FnOnce(&mut Program)) -> bool {
         let mut candidate = (*self.best.job.program).clone();
         change(&mut candidate);

@@ -1,6 +1,7 @@
 //! The data that the threads and callbacks of one program share.
 //!
-//! The locks here are the standard library's, so that taking one is no step of the model. No engine code runs under them.
+//! The locks here are the standard library's, so that taking one is no step of the model. No engine code runs under
+//! them.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,7 +18,8 @@ use rospin_engine::{
     Publisher, ReentrantGroup, RosTime, Service, Source, Subscription, TakeError, Timer,
 };
 
-/// The number of things that a program may publish, send and create, so that callbacks that feed themselves come to an end.
+/// The number of things that a program may publish, send and create, so that callbacks that feed themselves come to an
+/// end.
 const BUDGET: usize = 60;
 
 /// The engine's objects, the model that judges them, and the state of the program that runs.
@@ -379,7 +381,8 @@ impl Source for ChannelSource {
     }
 }
 
-/// Returns the number of items that an entity lost to a full queue; and in all, with those that were in its queue at its end.
+/// Returns the number of items that an entity lost to a full queue; and in all, with those that were in its queue at
+/// its end.
 pub(crate) fn lost(context: &Context, entity: usize) -> (u64, u64) {
     let name = format!("e{entity}");
     let losses = context.losses();

@@ -45,11 +45,11 @@ fn notice(model: &Model<AtomicBool>, number: usize) -> Vec<bool> {
     noticed
 }
 
-/// Two notifiers of one entity, and a consumer that drains meanwhile. After every notification, a drain must find the flag and see
-/// the notifier's earlier write.
+/// Two notifiers of one entity, and a consumer that drains meanwhile. After every notification, a drain must find the
+/// flag and see the notifier's earlier write.
 ///
-/// Fails with: `raised` or `first` without release or acquire, a flag that is not raised again if it is up already, `touched` cleared after
-/// the look.
+/// Fails with: `raised` or `first` without release or acquire, a flag that is not raised again if it is up already,
+/// `touched` cleared after the look.
 #[test]
 fn notifications_of_one_entity_are_all_noticed() {
     EITHER.into_iter().for_each(notifications_are_all_noticed);
@@ -79,7 +79,8 @@ fn notifications_are_all_noticed(number: usize) {
     });
 }
 
-/// Two entities with the flags `first` and `second`. Each flag is found at most once, after its notifier's write is visible.
+/// Two entities with the flags `first` and `second`. Each flag is found at most once, after its notifier's write is
+/// visible.
 fn two_entities(first: usize, second: usize) {
     loom::model(move || {
         let written = (0..=second).map(|_| Written::nothing()).collect();
@@ -140,7 +141,8 @@ fn entities_under_one_mark_are_each_found_once() {
     two_entities(3, BOOK + 3);
 }
 
-/// Once a notification has returned, the consumer can find it, although another notifier of the same entity is stuck halfway.
+/// Once a notification has returned, the consumer can find it, although another notifier of the same entity is stuck
+/// halfway.
 ///
 /// Fails with: any step that is left out because another notifier has done the step before.
 #[test]
@@ -174,8 +176,8 @@ fn a_stuck_notifier_hides_none_of(number: usize) {
     });
 }
 
-/// Two notifiers of one entity, of which the later arrival may notify first. Once both have notified, the earliest arrival was reported
-/// with the first find that could know of it.
+/// Two notifiers of one entity, of which the later arrival may notify first. Once both have notified, the earliest
+/// arrival was reported with the first find that could know of it.
 ///
 /// Fails with: an arrival that keeps an earlier one out.
 #[test]
@@ -195,8 +197,8 @@ fn the_earliest_arrival_is_reported() {
     });
 }
 
-/// Every arrival time is that of a notification, and is reported at most once. Without interference it is that of the first
-/// notification.
+/// Every arrival time is that of a notification, and is reported at most once. Without interference it is that of the
+/// first notification.
 ///
 /// Fails with: an arrival that is not taken, or that the last notifier overwrites.
 #[test]

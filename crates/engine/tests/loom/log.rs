@@ -4,8 +4,8 @@ use loom::thread;
 
 use super::lock_free::log::log;
 
-/// Fails if the reader advances `head` before it has copied the slot, if the writer advances `tail` before it has filled the slot,
-/// or if either does so without release.
+/// Fails if the reader advances `head` before it has copied the slot, if the writer advances `tail` before it has
+/// filled the slot, or if either does so without release.
 #[test]
 fn events_are_read_whole_and_in_order_or_counted() {
     loom::model(|| {

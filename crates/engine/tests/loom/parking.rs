@@ -36,8 +36,8 @@ fn one_thread_is_woken() {
     });
 }
 
-/// A middleware's thread notifies of a hundred messages while the thread that the first one woke waits for a core. Only the first
-/// notification is a system call.
+/// A middleware's thread notifies of a hundred messages while the thread that the first one woke waits for a core. Only
+/// the first notification is a system call.
 ///
 /// Fails with: a thread that counts as waiting until it runs.
 #[test]
@@ -115,7 +115,8 @@ fn two_takers(shared: &Arc<(Parker, AtomicU32)>) -> [JoinHandle<()>; 2] {
 
 /// Two threads need one piece of work each, and each piece wakes one thread.
 ///
-/// Fails with: the fences or the second look dropped, `waiting` not counted down, an unpark per epoch instead of per call.
+/// Fails with: the fences or the second look dropped, `waiting` not counted down, an unpark per epoch instead of per
+/// call.
 #[test]
 fn each_piece_of_work_wakes_a_thread() {
     loom::model(|| {
@@ -148,8 +149,8 @@ fn all_threads_are_woken() {
     });
 }
 
-/// The inbox and the parker as the engine uses them, with two notifiers of one entity. One notifier may be stuck anywhere, and the
-/// thread must wake for the other one. So a notifier unparks in any case.
+/// The inbox and the parker as the engine uses them, with two notifiers of one entity. One notifier may be stuck
+/// anywhere, and the thread must wake for the other one. So a notifier unparks in any case.
 ///
 /// Fails with: no unpark if the flag was up already, any step of `raise` left out if it was done already.
 #[test]

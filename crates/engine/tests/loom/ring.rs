@@ -1,4 +1,5 @@
-//! The ring: each message gets exactly one owner, in order; no thread touches a message that it does not own; every loss is known.
+//! The ring: each message gets exactly one owner, in order; no thread touches a message that it does not own; every
+//! loss is known.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -107,9 +108,9 @@ fn displacing(depth: usize, count: u64, consumers: usize, pops: usize) {
     });
 }
 
-/// Fails with: `head` read relaxed, also after a failed claim, a claim that does not release, the stamp stored or read relaxed, or
-/// stored before the message, laps that are mistaken for each other, a producer that displaces too late or does not claim what it
-/// displaces.
+/// Fails with: `head` read relaxed, also after a failed claim, a claim that does not release, the stamp stored or read
+/// relaxed, or stored before the message, laps that are mistaken for each other, a producer that displaces too late or
+/// does not claim what it displaces.
 ///
 /// Does not fail with a claim that does not acquire: `head` and the stamps order everything.
 #[test]
@@ -137,8 +138,8 @@ fn two_consumers_of_two_slots() {
 
 /// A message that is pushed only if there is room displaces none, and is refused at worst while nothing was taken yet.
 ///
-/// Fails with: a ring that takes more than its depth. Does not fail with a producer that reads `head` relaxed: no model has stores that
-/// come before earlier loads.
+/// Fails with: a ring that takes more than its depth. Does not fail with a producer that reads `head` relaxed: no model
+/// has stores that come before earlier loads.
 #[test]
 fn a_refused_message_displaces_nothing() {
     loom::model(|| {
@@ -156,7 +157,8 @@ fn a_refused_message_displaces_nothing() {
 
 /// The stamp is never that of a message that was taken before, nor one that was never written.
 ///
-/// Fails with: the stamp stored or read relaxed, a claim that gives up when the producer has displaced what it looked at.
+/// Fails with: the stamp stored or read relaxed, a claim that gives up when the producer has displaced what it looked
+/// at.
 #[test]
 fn stamps_are_never_stale() {
     loom::model(|| {
@@ -179,7 +181,8 @@ fn stamps_are_never_stale() {
     });
 }
 
-/// A ring that keeps two messages and has had one never looks empty before that one is taken, although the producer displaces it.
+/// A ring that keeps two messages and has had one never looks empty before that one is taken, although the producer
+/// displaces it.
 ///
 /// Fails with: a look that gives up when the producer has displaced what it looked at.
 #[test]
@@ -193,7 +196,8 @@ fn a_full_ring_never_looks_empty() {
     });
 }
 
-/// The length of a full ring whose messages are displaced meanwhile is never less than it is while one message makes room.
+/// The length of a full ring whose messages are displaced meanwhile is never less than it is while one message makes
+/// room.
 ///
 /// Fails with: a message that counts as not appended because a later one has its slot.
 #[test]

@@ -9,7 +9,8 @@ use super::lock_free::inbox::{Book, Flag, Inbox};
 use super::lock_free::parker::{Deadline, Parker};
 use super::parking::park_until;
 
-/// A halt reaches every thread, wherever it is on its way to sleep, even if a notification wakes a thread at the same time.
+/// A halt reaches every thread, wherever it is on its way to sleep, even if a notification wakes a thread at the same
+/// time.
 ///
 /// Fails with: the fences dropped, the flag not looked at again, `unpark_all` that wakes one.
 #[test]
@@ -55,7 +56,8 @@ fn a_thread_stops_the_others() {
     });
 }
 
-/// A notifier goes on after its executor was dropped. The memory that it uses still exists, and in the end nothing is leaked.
+/// A notifier goes on after its executor was dropped. The memory that it uses still exists, and in the end nothing is
+/// leaked.
 ///
 /// Fails with: an inbox that has references to the values that its notifiers keep alive.
 #[test]

@@ -1,5 +1,5 @@
-//! Type hashes of ROS 2 Jazzy, as its nodes announce them. Other distributions have the same, but for one message of Lyrical and
-//! Rolling, and Humble, which has none.
+//! Type hashes of ROS 2 Jazzy, as its nodes announce them. Other distributions have the same, but for one message of
+//! Lyrical and Rolling, and Humble, which has none.
 
 use rospin_msgs::example_interfaces::action::Fibonacci;
 use rospin_wire::{Action, Message, ServiceInterface};

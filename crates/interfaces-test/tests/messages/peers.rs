@@ -1,5 +1,5 @@
-//! Every shipped type, and every kind of field: there and back through codecs that share no code with ours, under Python. Each peer has
-//! the types from elsewhere: one reads the definitions itself, the other has ROS 2's own classes.
+//! Every shipped type, and every kind of field: there and back through codecs that share no code with ours, under
+//! Python. Each peer has the types from elsewhere: one reads the definitions itself, the other has ROS 2's own classes.
 //!
 //! The first wants `pip install cyclonedds`, see `rospin_testkit::peers::python`, the second a ROS 2 that is sourced.
 
@@ -30,8 +30,8 @@ fn ask<T: Serialize + DeserializeOwned>(lines: &mut String, name: &str) {
     }
 }
 
-/// Compares a peer's answers with the values: what it read, and what it wrote, little-endian and perhaps big-endian. Returns false
-/// if the peer does not have the type.
+/// Compares a peer's answers with the values: what it read, and what it wrote, little-endian and perhaps big-endian.
+/// Returns false if the peer does not have the type.
 fn compare<T>(answers: &mut std::str::Lines<'_>, name: &str) -> bool
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
@@ -66,7 +66,8 @@ fn bytes_of(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Sends values of all types to a peer and compares its answers. Returns the number of types that the peer has, and of all.
+/// Sends values of all types to a peer and compares its answers. Returns the number of types that the peer has, and of
+/// all.
 fn exchange(peer: &mut Command) -> (usize, usize) {
     let mut lines = String::new();
     macro_rules! ask_one {

@@ -1,4 +1,5 @@
-//! Every shipped type, and every kind of field: random values survive encoding and decoding, and both codecs give the same bytes.
+//! Every shipped type, and every kind of field: random values survive encoding and decoding, and both codecs give the
+//! same bytes.
 
 use std::fmt::Debug;
 

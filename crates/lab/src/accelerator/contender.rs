@@ -8,14 +8,15 @@ use super::workload::{Criticality, Pipeline};
 /// A way in which pipelines reach the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contender {
-    /// Each pipeline launches all kernels of a frame at once, on a stream of its own. No stream has a priority over another.
+    /// Each pipeline launches all kernels of a frame at once, on a stream of its own. No stream has a priority over
+    /// another.
     EachForItself,
     /// All pipelines launch all kernels of a frame at once, on the same stream.
     OneStream,
     /// Each pipeline launches all kernels of a frame at once, on a stream with the priority of its criticality.
     Priorities,
-    /// A server launches the kernels on a stream for each criticality, with its priority, first come first served within one: the
-    /// buckets of PAAM (Enright et al. 2024). The server takes no time here.
+    /// A server launches the kernels on a stream for each criticality, with its priority, first come first served
+    /// within one: the buckets of PAAM (Enright et al. 2024). The server takes no time here.
     Buckets,
     /// All pipelines send their frames as requests to rospin's accelerator.
     Rospin,

@@ -8,8 +8,8 @@ use super::comparison::Time;
 use super::contender::Contender;
 use super::workload::{Criticality, Pipeline};
 
-/// Results of a pipeline, or of all of a criticality. Latencies are in microseconds, from a frame's due time to its end; they are
-/// zero if no frame ended.
+/// Results of a pipeline, or of all of a criticality. Latencies are in microseconds, from a frame's due time to its
+/// end; they are zero if no frame ended.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Figures {
     pub(crate) name: String,

@@ -21,12 +21,13 @@ pub(crate) struct Launcher<'a, M: Maker> {
     maker: &'a M,
     /// The clients by pipeline; empty for contenders that launch directly.
     clients: Vec<Client<M::Device>>,
-    /// Listener of contenders that launch directly. It is kept here, because the device has only a weak reference to it.
+    /// Listener of contenders that launch directly. It is kept here, because the device has only a weak reference to
+    /// it.
     _listener: Option<Arc<dyn Listener>>,
 }
 
-/// Listener that ignores all reports, for contenders that launch directly. The end of a frame is told by a function that the device
-/// calls at the end of its last segment.
+/// Listener that ignores all reports, for contenders that launch directly. The end of a frame is told by a function
+/// that the device calls at the end of its last segment.
 struct Nobody;
 
 impl Listener for Nobody {
@@ -54,8 +55,8 @@ impl<'a, M: Maker> Launcher<'a, M> {
         Self { contender, device, maker, clients, _listener: kept }
     }
 
-    /// Launches a frame of the pipeline, which has the index `number` among all pipelines. The future's result is the time of the
-    /// frame's end on the device's clock; `None` if the frame failed.
+    /// Launches a frame of the pipeline, which has the index `number` among all pipelines. The future's result is the
+    /// time of the frame's end on the device's clock; `None` if the frame failed.
     pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<M::Device> {
         if let Some(client) = self.clients.get(number) {
             let segments = (0..pipeline.segments)

@@ -1,8 +1,9 @@
 //! `rospin lab accelerator`: camera pipelines of three criticalities share one device.
 //!
-//! The device is the model device of rospin's accelerator, in virtual or in real time, or a GPU. `workload` is the pipelines,
-//! `contender` the ways in which they reach the device, `device` their work on it, `launch` their common interface, and `virtual_time`
-//! and `real_time` run them. `gpu` has the kernels of real devices. `table`, `verdict`, `json` and `report` show the results.
+//! The device is the model device of rospin's accelerator, in virtual or in real time, or a GPU. `workload` is the
+//! pipelines, `contender` the ways in which they reach the device, `device` their work on it, `launch` their common
+//! interface, and `virtual_time` and `real_time` run them. `gpu` has the kernels of real devices. `table`, `verdict`,
+//! `json` and `report` show the results.
 
 mod comparison;
 mod contender;

@@ -11,7 +11,8 @@ use super::device::Device;
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-accelerator.html";
 
-/// Runs pipelines of three criticalities on one device: how long the critical one waits, and which deadlines are missed.
+/// Runs pipelines of three criticalities on one device: how long the critical one waits, and which deadlines are
+/// missed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 The model device needs no GPU: kernels have exact lengths and are not preempted, and an engine takes the most urgent lane first. On \

@@ -47,8 +47,8 @@ pub(crate) fn of_device() -> ThreadOptions {
     options(DEVICE_PRIORITY)
 }
 
-/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a pipeline's thread
-/// could not have. Frames that fail are left out.
+/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a
+/// pipeline's thread could not have. Frames that fail are left out.
 pub(crate) fn run_on<M: Maker>(
     device: Arc<M::Device>,
     maker: &M,

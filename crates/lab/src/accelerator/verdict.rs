@@ -4,8 +4,8 @@ use super::comparison::{Comparison, Time};
 use super::contender::Contender;
 use super::workload::{self, Criticality};
 
-/// Time in microseconds by which real time may exceed the bound on an ordinary machine: it takes that long to wake the device's
-/// thread at the end of each segment, and the pipeline's thread at the end of the last one.
+/// Time in microseconds by which real time may exceed the bound on an ordinary machine: it takes that long to wake the
+/// device's thread at the end of each segment, and the pipeline's thread at the end of the last one.
 const WAKE_UPS_US: f64 = 500.0;
 
 /// Promise of rospin, with the measured result in its text. `kept` is true if the result keeps it.
@@ -26,8 +26,8 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
-/// Returns a sentence with the share of critical frames that miss their deadline, by contender; `None` if nothing ran in this kind
-/// of time.
+/// Returns a sentence with the share of critical frames that miss their deadline, by contender; `None` if nothing ran
+/// in this kind of time.
 fn sentence_about_misses(comparison: &Comparison, time: Time) -> Option<String> {
     let rows = comparison.rows.iter().filter(|row| row.time == time);
     let parts: Vec<_> = rows

@@ -92,8 +92,9 @@ impl Pipeline {
     }
 }
 
-/// Returns the pipelines that together ask for the share `load` of the device's time: one of high criticality with segments of these
-/// lengths, two of medium criticality and four of low criticality. The periods of the last four are chosen so that the sum is `load`.
+/// Returns the pipelines that together ask for the share `load` of the device's time: one of high criticality with
+/// segments of these lengths, two of medium criticality and four of low criticality. The periods of the last four are
+/// chosen so that the sum is `load`.
 pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pipeline> {
     let ms = Duration::from_millis;
     let mut all = vec![Pipeline {
@@ -130,9 +131,9 @@ pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pip
     all
 }
 
-/// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from a frame to
-/// its end. That is one segment of another pipeline and the frame's own work. It is as good as the longest lengths. `None` if there is
-/// no bound.
+/// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from
+/// a frame to its end. That is one segment of another pipeline and the frame's own work. It is as good as the longest
+/// lengths. `None` if there is no bound.
 pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),

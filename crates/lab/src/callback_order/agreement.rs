@@ -50,7 +50,8 @@ pub(super) struct ReadySets {
     pub(super) table: &'static str,
     pub(super) experiment: &'static str,
     pub(super) policy: &'static str,
-    /// Time of each polling point in milliseconds, and the entities of its ready set in the order in which they are served.
+    /// Time of each polling point in milliseconds, and the entities of its ready set in the order in which they are
+    /// served.
     points: &'static [(u64, &'static str)],
 }
 
@@ -74,8 +75,8 @@ pub(super) struct Cell {
 /// Text in place of a missing value.
 const NOTHING: &str = "-";
 
-/// Returns every comparison of the paper with the run. Times agree if they differ by at most `tolerance_ns`. Cases that are not in
-/// `results` are not compared.
+/// Returns every comparison of the paper with the run. Times agree if they differ by at most `tolerance_ns`. Cases that
+/// are not in `results` are not compared.
 pub(super) fn compare(results: &[CaseResult], tolerance_ns: u64) -> Vec<Cell> {
     let find = |experiment: &str, policy: &str| {
         results.iter().find(|result| result.case.experiment.name == experiment && result.case.policy == policy)
@@ -95,8 +96,8 @@ pub(super) fn compare(results: &[CaseResult], tolerance_ns: u64) -> Vec<Cell> {
     cells
 }
 
-/// Adds two cells for each polling point: its time and its ready set. They do not agree if only the paper or only the run has the
-/// polling point.
+/// Adds two cells for each polling point: its time and its ready set. They do not agree if only the paper or only the
+/// run has the polling point.
 fn ready_sets(cells: &mut Vec<Cell>, table: &ReadySets, result: &CaseResult, tolerance_ns: u64) {
     for number in 0..table.points.len().max(result.polling_points.len()) {
         let paper = table.points.get(number);
@@ -116,8 +117,8 @@ fn ready_sets(cells: &mut Vec<Cell>, table: &ReadySets, result: &CaseResult, tol
     }
 }
 
-/// Adds the cells of Exp3: the second thread builds new ready sets, so H overtakes SM. A timer waits for the callback that is
-/// running, and for no more.
+/// Adds the cells of Exp3: the second thread builds new ready sets, so H overtakes SM. A timer waits for the callback
+/// that is running, and for no more.
 fn one_group(cells: &mut Vec<Cell>, result: &CaseResult, tolerance_ns: u64) {
     let mut cell = |what: &str, paper: &str, run: String, agrees| {
         let (what, paper) = (what.to_owned(), paper.to_owned());

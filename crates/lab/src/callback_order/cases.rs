@@ -95,7 +95,8 @@ impl Case {
     }
 }
 
-/// Sets priorities in the order in which the wait set serves a ready set: timers, subscriptions, services, each by registration.
+/// Sets priorities in the order in which the wait set serves a ready set: timers, subscriptions, services, each by
+/// registration.
 fn prioritize(scenario: &mut Scenario) {
     let class = |kind| match kind {
         EntityKind::Timer => 0,
@@ -112,9 +113,9 @@ fn prioritize(scenario: &mut Scenario) {
 /// Time by which some messages are released earlier in real time than in virtual time, see [`release_ahead`].
 pub(super) const AHEAD: Duration = Duration::from_millis(100);
 
-/// Releases the messages of 3.0 s earlier by [`AHEAD`], for a run in real time. In virtual time, they are released at the very
-/// instant of a polling point, and the paper has them in that ready set. In real time, a race of microseconds would decide which
-/// of the two comes first.
+/// Releases the messages of 3.0 s earlier by [`AHEAD`], for a run in real time. In virtual time, they are released at
+/// the very instant of a polling point, and the paper has them in that ready set. In real time, a race of microseconds
+/// would decide which of the two comes first.
 fn release_ahead(scenario: &mut Scenario) {
     for release in &mut scenario.releases {
         if let Pattern::List(times) = &mut release.pattern {
@@ -128,9 +129,9 @@ fn release_ahead(scenario: &mut Scenario) {
 /// Time by which some timers are due later in real time than in virtual time, see [`make_due_behind`].
 pub(super) const BEHIND: Duration = Duration::from_millis(100);
 
-/// Makes the timer of Exp2 due later by [`BEHIND`], for a run in real time. Under policies that keep it waiting, its instance of
-/// 5.2 s starts at 6.5 s, the instant at which it is due again. In real time it would start some microseconds after 6.5 s. Then
-/// it would have missed a due time, which a timer does not make up for.
+/// Makes the timer of Exp2 due later by [`BEHIND`], for a run in real time. Under policies that keep it waiting, its
+/// instance of 5.2 s starts at 6.5 s, the instant at which it is due again. In real time it would start some
+/// microseconds after 6.5 s. Then it would have missed a due time, which a timer does not make up for.
 fn make_due_behind(scenario: &mut Scenario) {
     for timer in scenario.callbacks.iter_mut().filter(|callback| callback.kind == EntityKind::Timer) {
         timer.offset = Some(timer.first_due() + BEHIND);

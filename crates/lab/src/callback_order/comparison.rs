@@ -10,8 +10,8 @@ use super::verdict;
 
 /// Default duration of all real-time runs together, in seconds.
 pub(super) const REAL_TIME_S: f64 = 20.0;
-/// Largest difference between two times that count as equal in real time, once they are unscaled: a good part of a callback's
-/// 500 ms, and less than lies between two starts whose order matters.
+/// Largest difference between two times that count as equal in real time, once they are unscaled: a good part of a
+/// callback's 500 ms, and less than lies between two starts whose order matters.
 const REAL_TOLERANCE_NS: u64 = 200_000_000;
 
 /// Kind of time that the cases run in.

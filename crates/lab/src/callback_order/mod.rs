@@ -1,4 +1,5 @@
-//! `rospin lab callback-order`: the order in which executors run callbacks, in experiments 1 to 4 of Dust et al. (2023).
+//! `rospin lab callback-order`: the order in which executors run callbacks, in experiments 1 to 4 of Dust et al.
+//! (2023).
 //!
 //! `cases` defines the cases, and `runs` runs them, in virtual or in real time. `agreement` has the paper's results.
 

@@ -86,8 +86,8 @@ pub(super) fn seconds_in_all() -> f64 {
     Case::all().iter().map(|case| case.scenario(true).duration.as_secs_f64()).sum()
 }
 
-/// Runs all cases on the engine in real time, one after the other. Durations are multiplied by `scale` for the run, and the times
-/// in the results are divided by it again. All cases together count as one run of `progress`.
+/// Runs all cases on the engine in real time, one after the other. Durations are multiplied by `scale` for the run, and
+/// the times in the results are divided by it again. All cases together count as one run of `progress`.
 pub(super) fn run_all(scale: f64, progress: &Progress) -> Result<Vec<CaseResult>, RunError> {
     let all_s = seconds_in_all();
     let mut done_s = 0.0;

@@ -27,7 +27,8 @@ impl Figures {
     }
 }
 
-/// Returns the tables and diagrams as text, with notes below them. Diagrams are made for a terminal of `width` characters.
+/// Returns the tables and diagrams as text, with notes below them. Diagrams are made for a terminal of `width`
+/// characters.
 pub(super) fn render(results: &[CaseResult], cells: &[Cell], width: usize) -> String {
     let mut text = String::new();
     for figures in polling_points(results) {
@@ -67,8 +68,8 @@ pub(super) fn polling_points(results: &[CaseResult]) -> Vec<Figures> {
     vec![table("IV"), table("V")]
 }
 
-/// Returns two rows for a run: the times of its polling points in seconds, and below them its ready sets. `points` is the number
-/// of columns behind the label, of which the last ones are empty if the run has fewer polling points.
+/// Returns two rows for a run: the times of its polling points in seconds, and below them its ready sets. `points` is
+/// the number of columns behind the label, of which the last ones are empty if the run has fewer polling points.
 fn two_rows(result: &CaseResult, points: usize) -> [Vec<String>; 2] {
     let row = |what: &str, value: &dyn Fn(&super::runs::PollingPoint) -> String| {
         let mut row = vec![format!("{} {what}", result.case.label())];

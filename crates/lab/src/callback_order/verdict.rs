@@ -6,8 +6,8 @@ use super::agreement::seconds;
 use super::cases::{E2, OWN};
 use super::runs::CaseResult;
 
-/// Returns a sentence that compares rospin's policies with the wait set (E2) in each experiment. Times that differ by at most
-/// `tolerance_ns` count as the same.
+/// Returns a sentence that compares rospin's policies with the wait set (E2) in each experiment. Times that differ by
+/// at most `tolerance_ns` count as the same.
 pub(super) fn sentence(results: &[CaseResult], tolerance_ns: u64) -> String {
     let policies: Vec<String> = OWN.iter().filter_map(|policy| changes(results, policy, tolerance_ns)).collect();
     let mut text = format!("Beside {E2}, {}", policies.join("; "));
@@ -26,8 +26,8 @@ pub(super) fn sentence(results: &[CaseResult], tolerance_ns: u64) -> String {
     }
 }
 
-/// Returns a clause about one policy, such as "fifo changes when T0 M (exp1), T0 (exp2) start, and nothing in exp3, exp4". `None`
-/// if the policy was not run.
+/// Returns a clause about one policy, such as "fifo changes when T0 M (exp1), T0 (exp2) start, and nothing in exp3,
+/// exp4". `None` if the policy was not run.
 fn changes(results: &[CaseResult], policy: &str, tolerance_ns: u64) -> Option<String> {
     let mut changed = Vec::new();
     let mut same = Vec::new();
@@ -80,7 +80,8 @@ impl CaseResult {
         self.wait_ns(|kind| kind == EntityKind::Timer)
     }
 
-    /// Returns the longest wait of any callback other than a timer's, from its release to its start; `None` if none ran.
+    /// Returns the longest wait of any callback other than a timer's, from its release to its start; `None` if none
+    /// ran.
     pub(super) fn other_wait_ns(&self) -> Option<u64> {
         self.wait_ns(|kind| kind != EntityKind::Timer)
     }
@@ -100,8 +101,8 @@ struct Delay<'a> {
     policy: &'static str,
 }
 
-/// Returns the largest delay of a callback compared with the wait set, over all policies and callbacks that are not timers. `None`
-/// if none starts later by more than the tolerance.
+/// Returns the largest delay of a callback compared with the wait set, over all policies and callbacks that are not
+/// timers. `None` if none starts later by more than the tolerance.
 fn latest(results: &[CaseResult], tolerance_ns: u64) -> Option<Delay<'_>> {
     let mut latest: Option<Delay<'_>> = None;
     for (result, wait_set) in pairs(results) {

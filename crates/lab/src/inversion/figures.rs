@@ -29,10 +29,11 @@ pub(crate) struct Row {
     pub(crate) expected: u64,
     /// Lateness of each start of the timer's callback after its due time, ascending, in microseconds.
     pub(crate) timer_us: Vec<f64>,
-    /// Percentiles of `timer_us`; `None` if nothing started. For the ordinary lock, the urgent loop stands for the timer.
+    /// Percentiles of `timer_us`; `None` if nothing started. For the ordinary lock, the urgent loop stands for the
+    /// timer.
     pub(crate) timer: Option<Percentiles>,
-    /// Time that the timer's callback took to publish, and to do once each other operation that the ordinary threads repeat. For
-    /// the ordinary lock: time until the loop had got the lock, held it and released it.
+    /// Time that the timer's callback took to publish, and to do once each other operation that the ordinary threads
+    /// repeat. For the ordinary lock: time until the loop had got the lock, held it and released it.
     pub(crate) own: Option<Percentiles>,
     /// Time from just before a publication to the start of the subscription's callback; `None` for the ordinary lock.
     pub(crate) message: Option<Percentiles>,
@@ -43,7 +44,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns the results of a case. The times in `timer_us`, `own_ns` and `message_ns` may be in any order, and may be missing.
+    /// Returns the results of a case. The times in `timer_us`, `own_ns` and `message_ns` may be in any order, and may
+    /// be missing.
     pub(crate) fn new(
         case: Case,
         expected: u64,
@@ -69,8 +71,8 @@ impl Row {
         self.fired().abs_diff(self.expected) <= 1
     }
 
-    /// Returns the longest of the three 99.9th percentiles, of timer, own calls and message, in microseconds; `None` if nothing
-    /// was measured.
+    /// Returns the longest of the three 99.9th percentiles, of timer, own calls and message, in microseconds; `None` if
+    /// nothing was measured.
     pub(crate) fn worst_p999(&self) -> Option<f64> {
         let all = [self.timer, self.own, self.message];
         all.into_iter().flatten().map(|waits| waits.p999).max_by(f64::total_cmp)

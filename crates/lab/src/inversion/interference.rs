@@ -36,8 +36,8 @@ pub(crate) enum TurnError {
     Panicked(&'static str),
 }
 
-/// Case of the experiment: the operation that ordinary threads repeat. The urgent timer's callback does it, too, once each time
-/// it runs, and always publishes.
+/// Case of the experiment: the operation that ordinary threads repeat. The urgent timer's callback does it, too, once
+/// each time it runs, and always publishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Case {
     /// There are no ordinary threads.
@@ -185,8 +185,8 @@ impl Others {
         Ok(())
     }
 
-    /// Waits until each ordinary thread has done its first operations, but no longer than [`PATIENCE`]: the measurement then
-    /// begins without them.
+    /// Waits until each ordinary thread has done its first operations, but no longer than [`PATIENCE`]: the measurement
+    /// then begins without them.
     pub(super) fn wait_until_at_work(&self) {
         let begun = Instant::now();
         while self.at_work.load(Ordering::Relaxed) + 1 < self.threads.len() as u64 && begun.elapsed() < PATIENCE {
@@ -194,7 +194,8 @@ impl Others {
         }
     }
 
-    /// Stops the threads and waits for them. Returns the numbers of operations of ordinary threads, and of bursts of the hog.
+    /// Stops the threads and waits for them. Returns the numbers of operations of ordinary threads, and of bursts of
+    /// the hog.
     pub(super) fn stop(mut self) -> Result<(u64, u64), TurnError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in std::mem::take(&mut self.threads) {

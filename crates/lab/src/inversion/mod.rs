@@ -1,10 +1,10 @@
-//! `rospin lab inversion`: measures if an urgent callback waits for ordinary threads that a thread of a priority in between
-//! keeps from running.
+//! `rospin lab inversion`: measures if an urgent callback waits for ordinary threads that a thread of a priority in
+//! between keeps from running.
 //!
-//! One core has an urgent executor, a hog of a lower priority, and ordinary threads that use the urgent executor's topics, timers
-//! and services. `interference` is the work of the ordinary threads, `urgent` the executor, `std_mutex` an urgent loop with an
-//! ordinary lock in place of the executor, and `hog` the remaining load of the core. `verdict`, `table`, `plots`, `json` and
-//! `report` show the results.
+//! One core has an urgent executor, a hog of a lower priority, and ordinary threads that use the urgent executor's
+//! topics, timers and services. `interference` is the work of the ordinary threads, `urgent` the executor, `std_mutex`
+//! an urgent loop with an ordinary lock in place of the executor, and `hog` the remaining load of the core. `verdict`,
+//! `table`, `plots`, `json` and `report` show the results.
 
 mod comparison;
 mod figures;
@@ -68,8 +68,8 @@ impl Experiment for Inversion {
             writeln!(out, "SKIPPED for want of real-time priorities: {}", setup.missing.join("; "))?;
             return Ok(());
         }
-        // The kernel's lock of the memory map has no inheritance: a thread with a page fault waits for a thread that changes
-        // the map.
+        // The kernel's lock of the memory map has no inheritance: a thread with a page fault waits for a thread that
+        // changes the map.
         let is_memory_locked = lock_memory().is_ok();
         let rows = run_all(&options, &setup).map_err(Failure::run)?;
         let (machine, throttle, turn) = (Machine::read(), throttle(), options.turn());
@@ -83,8 +83,8 @@ impl Experiment for Inversion {
     }
 }
 
-/// Returns the share of a core's time that the kernel lets real-time threads have. It stops threads that want more, however
-/// urgent they are. `None` if there is no limit or the kernel does not tell.
+/// Returns the share of a core's time that the kernel lets real-time threads have. It stops threads that want more,
+/// however urgent they are. `None` if there is no limit or the kernel does not tell.
 fn throttle() -> Option<f64> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).ok();
     let number = |name| read(name)?.trim().parse::<f64>().ok();

@@ -14,9 +14,9 @@ pub(crate) const DEFAULT_REPORT: &str = "rospin-inversion.html";
 
 /// Period of the urgent timer.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Length of the hog's pauses, in lengths of its bursts. It leaves enough of the core to others: where real-time threads take
-/// nearly all of a core, the kernel gives it to ordinary ones for up to 50 ms a second, however urgent the others are
-/// (`sched_rt_runtime_us`, and the fair server since Linux 6.12). That would be measured instead.
+/// Length of the hog's pauses, in lengths of its bursts. It leaves enough of the core to others: where real-time
+/// threads take nearly all of a core, the kernel gives it to ordinary ones for up to 50 ms a second, however urgent the
+/// others are (`sched_rt_runtime_us`, and the fair server since Linux 6.12). That would be measured instead.
 const PAUSES: f64 = 1.5;
 
 /// Runs an urgent executor beside a hog and ordinary threads on one core: how long its callbacks wait.

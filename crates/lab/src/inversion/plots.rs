@@ -23,7 +23,8 @@ pub(crate) const fn colour(case: Case) -> RGBColor {
     }
 }
 
-/// Returns a plot of the share of the timer's callbacks, or of the urgent loop's rounds, that started at least as late as a time.
+/// Returns a plot of the share of the timer's callbacks, or of the urgent loop's rounds, that started at least as late
+/// as a time.
 pub(crate) fn waits(comparison: &Comparison) -> Result<String, PlotError> {
     let rows = comparison.rows.iter();
     let curves: Vec<(RGBColor, &[f64])> = rows.map(|row| (colour(row.case), &row.timer_us[..])).collect();

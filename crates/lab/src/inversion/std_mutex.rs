@@ -11,8 +11,8 @@ use super::interference::{Case, Others, Turn, TurnError};
 /// Time for which the lock is held: about as long as rospin holds a lock to publish to nine subscriptions.
 const HELD_NS: u64 = 1000;
 
-/// Runs an urgent loop at the timer's rate. In each round, once the lateness of its start is recorded, it takes a lock that an
-/// ordinary thread takes all the time.
+/// Runs an urgent loop at the timer's rate. In each round, once the lateness of its start is recorded, it takes a lock
+/// that an ordinary thread takes all the time.
 pub(super) fn run(setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
     let _set_up = setup.timer.apply_for_now();
     let shared = Arc::new(Mutex::new(0_u64));

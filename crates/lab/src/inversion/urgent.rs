@@ -1,5 +1,5 @@
-//! The urgent executor, with a timer and a subscription to the messages of the timer's callback; and the ordinary threads that
-//! use its entities.
+//! The urgent executor, with a timer and a subscription to the messages of the timer's callback; and the ordinary
+//! threads that use its entities.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,8 @@ struct Message {
 /// Record of the urgent executor's callbacks.
 struct Record {
     lateness: Lateness,
-    /// Times in nanoseconds that the timer's callback took to publish, and to do once each other operation that the ordinary
-    /// threads repeat.
+    /// Times in nanoseconds that the timer's callback took to publish, and to do once each other operation that the
+    /// ordinary threads repeat.
     own_ns: Vec<u64>,
     /// Times in nanoseconds from just before a publication to the start of the subscription's callback.
     message_ns: Vec<u64>,
@@ -51,8 +51,8 @@ struct Common {
 
 /// Runs the case, with the urgent executor on the calling thread, and returns its results.
 pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnError> {
-    // The settings are applied before the grid of due times begins, because an ordinary thread may have to wait long until it is
-    // set up.
+    // The settings are applied before the grid of due times begins, because an ordinary thread may have to wait long
+    // until it is set up.
     let _set_up = setup.timer.apply_for_now();
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("urgent").thread(setup.timer.clone()));
@@ -80,8 +80,8 @@ pub(super) fn run(case: Case, setup: &Setup, turn: Turn) -> Result<Row, TurnErro
     Ok(Row::new(case, turn.firings, lateness.into_us(), &own_ns, &message_ns, operations, bursts))
 }
 
-/// Creates the urgent subscription and the urgent timer. The timer fires at the due times of `grid`, and halts the executor after
-/// the last one. Both end when they are dropped.
+/// Creates the urgent subscription and the urgent timer. The timer fires at the due times of `grid`, and halts the
+/// executor after the last one. Both end when they are dropped.
 fn listen(
     group: &CallbackGroup<Record>,
     executor: &Executor,
@@ -129,8 +129,8 @@ impl Common {
         })
     }
 
-    /// Does the operation of the case `single` once. `sent_ns` is the time in the message, if it publishes. Cases that stand for no
-    /// single operation do nothing.
+    /// Does the operation of the case `single` once. `sent_ns` is the time in the message, if it publishes. Cases that
+    /// stand for no single operation do nothing.
     fn disturb(&self, single: Case, sent_ns: u64) {
         match single {
             Case::Publish => {

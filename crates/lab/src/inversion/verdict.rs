@@ -14,8 +14,8 @@ pub(crate) struct Promise {
     pub(crate) kept: bool,
 }
 
-/// Returns the case with the shorter wait at the 99.9th percentile: rospin beside all ordinary threads, or the ordinary lock.
-/// `None` unless both were run.
+/// Returns the case with the shorter wait at the 99.9th percentile: rospin beside all ordinary threads, or the ordinary
+/// lock. `None` unless both were run.
 pub(crate) fn winner(comparison: &Comparison) -> Option<Case> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
@@ -37,7 +37,8 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
-/// Returns the sentence about the winner; `None` unless rospin beside all ordinary threads and the ordinary lock were both run.
+/// Returns the sentence about the winner; `None` unless rospin beside all ordinary threads and the ordinary lock were
+/// both run.
 fn winner_sentence(comparison: &Comparison) -> Option<String> {
     let worst = |case| comparison.row(case)?.worst_p999();
     let (rospin, lock) = (worst(Case::All)?, worst(Case::StdMutex)?);
@@ -65,8 +66,8 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     rows.filter_map(promise).collect()
 }
 
-/// Returns a remark if the kernel may have throttled the real-time threads: if the hog alone takes nearly all that they may have.
-/// Otherwise, or without a limit, returns `None`.
+/// Returns a remark if the kernel may have throttled the real-time threads: if the hog alone takes nearly all that they
+/// may have. Otherwise, or without a limit, returns `None`.
 fn throttled(comparison: &Comparison) -> Option<String> {
     let share = comparison.throttle?;
     let turn = &comparison.turn;

@@ -1,8 +1,10 @@
-//! Bounds of a drive: the system is learnt from its recordings, the analysis bounds it, and the longest measured times are beside that.
+//! Bounds of a drive: the system is learnt from its recordings, the analysis bounds it, and the longest measured times
+//! are beside that.
 //!
-//! A recording does not tell everything. The OS priorities are those of the deployment file. DDS does not number its messages, so
-//! the longest delay of a topic between processes is taken from the latest publication before each release. The times to wake threads
-//! up, and what the machine's other programs take, are in no bound: a measured time that exceeds its bound shows them.
+//! A recording does not tell everything. The OS priorities are those of the deployment file. DDS does not number its
+//! messages, so the longest delay of a topic between processes is taken from the latest publication before each
+//! release. The times to wake threads up, and what the machine's other programs take, are in no bound: a measured time
+//! that exceeds its bound shows them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,8 +42,8 @@ impl Bound {
     }
 }
 
-/// Returns the bounds of all callbacks and of the chain, beside the longest times measured from `from_ns` on. `chain_us` are the
-/// latencies of the chain, and `cores` the number of the machine's cores.
+/// Returns the bounds of all callbacks and of the chain, beside the longest times measured from `from_ns` on.
+/// `chain_us` are the latencies of the chain, and `cores` the number of the machine's cores.
 ///
 /// # Errors
 /// If nothing was learnt, or the analysis refuses the system; in words.

@@ -5,8 +5,8 @@ use rospin_scenario::ScenarioError;
 
 use super::order::{Executors, Part};
 
-/// Threads and priorities as in Table 3, and the chain that is measured. The planner has a thread of its own below the timer's, so
-/// that the timer keeps its period.
+/// Threads and priorities as in Table 3, and the chain that is measured. The planner has a thread of its own below the
+/// timer's, so that the timer keeps its period.
 pub(crate) const AS_IN_TABLE_3: &str = r#"# One file for three processes.
 elsewhere = ["vehicle/*", "keeper/*", "visualiser/*"]
 

@@ -125,7 +125,8 @@ mod tests {
     use super::super::vehicle::Vehicle;
     use super::*;
 
-    /// Drives for so many periods of 20 ms; returns the largest distance from the lane's middle after the first three seconds.
+    /// Drives for so many periods of 20 ms; returns the largest distance from the lane's middle after the first three
+    /// seconds.
     fn drive(periods: usize, has_planner: bool) -> f64 {
         let mut vehicle = Vehicle::new(Road::motorway());
         let mut known = Knowledge { start: Some(vehicle.start), ..Knowledge::default() };

@@ -20,8 +20,8 @@ use super::vehicle_node::{SIGNALS, odometry};
 
 /// Number of the timer's periods after which the planner runs: 300 ms.
 const PLAN_EVERY: u32 = 15;
-/// Time after the odometry at which the timer is due: shortly before the next one, so that a long callback on the same thread is in
-/// its way. The planner is due with the timer.
+/// Time after the odometry at which the timer is due: shortly before the next one, so that a long callback on the same
+/// thread is in its way. The planner is due with the timer.
 const CONTROL_AFTER: Duration = Duration::from_millis(18);
 /// Number of points of a trajectory's message.
 const POINTS: usize = 60;

@@ -1,5 +1,5 @@
-//! Figures of a drive: latencies of the odometry chain, durations of callbacks, and the car's path. The durations come from the
-//! recordings.
+//! Figures of a drive: latencies of the odometry chain, durations of callbacks, and the car's path. The durations come
+//! from the recordings.
 
 use rospin_measure::stats::percentile;
 use rospin_trace::Model;
@@ -31,8 +31,8 @@ pub(crate) struct Row {
     pub(crate) drive: Drive,
     /// Number of odometry messages of the vehicle, without the warm-up.
     pub(crate) sent: usize,
-    /// Latency of each run of the chain, in microseconds: from the due time of the vehicle's timer to the end of the visualiser's
-    /// callback.
+    /// Latency of each run of the chain, in microseconds: from the due time of the vehicle's timer to the end of the
+    /// visualiser's callback.
     pub(crate) chain_us: Vec<f64>,
     /// Durations of each callback, without the warm-up.
     pub(crate) durations: Vec<Durations>,
@@ -47,8 +47,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Returns the figures of a drive. `start_ns` is its beginning on the steady clock, and `cores` the number of the machine's
-    /// cores.
+    /// Returns the figures of a drive. `start_ns` is its beginning on the steady clock, and `cores` the number of the
+    /// machine's cores.
     pub(crate) fn of(drive: Drive, model: &Model, start_ns: u64, cores: u16, answers: Vec<Answer>) -> Self {
         let is_counted = |release_ns: u64| release_ns >= start_ns + WARM_UP_NS;
         let answer = combine(answers);
@@ -102,7 +102,8 @@ impl Row {
         100.0 * kept as f64 / self.sent.max(1) as f64
     }
 
-    /// Returns the largest distance in metres from the lane's middle, after the first seconds; infinite if there was no drive.
+    /// Returns the largest distance in metres from the lane's middle, after the first seconds; infinite if there was no
+    /// drive.
     pub(crate) fn worst_offset(&self) -> f64 {
         let settled = self.answer.path.iter().filter(|place| place.time_s > SETTLED_S);
         settled.map(|place| place.offset_m.abs()).reduce(f64::max).unwrap_or(f64::INFINITY)

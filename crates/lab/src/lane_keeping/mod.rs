@@ -1,8 +1,9 @@
 //! `rospin lab lane-keeping`: a car that keeps its lane, in three processes.
 //!
-//! Pure code, without threads and messages: `road`, `car`, `spline` and `vehicle` are what is simulated, `planner` and `keeper`
-//! what drives. `vehicle_node`, `keeper_node` and `visualiser_node` put it on executors, `process` runs and records them as an
-//! `order` says, with the threads of `deployment`. `measured` and `bounds` are made of the recordings.
+//! Pure code, without threads and messages: `road`, `car`, `spline` and `vehicle` are what is simulated, `planner` and
+//! `keeper` what drives. `vehicle_node`, `keeper_node` and `visualiser_node` put it on executors, `process` runs and
+//! records them as an `order` says, with the threads of `deployment`. `measured` and `bounds` are made of the
+//! recordings.
 
 mod bounds;
 mod car;

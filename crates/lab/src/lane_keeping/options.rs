@@ -33,7 +33,8 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) duration: Duration,
 
-    /// Middlewares between the processes, separated by commas; dds and zenoh as far as they were built unless given, else in-process
+    /// Middlewares between the processes, separated by commas; dds and zenoh as far as they were built unless given,
+    /// else in-process
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) transport: Vec<Middleware>,
 

@@ -30,7 +30,8 @@ impl Executors {
         }
     }
 
-    /// Returns the names of a part's executors. Those of the lane keeper are for subscribers, the timer and the planner.
+    /// Returns the names of a part's executors. Those of the lane keeper are for subscribers, the timer and the
+    /// planner.
     pub(crate) const fn of(self, part: Part) -> &'static [&'static str] {
         match (part, self) {
             (Part::Vehicle, _) => &["vehicle"],

@@ -1,7 +1,8 @@
 //! The planner: a model-predictive controller that plans the curvature of the path ahead, as a quadratic program.
 //!
-//! Along the path, in steps of equal length, the state is the offset to the side and the heading, and the input the curvature. The
-//! program weighs the distance from the lane's middle against changes of the curvature, within the lane's width.
+//! Along the path, in steps of equal length, the state is the offset to the side and the heading, and the input the
+//! curvature. The program weighs the distance from the lane's middle against changes of the curvature, within the
+//! lane's width.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT};
@@ -41,15 +42,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns the curvature so many metres from the plan's beginning: that of its ends beyond them; `None` without a plan.
+    /// Returns the curvature so many metres from the plan's beginning: that of its ends beyond them; `None` without a
+    /// plan.
     pub(crate) fn curvature(&self, distance: f64) -> Option<f64> {
         let place = (distance / self.step.max(f64::MIN_POSITIVE)).max(0.0) as usize;
         self.curvatures.get(place).or_else(|| self.curvatures.last()).copied()
     }
 }
 
-/// Plans the path of so many steps from `begin` on. `middle` is the offset of the lane's middle at a distance ahead in metres.
-/// Returns `None` if there is no path within the limits.
+/// Plans the path of so many steps from `begin` on. `middle` is the offset of the lane's middle at a distance ahead in
+/// metres. Returns `None` if there is no path within the limits.
 pub(crate) fn plan(begin: Begin, steps: usize, middle: impl Fn(f64) -> f64) -> Option<Plan> {
     let ds = AHEAD / steps as f64;
     let middles: Vec<f64> = (1..=steps).map(|step| middle(step as f64 * ds)).collect();
@@ -68,7 +70,8 @@ pub(crate) fn plan(begin: Begin, steps: usize, middle: impl Fn(f64) -> f64) -> O
     })
 }
 
-/// Shape of the quadratic program. Its variables are the offsets and headings after each step, then the curvature of each step.
+/// Shape of the quadratic program. Its variables are the offsets and headings after each step, then the curvature of
+/// each step.
 struct Program {
     steps: usize,
     ds: f64,

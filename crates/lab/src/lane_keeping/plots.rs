@@ -10,7 +10,8 @@ use super::road::{LANE_WIDTH, Road};
 const SIZE: (u32, u32) = (760, 260);
 /// Size of the picture of the drive in pixels.
 const MAP: (u32, u32) = (760, 420);
-/// Factor by which distances from the lane's middle are magnified in the picture of the drive. Without it, the lane is a pixel wide.
+/// Factor by which distances from the lane's middle are magnified in the picture of the drive. Without it, the lane is
+/// a pixel wide.
 pub(crate) const MAGNIFIED: f64 = 10.0;
 /// Number of bars of a histogram.
 const BARS: usize = 60;
@@ -95,7 +96,8 @@ pub(crate) fn offsets(rows: &[&Row]) -> Result<String, PlotError> {
     })
 }
 
-/// Draws the road from above, and where the cars drove on it. Distances from the lane's middle are drawn [`MAGNIFIED`] times as large.
+/// Draws the road from above, and where the cars drove on it. Distances from the lane's middle are drawn [`MAGNIFIED`]
+/// times as large.
 pub(crate) fn drives(rows: &[&Row]) -> Result<String, PlotError> {
     let road = Road::motorway();
     let end = rows.iter().flat_map(|row| &row.answer.path).map(|place| place.travelled_m).fold(50.0, f64::max);

@@ -47,8 +47,8 @@ pub(crate) struct Road {
 }
 
 impl Road {
-    /// Returns the road of these clothoids. Each has a length in metres and the curvature in 1/m at its end; the road begins
-    /// straight.
+    /// Returns the road of these clothoids. Each has a length in metres and the curvature in 1/m at its end; the road
+    /// begins straight.
     pub(crate) fn of(clothoids: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let mut poses = vec![Pose::default()];
         let (mut pose, mut begin) = (Pose::default(), 0.0);
@@ -96,8 +96,8 @@ impl Road {
         Pose { x: mix(one.x, next.x), y: mix(one.y, next.y), heading: mix(one.heading, next.heading) }
     }
 
-    /// Returns the distance of the point of the middle line nearest to (x, y), and how far the point is to the left of it.
-    /// `near` is a distance close to the answer.
+    /// Returns the distance of the point of the middle line nearest to (x, y), and how far the point is to the left of
+    /// it. `near` is a distance close to the answer.
     pub(crate) fn project(&self, x: f64, y: f64, near: f64) -> (f64, f64) {
         let mut distance = near;
         let mut left = 0.0;

@@ -6,7 +6,8 @@ use super::spline::Spline;
 
 /// Speed in m/s with which the drive begins: 90 km/h.
 pub(crate) const SPEED: f64 = 25.0;
-/// Distances in metres from the vehicle at which a road line's camera finds its points: the first, the last, and between two.
+/// Distances in metres from the vehicle at which a road line's camera finds its points: the first, the last, and
+/// between two.
 const SEEN: [f64; 3] = [-4.0, 64.0, 1.0];
 /// Largest error of a point of a road line to the side, in metres.
 const NOISE: f64 = 0.03;
@@ -57,7 +58,8 @@ impl Vehicle {
         })
     }
 
-    /// Returns other vehicles in sight, in the frame of the car: one ahead in the lane, and one in the lane to the left.
+    /// Returns other vehicles in sight, in the frame of the car: one ahead in the lane, and one in the lane to the
+    /// left.
     pub(crate) fn others(&self) -> [(f64, f64); 2] {
         [(45.0, 0.0), (20.0, LANE_WIDTH)].map(|(ahead, left)| {
             let (x, y) = self.road.pose(self.travelled + ahead).point_out_of(0.0, left);

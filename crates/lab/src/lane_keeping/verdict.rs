@@ -10,7 +10,8 @@ use crate::middleware::Middleware;
 
 /// Time in microseconds that the chain's 99th percentile should be below over DDS.
 const CHAIN_US: f64 = 1000.0;
-/// Largest increase of the chain's 99th percentile by a longer planner, as a share of the time by which the planner is longer.
+/// Largest increase of the chain's 99th percentile by a longer planner, as a share of the time by which the planner is
+/// longer.
 const TOUCHED: f64 = 0.05;
 /// Largest distance from the lane's middle in metres.
 const OFFSET_M: f64 = 0.3;

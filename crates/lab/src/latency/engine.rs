@@ -1,7 +1,7 @@
 //! The variants of rospin: the same messages, taken by its executors.
 //!
-//! Over sockets, a receiving thread stands for a middleware's: it waits for all topics, and notifies. It takes nothing; a message
-//! stays in its socket until an executor picks its callback.
+//! Over sockets, a receiving thread stands for a middleware's: it waits for all topics, and notifies. It takes nothing;
+//! a message stays in its socket until an executor picks its callback.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -81,8 +81,8 @@ fn run(parts: Parts, policy: &dyn Fn() -> Box<dyn Policy>, priorities: &[u8]) ->
         receiver.start(&crew)?;
     }
     spin(executors, &crew, &all_closed, || invitation.send())?;
-    // From a socket, no message is dropped on its way to a callback. The drops of a middleware's subscriptions are not counted
-    // here: their messages were sent and not received.
+    // From a socket, no message is dropped on its way to a callback. The drops of a middleware's subscriptions are not
+    // counted here: their messages were sent and not received.
     Ok([0; TOPICS])
 }
 
@@ -99,8 +99,8 @@ fn create_entity(
     group.create_source(EntityKind::Subscription, options, source, |callback, message| callback.run(message))
 }
 
-/// Creates the subscription of the callback's topic over the middleware. When the topic ends, the callback is dropped, which hands
-/// over its latencies. `open` is dropped with it, which reports that end.
+/// Creates the subscription of the callback's topic over the middleware. When the topic ends, the callback is dropped,
+/// which hands over its latencies. `open` is dropped with it, which reports that end.
 fn subscribe(
     executor: &Executor,
     hearing: &Hearing,
@@ -121,8 +121,8 @@ fn subscribe(
     hearing.node.on(&group).create_subscription(options.name(name), hear)
 }
 
-/// Spins every executor on a thread of its own until all sources have ended: until all senders of `all_closed` are dropped. Calls
-/// `ready` once all threads are started.
+/// Spins every executor on a thread of its own until all sources have ended: until all senders of `all_closed` are
+/// dropped. Calls `ready` once all threads are started.
 fn spin(
     executors: Vec<Executor>,
     crew: &Crew,
@@ -187,7 +187,8 @@ impl Source for TopicSource {
     }
 }
 
-/// Thread that waits for all topics and notifies once for each arrival. Messages that stay in a socket do not wake it again.
+/// Thread that waits for all topics and notifies once for each arrival. Messages that stay in a socket do not wake it
+/// again.
 struct ReceiverThread {
     epoll: OwnedFd,
     /// Socket and notifier of each topic, by topic.
@@ -199,8 +200,8 @@ impl ReceiverThread {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, topics: Vec::new() })
     }
 
-    /// Returns the source of a topic that this thread will watch. The topics must be given in their order. The source holds `open`
-    /// until it is dropped.
+    /// Returns the source of a topic that this thread will watch. The topics must be given in their order. The source
+    /// holds `open` until it is dropped.
     fn watch(&mut self, topic: usize, inlet: Inlet, open: Sender<()>) -> io::Result<TopicSource> {
         debug_assert_eq!(topic, self.topics.len());
         let (inlet, notifier) = (Arc::new(inlet), Arc::new(OnceLock::new()));

@@ -26,8 +26,8 @@ pub(crate) struct Row {
     pub(crate) bound_ms: Option<f64>,
     /// The same bound with the overhead of messages; `None` also if the overhead could not be measured.
     pub(crate) real_bound_ms: Option<f64>,
-    /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives. So a
-    /// percentile is `None` if the message of its rank was lost.
+    /// Percentiles of the latency over all messages that were sent. A lost message counts as one that never arrives. So
+    /// a percentile is `None` if the message of its rank was lost.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
     /// Largest latency of the messages that arrived; `None` if none did.
@@ -76,8 +76,8 @@ pub(crate) const fn deadline_ms(topic: usize) -> f64 {
     PERIODS_MS[topic] as f64
 }
 
-/// Returns a percentile of the ascending latencies by nearest rank. Lost messages rank behind all that arrived; `None` if the rank
-/// is one of them, or nothing was sent.
+/// Returns a percentile of the ascending latencies by nearest rank. Lost messages rank behind all that arrived; `None`
+/// if the rank is one of them, or nothing was sent.
 fn percentile_of_sent(sorted_ms: &[f64], sent: u64, percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * sent.max(sorted_ms.len() as u64) as f64).ceil() as usize;
     sorted_ms.get(rank.max(1) - 1).copied()
@@ -129,7 +129,8 @@ pub(crate) struct Standing {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) missed_deadlines: u64,
-    /// Number of stalls of the machine in these runs, and below it the largest lateness that the meter saw, in milliseconds.
+    /// Number of stalls of the machine in these runs, and below it the largest lateness that the meter saw, in
+    /// milliseconds.
     pub(crate) stalls: usize,
     pub(crate) stall_max_ms: f64,
 }

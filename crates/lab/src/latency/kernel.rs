@@ -7,7 +7,8 @@ use serde::Serialize;
 /// Settings of the kernel that matter for the experiment, as far as the kernel tells them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Kernel {
-    /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit. `None` if it cannot be read.
+    /// Time that real-time threads may use of a core in each period, in microseconds; -1 for no limit. `None` if it
+    /// cannot be read.
     pub(crate) rt_runtime_us: Option<i64>,
     /// The period to which `rt_runtime_us` applies, in microseconds.
     pub(crate) rt_period_us: Option<i64>,
@@ -41,8 +42,8 @@ impl Kernel {
         format!("{share}; {isolated}; measured on core {core}")
     }
 
-    /// Returns a remark if the load is more than the kernel lets real-time threads have; `None` if it is not, or the kernel does
-    /// not tell.
+    /// Returns a remark if the load is more than the kernel lets real-time threads have; `None` if it is not, or the
+    /// kernel does not tell.
     pub(crate) fn remark(&self, load_percent: f64) -> Option<String> {
         let percent = self.rt_percent().filter(|percent| load_percent > *percent)?;
         Some(format!(
@@ -51,7 +52,8 @@ impl Kernel {
         ))
     }
 
-    /// Returns the percentage of a core that real-time threads may use: 100 without a limit, `None` if the kernel does not tell.
+    /// Returns the percentage of a core that real-time threads may use: 100 without a limit, `None` if the kernel does
+    /// not tell.
     fn rt_percent(&self) -> Option<f64> {
         let (runtime_us, period_us) = self.rt_runtime_us.zip(self.rt_period_us)?;
         Some(if runtime_us < 0 { 100.0 } else { 100.0 * runtime_us as f64 / period_us as f64 })

@@ -1,9 +1,10 @@
 //! `rospin lab latency`: from publication to the end of the callback, under every subscriber (Skoudlil et al. 2025).
 //!
-//! `topics` has the topics, and the bounds of their latencies by the analysis, with the `overhead` of a message. `variant` has
-//! the subscribers. A run is two processes: `publisher`, with the `stalls` meter beside it, and `subscriber`, whose threads and
-//! runtimes are in `runtimes` (over `r2r`, which samples as R2R does) and `engine` (rospin); messages go over `transport`.
-//! `figures` calculates percentiles and bounds, and `table`, `verdict`, `json` and `report` show them.
+//! `topics` has the topics, and the bounds of their latencies by the analysis, with the `overhead` of a message.
+//! `variant` has the subscribers. A run is two processes: `publisher`, with the `stalls` meter beside it, and
+//! `subscriber`, whose threads and runtimes are in `runtimes` (over `r2r`, which samples as R2R does) and `engine`
+//! (rospin); messages go over `transport`. `figures` calculates percentiles and bounds, and `table`, `verdict`, `json`
+//! and `report` show them.
 
 mod comparison;
 mod engine;
@@ -50,8 +51,8 @@ use self::overhead::Overhead;
 use self::runner::{NAME, Order, RunError, RunResult, Runner, TwoProcesses};
 use self::settings::Settings;
 
-/// Length of a stall of the machine, in milliseconds, above which a remark says that the run was disturbed: any scheduler misses
-/// deadlines then.
+/// Length of a stall of the machine, in milliseconds, above which a remark says that the run was disturbed: any
+/// scheduler misses deadlines then.
 const DISTURBED_MS: f64 = 10.0;
 
 /// The experiment `latency`.
@@ -108,8 +109,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
-/// Runs every variant once, then all of them again, as often as the options say. So a change on the machine in between affects all
-/// variants.
+/// Runs every variant once, then all of them again, as often as the options say. So a change on the machine in between
+/// affects all variants.
 fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Result<Vec<RunResult>, RunError> {
     let variants = options.variants();
     let progress = options.outputs.progress(variants.len() * options.runs as usize, settings.duration);
@@ -124,8 +125,8 @@ fn run_all(options: &Options, settings: &Settings, runner: &dyn Runner) -> Resul
     Ok(results)
 }
 
-/// Returns the remarks below the table: the kernel's limits, a long stall, settings that threads lack, and the remarks of the
-/// subscribers, each once with the variants that made it.
+/// Returns the remarks below the table: the kernel's limits, a long stall, settings that threads lack, and the remarks
+/// of the subscribers, each once with the variants that made it.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let settings = &comparison.settings;
     let mut remarks = vec![format!("Kernel: {}.", comparison.kernel.describe(settings.core))];

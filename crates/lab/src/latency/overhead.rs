@@ -19,15 +19,16 @@ const DURATION_MAX: Duration = Duration::from_secs(5);
 /// Time that a message takes besides its callback: in publisher, kernel and middleware, for wake-up and for dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Overhead {
-    /// Processor time of both processes for a message, without its callback: the mean, in milliseconds. It delays all callbacks.
+    /// Processor time of both processes for a message, without its callback: the mean, in milliseconds. It delays all
+    /// callbacks.
     pub(crate) processor_ms: f64,
     /// Time from publication to callback on an idle core: the 99th percentile, in milliseconds.
     pub(crate) way_ms: f64,
 }
 
 impl Overhead {
-    /// Measures the overhead in a run with little load. Returns `None` if the first topic had fewer than two messages, or no
-    /// message arrived at all.
+    /// Measures the overhead in a run with little load. Returns `None` if the first topic had fewer than two messages,
+    /// or no message arrived at all.
     pub(super) fn measure(settings: &Settings, runner: &dyn Runner) -> Result<Option<Self>, RunError> {
         let duration = settings.duration.min(DURATION_MAX);
         let settings = Settings { load_percent: LOAD_PERCENT, duration, ..*settings };

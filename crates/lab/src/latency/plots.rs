@@ -19,8 +19,8 @@ const MARGIN: u32 = 8;
 const LABEL_WIDTH: u32 = 186;
 const COUNT_WIDTH: u32 = 84;
 
-/// Colour of a variant that keeps the deadline, and below it that of one that misses it. They can be told apart with any colour
-/// vision, on light and on dark ground.
+/// Colour of a variant that keeps the deadline, and below it that of one that misses it. They can be told apart with
+/// any colour vision, on light and on dark ground.
 pub(crate) const KEPT: RGBColor = RGBColor(30, 125, 200);
 pub(crate) const MISSED: RGBColor = RGBColor(213, 94, 0);
 
@@ -36,8 +36,9 @@ struct Whiskers {
     is_good: bool,
 }
 
-/// Returns a plot of a topic's latencies under all variants, with the deadline, and the bound of the analysis with overheads if
-/// there is one. The axis is logarithmic. Variants under which no message of the topic arrived are left out.
+/// Returns a plot of a topic's latencies under all variants, with the deadline, and the bound of the analysis with
+/// overheads if there is one. The axis is logarithmic. Variants under which no message of the topic arrived are left
+/// out.
 pub(crate) fn topic(comparison: &Comparison, topic: usize) -> Result<String, PlotError> {
     let boxes = boxes(comparison, topic);
     let marks = [Some(deadline_ms(topic)), Bounds::of(comparison).real_ms[topic]];

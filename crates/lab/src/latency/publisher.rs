@@ -14,8 +14,8 @@ use super::topics::{PERIODS_MS, TOPICS, phase};
 use super::transport::{self, Message, Outlet};
 use super::wire::WireOutlets;
 
-/// Time from the subscriber's message that it is ready to the first publication, so that threads that it still starts are there
-/// then.
+/// Time from the subscriber's message that it is ready to the first publication, so that threads that it still starts
+/// are there then.
 const LEAD_NS: u64 = 200_000_000;
 
 /// Results of the publisher.
@@ -85,8 +85,8 @@ impl Outlets {
     }
 }
 
-/// Publishes all topics from `start_ns` to `end_ns`. Returns the numbers of messages that were published, and of those among them
-/// that were refused, by topic. Due times are absolute, so that a late message does not delay later ones.
+/// Publishes all topics from `start_ns` to `end_ns`. Returns the numbers of messages that were published, and of those
+/// among them that were refused, by topic. Due times are absolute, so that a late message does not delay later ones.
 fn publish(outlets: &Outlets, start_ns: u64, end_ns: u64) -> io::Result<([u64; TOPICS], [u64; TOPICS])> {
     let (mut sent, mut refused) = ([0; TOPICS], [0; TOPICS]);
     loop {

@@ -37,8 +37,8 @@ impl Node {
         receiver
     }
 
-    /// Waits for messages, at most for `timeout`, and takes one from each subscription that has one. Returns false when no more
-    /// will come.
+    /// Waits for messages, at most for `timeout`, and takes one from each subscription that has one. Returns false when
+    /// no more will come.
     pub(crate) fn spin_once(&mut self, timeout: Duration) -> io::Result<bool> {
         let ready = self.wait(timeout)?;
         for number in ready {
@@ -52,8 +52,8 @@ impl Node {
         self.0.iter().map(|subscription| subscription.dropped).collect()
     }
 
-    /// Waits at most for `timeout`. Returns the indices of the subscriptions that have a message or have ended, in the order of
-    /// their creation.
+    /// Waits at most for `timeout`. Returns the indices of the subscriptions that have a message or have ended, in the
+    /// order of their creation.
     fn wait(&self, timeout: Duration) -> io::Result<Vec<usize>> {
         let open = || self.0.iter().enumerate().filter(|(_, subscription)| subscription.sender.is_some());
         let mut wait_set: Vec<_> = open().map(|(_, s)| PollFd::new(s.inlet.fd(), PollFlags::IN)).collect();

@@ -40,7 +40,8 @@ impl RunResult {
 
 /// Runner of one variant at a time.
 pub(crate) trait Runner {
-    /// Runs `variant` once; `progress` is told the share that is done, 0 to 1. `run` is the number of the run in the result.
+    /// Runs `variant` once; `progress` is told the share that is done, 0 to 1. `run` is the number of the run in the
+    /// result.
     fn run(
         &self,
         variant: Variant,

@@ -1,5 +1,5 @@
-//! The variants of R2R: the thread that samples, and the runtime that runs the callbacks. Their outcome is the number of messages
-//! that R2R's channels dropped, by topic.
+//! The variants of R2R: the thread that samples, and the runtime that runs the callbacks. Their outcome is the number
+//! of messages that R2R's channels dropped, by topic.
 
 use std::io;
 use std::thread::available_parallelism;
@@ -150,7 +150,8 @@ fn local_pool(tasks: Vec<impl Future<Output = ()> + 'static>) -> io::Result<Loca
     Ok(pool)
 }
 
-/// Returns a thread pool whose threads get the main thread's scheduling and cores. In the paper's experiment they inherit these.
+/// Returns a thread pool whose threads get the main thread's scheduling and cores. In the paper's experiment they
+/// inherit these.
 fn thread_pool(crew: &Crew) -> io::Result<ThreadPool> {
     let crew = crew.clone();
     ThreadPool::builder()

@@ -1,7 +1,8 @@
 //! Stalls: times for which the machine did not run a thread that was ready.
 //!
-//! The meter is a thread of the highest priority that sleeps until absolute times on the experiment's core. If it wakes up late,
-//! nothing on that core ran meanwhile: the hypervisor took the core away, or an interrupt did. No latency can be better than that.
+//! The meter is a thread of the highest priority that sleeps until absolute times on the experiment's core. If it wakes
+//! up late, nothing on that core ran meanwhile: the hypervisor took the core away, or an interrupt did. No latency can
+//! be better than that.
 
 use std::fs;
 
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::topics::{PERIODS_MS, TOPICS};
 
-/// Period of the meter: short enough to see every stall that endangers a deadline of 10 ms, and long enough to be no load
-/// itself.
+/// Period of the meter: short enough to see every stall that endangers a deadline of 10 ms, and long enough to be no
+/// load itself.
 const PERIOD_NS: u64 = 2_000_000;
 /// Shortest lateness that counts as a stall, in milliseconds.
 pub(crate) const STALL_MS: f64 = 1.0;
@@ -36,8 +37,8 @@ pub(crate) struct Stalls {
     pub(crate) stalled_ms: f64,
     /// Time that stalls took of a topic's periods, in milliseconds, by topic: the 99th percentile over the periods.
     pub(crate) taken_p99_ms: [f64; TOPICS],
-    /// Time that the hypervisor took the core away, by the kernel's count, in milliseconds and in steps of 10; `None` if the
-    /// kernel does not tell.
+    /// Time that the hypervisor took the core away, by the kernel's count, in milliseconds and in steps of 10; `None`
+    /// if the kernel does not tell.
     pub(crate) stolen_ms: Option<f64>,
 }
 
@@ -82,7 +83,8 @@ fn summary(looks: &[Look]) -> Stalls {
     }
 }
 
-/// Returns the 99th percentile of the time that stalls took of each period of this length since the meter began, in milliseconds.
+/// Returns the 99th percentile of the time that stalls took of each period of this length since the meter began, in
+/// milliseconds.
 fn taken_p99_ms(looks: &[Look], period_ms: u64) -> f64 {
     let mut taken_ms = vec![0.0; looks.last().map_or(0, |last| last.at_ms / period_ms + 1) as usize];
     for stall in looks.iter().filter(|look| look.late_ms > STALL_MS) {
@@ -91,13 +93,14 @@ fn taken_p99_ms(looks: &[Look], period_ms: u64) -> f64 {
     percentile(&taken_ms, 99.0).unwrap_or(0.0)
 }
 
-/// Returns the time that the hypervisor took the core away since the machine started; `None` if the kernel does not tell.
+/// Returns the time that the hypervisor took the core away since the machine started; `None` if the kernel does not
+/// tell.
 fn stolen_ms(core: u16) -> Option<f64> {
     parse_stolen_ms(&fs::read_to_string("/proc/stat").ok()?, core)
 }
 
-/// Returns the time that the hypervisor took the core away, from the text of `/proc/stat`: the eighth number behind the core's
-/// name.
+/// Returns the time that the hypervisor took the core away, from the text of `/proc/stat`: the eighth number behind the
+/// core's name.
 fn parse_stolen_ms(text: &str, core: u16) -> Option<f64> {
     let name = format!("cpu{core}");
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;

@@ -23,7 +23,8 @@ use super::{engine, runtimes};
 /// Results of a subscriber.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Subscribed {
-    /// Latencies from publication to the end of the callback in nanoseconds: one for each message that arrived, by topic.
+    /// Latencies from publication to the end of the callback in nanoseconds: one for each message that arrived, by
+    /// topic.
     pub(crate) latencies_ns: [Vec<u64>; TOPICS],
     /// Processor time of the process from the first message of the first topic to the last one.
     pub(crate) processor: Duration,
@@ -68,8 +69,8 @@ pub(crate) struct Parts {
 /// Numbers of messages that were dropped on their way to the callbacks, by topic; or the reason why a variant failed.
 pub(crate) type Outcome = Result<[u64; TOPICS], Box<dyn Error + Send + Sync>>;
 
-/// Runs a variant until the publisher has gone and all messages that arrived are dealt with. Meets the publisher at the name
-/// `meeting`.
+/// Runs a variant until the publisher has gone and all messages that arrived are dealt with. Meets the publisher at the
+/// name `meeting`.
 pub(crate) fn run(
     variant: Variant,
     settings: &Settings,
@@ -148,8 +149,8 @@ pub(crate) struct Callback {
     calibration: Calibration,
     /// Time from publication to the end of the callback, of each message so far.
     latencies_ns: Vec<u64>,
-    /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for it, since
-    /// that takes a system call.
+    /// Processor time of the process at the topic's first message and at its last one. Only the first topic asks for
+    /// it, since that takes a system call.
     processor: Option<[Duration; 2]>,
     /// Place for the figures of all callbacks, to which this one adds its own when it is dropped.
     records: Records,

@@ -25,8 +25,8 @@ pub(crate) const fn callback_priority(topic: usize) -> u8 {
 /// Priority of threads that run callbacks and are less urgent than the sampling thread.
 pub(crate) const CALLBACK_PRIORITY: u8 = 20;
 
-/// Timer slack of the threads. The kernel may wake a thread without real-time priority later by its slack, which is 50 us by
-/// default.
+/// Timer slack of the threads. The kernel may wake a thread without real-time priority later by its slack, which is 50
+/// us by default.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
 
 /// Settings of a thread, as read back from the kernel.
@@ -63,7 +63,8 @@ impl Crew {
         if self.real_time { options.scheduling(OsScheduling::Fifo { priority }) } else { options }
     }
 
-    /// Applies the settings to the calling thread, with this priority, and records under `name` the settings that it got.
+    /// Applies the settings to the calling thread, with this priority, and records under `name` the settings that it
+    /// got.
     pub(crate) fn enlist(&self, name: &str, priority: u8) {
         self.add(name, &self.options(priority).apply());
     }

@@ -16,9 +16,9 @@ const WORK_MS: [u64; TOPICS] = [2, 4, 5, 15, 50];
 /// Load of one core by these periods and execution times, in percent.
 pub(crate) const FULL_LOAD_PERCENT: f64 = 90.0;
 
-/// Time between the first publications of neighbouring topics, the least urgent topic first. Publications then meet in the
-/// worst way for every topic: a callback that cannot be preempted has just begun the longest one, and under preemption all more
-/// urgent ones still fall into the response of the least urgent one.
+/// Time between the first publications of neighbouring topics, the least urgent topic first. Publications then meet in
+/// the worst way for every topic: a callback that cannot be preempted has just begun the longest one, and under
+/// preemption all more urgent ones still fall into the response of the least urgent one.
 const STAGGER: Duration = Duration::from_micros(250);
 
 /// Returns the time of the topic's first publication after the start.
@@ -36,12 +36,12 @@ pub(crate) fn work(load_percent: f64) -> [Duration; TOPICS] {
     WORK_MS.map(|ms| Duration::from_millis(ms).mul_f64(load_percent / FULL_LOAD_PERCENT))
 }
 
-/// Returns the longest time that each callback takes from publication to end, by the analysis of preemptive fixed priorities on
-/// one core; `None` for a callback that may miss the next publication. Each message takes its overhead's processor time before
-/// all callbacks, and may arrive late by the time of its way.
+/// Returns the longest time that each callback takes from publication to end, by the analysis of preemptive fixed
+/// priorities on one core; `None` for a callback that may miss the next publication. Each message takes its overhead's
+/// processor time before all callbacks, and may arrive late by the time of its way.
 ///
-/// Only the messages of less urgent topics delay a topic, and not their callbacks. So each topic is analysed with next to no
-/// callbacks below it, and urgent topics have bounds even if the load of all topics is too much for the core.
+/// Only the messages of less urgent topics delay a topic, and not their callbacks. So each topic is analysed with next
+/// to no callbacks below it, and urgent topics have bounds even if the load of all topics is too much for the core.
 pub(crate) fn bounds(work: [Duration; TOPICS], overhead: Overhead) -> [Option<Duration>; TOPICS] {
     // A callback that takes no time at all is refused.
     const NEXT_TO_NOTHING: Duration = Duration::from_nanos(1);

@@ -1,7 +1,7 @@
 //! Way of a message between processes: a Unix socket for each topic.
 //!
-//! It is the cheapest transport between processes that keeps messages apart, can be waited for, and has a queue. The kernel
-//! wakes a receiver as soon as a message has arrived, as a middleware's thread would.
+//! It is the cheapest transport between processes that keeps messages apart, can be waited for, and has a queue. The
+//! kernel wakes a receiver as soon as a message has arrived, as a middleware's thread would.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -125,7 +125,8 @@ impl Meeting {
         Ok(Self(socket))
     }
 
-    /// Waits for the publisher, which then waits for the invitation. Fails if the publisher does not come within [`MEET_WITHIN`].
+    /// Waits for the publisher, which then waits for the invitation. Fails if the publisher does not come within
+    /// [`MEET_WITHIN`].
     pub(crate) fn wait(self) -> io::Result<([Inlet; TOPICS], Invitation)> {
         let inlets = try_array(|| {
             readable(&self.0)?;

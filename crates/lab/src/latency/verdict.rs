@@ -9,11 +9,12 @@ use super::variant::{Structure, Variant};
 pub(super) const OURS: Variant = Variant::real_time(Structure::RospinRt);
 /// The variant that the paper proposes.
 const PROPOSED: Variant = Variant::real_time(Structure::FuturesRt);
-/// Difference below which two latencies are the same, in percent of the proposal's. Two latencies are also the same if they
-/// differ by less than the machine itself took, see [`machine_ms`].
+/// Difference below which two latencies are the same, in percent of the proposal's. Two latencies are also the same if
+/// they differ by less than the machine itself took, see [`machine_ms`].
 const SAME_PERCENT: f64 = 1.0;
 
-/// Largest number of variants that are named one by one where they miss the same deadlines. More of them are only counted.
+/// Largest number of variants that are named one by one where they miss the same deadlines. More of them are only
+/// counted.
 const NAMED: usize = 3;
 
 /// Returns all sentences below the table.
@@ -51,8 +52,8 @@ fn deadlines(ours: &Standing) -> String {
     )
 }
 
-/// Returns a clause about the 99th percentiles beside the bounds of the analysis with overheads; empty if none of them has a
-/// bound.
+/// Returns a clause about the 99th percentiles beside the bounds of the analysis with overheads; empty if none of them
+/// has a bound.
 fn analysis(rows: &[Row]) -> String {
     let own: Vec<_> = rows.iter().filter(|row| row.variant == OURS).collect();
     let above_ms = |row: &Row| Some(row.p99_ms? - row.real_bound_ms?);
@@ -71,12 +72,14 @@ fn analysis(rows: &[Row]) -> String {
     )
 }
 
-/// Returns a text for an excess in milliseconds, such as "at most 0.12 ms above", or "at least 0.12 ms below" if it is negative.
+/// Returns a text for an excess in milliseconds, such as "at most 0.12 ms above", or "at least 0.12 ms below" if it is
+/// negative.
 fn signed(ms: f64) -> String {
     if ms < 0.0 { format!("at least {:.2} ms below", -ms) } else { format!("at most {ms:.2} ms above") }
 }
 
-/// Returns a clause about the largest excess of our latency over the proposal's in the same run; `None` unless both were run.
+/// Returns a clause about the largest excess of our latency over the proposal's in the same run; `None` unless both
+/// were run.
 fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     let of_theirs = |row: &Row| {
         rows.iter().find(|other| other.variant == PROPOSED && other.run == row.run && other.topic == row.topic)
@@ -104,16 +107,17 @@ fn proposed(rows: &[Row], comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Returns the time in milliseconds that the machine itself took from a topic in a run, under our variant or under the proposed
-/// one, whichever was worse: the lateness with which it woke its most urgent thread, or the time that stalls took of the topic's
-/// periods, whichever is longer. Both are 99th percentiles.
+/// Returns the time in milliseconds that the machine itself took from a topic in a run, under our variant or under the
+/// proposed one, whichever was worse: the lateness with which it woke its most urgent thread, or the time that stalls
+/// took of the topic's periods, whichever is longer. Both are 99th percentiles.
 fn machine_ms(comparison: &Comparison, row: &Row) -> f64 {
     let ours_or_theirs = |result: &&RunResult| [OURS, PROPOSED].contains(&result.variant) && result.run == row.run;
     let both = comparison.results.iter().filter(ours_or_theirs).map(|result| &result.published.stalls);
     both.map(|stalls| stalls.p99_ms.max(stalls.taken_p99_ms[row.topic])).fold(0.0, f64::max)
 }
 
-/// Returns sentences about the other variants that keep the deadlines, and those that do not; `None` if there are no others.
+/// Returns sentences about the other variants that keep the deadlines, and those that do not; `None` if there are no
+/// others.
 fn others(standings: &[Standing]) -> Option<String> {
     let others: Vec<_> = standings.iter().filter(|standing| standing.variant != OURS).collect();
     let (good, bad): (Vec<_>, Vec<_>) = others.into_iter().partition(|standing| standing.missing.is_empty());
@@ -126,8 +130,8 @@ fn others(standings: &[Standing]) -> Option<String> {
     (!text.is_empty()).then(|| text.join(" "))
 }
 
-/// Returns a list such as "a, b (topics 1 to 3); c (topic 1)". Variants that miss the deadlines of the same topics are named
-/// together.
+/// Returns a list such as "a, b (topics 1 to 3); c (topic 1)". Variants that miss the deadlines of the same topics are
+/// named together.
 fn by_topics(standings: &[&Standing]) -> String {
     let mut groups: Vec<(&[usize], Vec<&str>)> = Vec::new();
     for standing in standings {
@@ -157,7 +161,8 @@ fn topics(missing: &[usize]) -> String {
     }
 }
 
-/// Returns a sentence about the single messages that missed their deadline under our variant, and the stalls of its runs.
+/// Returns a sentence about the single messages that missed their deadline under our variant, and the stalls of its
+/// runs.
 fn stalls(ours: &Standing) -> String {
     let Standing { missed_deadlines, sent, stalls, stall_max_ms, .. } = ours;
     format!(

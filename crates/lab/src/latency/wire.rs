@@ -1,7 +1,8 @@
 //! The five topics over a middleware: a node in each process, and messages that say when they were published.
 //!
-//! rospin's executors take messages from the middleware themselves. For the other variants, a thread as urgent as the sampling
-//! one hands each message on to a socket. The sockets stand for R2R's wait set, in the same way for all of these variants.
+//! rospin's executors take messages from the middleware themselves. For the other variants, a thread as urgent as the
+//! sampling one hands each message on to a socket. The sockets stand for R2R's wait set, in the same way for all of
+//! these variants.
 
 use std::error::Error;
 use std::io;
@@ -67,8 +68,8 @@ impl WireOutlets {
         Ok(Self { publishers, _sockets: sockets, _node: node })
     }
 
-    /// Opens the publisher's ends, and waits until every topic has a subscription. The subscriber is ready: it has said so
-    /// through `sockets`, which stay open.
+    /// Opens the publisher's ends, and waits until every topic has a subscription. The subscriber is ready: it has said
+    /// so through `sockets`, which stay open.
     ///
     /// # Errors
     /// If the middleware cannot be started, or the subscriber is not found.
@@ -177,7 +178,8 @@ impl Drop for Bridge {
 /// Spins the executor on a thread of its own until it is halted.
 fn spin(executor: Executor, name: &str) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // The spin ends when the executor is halted. It also ends with an error, after which messages are missing in the figures.
+        // The spin ends when the executor is halted. It also ends with an error, after which messages are missing in
+        // the figures.
         let _ = executor.spin(SpinOptions::new());
     })
 }

@@ -14,10 +14,12 @@ use super::kpi::Recording;
 use super::recorded;
 use super::runner::{RunError, RunResult, Runner, Settings, Variant};
 
-/// Time that processes get to start and to find each other before the run begins, and the time that each process adds to that.
+/// Time that processes get to start and to find each other before the run begins, and the time that each process adds
+/// to that.
 const DISCOVERY: [Duration; 2] = [Duration::from_secs(3), Duration::from_millis(250)];
 
-/// Number of domains to choose from: those whose DDS ports are below the ones that the kernel assigns to programs by itself.
+/// Number of domains to choose from: those whose DDS ports are below the ones that the kernel assigns to programs by
+/// itself.
 const DOMAINS: u32 = 100;
 
 /// Order to a child.
@@ -29,8 +31,8 @@ pub(crate) struct Order {
     pub(crate) settings: Settings,
     /// Number of the process in the run, from 0.
     pub(crate) process: u16,
-    /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None` if it
-    /// begins at once.
+    /// Time at which the run begins, in nanoseconds of the steady clock, which all processes of a machine share. `None`
+    /// if it begins at once.
     pub(crate) start_ns: Option<u64>,
     /// The domain of this run in the middleware, apart from those of other runs on the machine.
     pub(crate) domain_id: u16,
@@ -53,8 +55,8 @@ pub(crate) struct Part {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Runner that distributes the nodes of a run over [`Settings::processes`] child processes at once. Each has an executor of the
-/// variant. The runner combines their results.
+/// Runner that distributes the nodes of a run over [`Settings::processes`] child processes at once. Each has an
+/// executor of the variant. The runner combines their results.
 pub(crate) struct ChildProcess;
 
 impl Runner for ChildProcess {

@@ -1,9 +1,10 @@
-//! The reference system as a scenario file, for the analysis and the simulator: under `priority-single` with 5 ms of work a node.
+//! The reference system as a scenario file, for the analysis and the simulator: under `priority-single` with 5 ms of
+//! work a node.
 //!
-//! A fusion works when it has a sample of each input, but a callback in a scenario works every time. So in the file only one of
-//! the two inputs works: the one that completes the pair. Under these priorities, with timers that start together, that is always
-//! the same input. The other one only stores its sample. `fusions_are_completed_by_the_same_input` checks that with the nodes
-//! themselves.
+//! A fusion works when it has a sample of each input, but a callback in a scenario works every time. So in the file
+//! only one of the two inputs works: the one that completes the pair. Under these priorities, with timers that start
+//! together, that is always the same input. The other one only stores its sample.
+//! `fusions_are_completed_by_the_same_input` checks that with the nodes themselves.
 
 use std::time::Duration;
 
@@ -22,10 +23,10 @@ const COMPLETED_BY: [(&str, usize); 5] = [
     ("Lanelet2MapLoader", 1),
 ];
 
-/// As measured by `rospin lab reference-system --crunch 5` on a virtual machine with two cores: the processor time of a callback
-/// that works, and below it that of one that only publishes and of one that only stores. It is the largest 99th percentile of
-/// callbacks of the kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took the core away, it was longer: up to
-/// 6.5 ms in 15 s.
+/// As measured by `rospin lab reference-system --crunch 5` on a virtual machine with two cores: the processor time of a
+/// callback that works, and below it that of one that only publishes and of one that only stores. It is the largest
+/// 99th percentile of callbacks of the kind (5.078 ms, 36.5 us, 3.1 us), rounded up. Rarely, when the host took the
+/// core away, it was longer: up to 6.5 ms in 15 s.
 const WORKS: Duration = Duration::from_micros(5_100);
 const PUBLISHES: Duration = Duration::from_micros(40);
 const STORES: Duration = Duration::from_micros(5);
@@ -34,9 +35,9 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Paths of data from a source to its end, with the deadline if there is one. The deadlines say that the hot path ends before the
-/// next scan, and that the actuator gets its command before the planner plans again. Through a fusion, a path leads by the input
-/// that completes the pair.
+/// Paths of data from a source to its end, with the deadline if there is one. The deadlines say that the hot path ends
+/// before the next scan, and that the actuator gets its command before the planner plans again. Through a fusion, a
+/// path leads by the input that completes the pair.
 const PATHS: [(&str, Option<Duration>, &[&str]); 8] = [
     (
         "hot path",

@@ -168,8 +168,8 @@ pub(crate) struct Shown {
 }
 
 impl Column {
-    /// Returns the column's values, one for each row. Values that look the same once they are rounded are equally good. With a
-    /// single row, no value is marked as the best.
+    /// Returns the column's values, one for each row. Values that look the same once they are rounded are equally good.
+    /// With a single row, no value is marked as the best.
     pub(crate) fn shown(&self, rows: &[Figures]) -> Vec<Shown> {
         let rounded: Vec<Option<String>> =
             rows.iter().map(|row| (self.value)(row).map(|value| format!("{value:.*}", self.decimals))).collect();

@@ -1,7 +1,8 @@
 //! The Autoware reference system as data: 24 nodes, 36 callbacks, the hot path and the chains.
 //!
-//! Nodes stand in the order in which the public reference system's builder registers them, since a wait set runs what is ready in
-//! order of registration. A topic has the name of the node that publishes it, or of the connection's output for an intersection.
+//! Nodes stand in the order in which the public reference system's builder registers them, since a wait set runs what
+//! is ready in order of registration. A topic has the name of the node that publishes it, or of the connection's output
+//! for an intersection.
 
 use std::time::Duration;
 
@@ -219,8 +220,9 @@ pub(crate) struct ChainSpec {
 pub(crate) static CHAINS: [ChainSpec; 9] = {
     use Port::{Input, Timer};
     [
-        // The planner's period is a figure of merit of its own, so its timer comes first: it waits for nothing but what is
-        // running. It delays the start of the lidar chains, which are released with it, but never stands in their middle.
+        // The planner's period is a figure of merit of its own, so its timer comes first: it waits for nothing but what
+        // is running. It delays the start of the lidar chains, which are released with it, but never stands in their
+        // middle.
         ChainSpec { name: "planner", callbacks: &[("BehaviorPlanner", Timer)] },
         ChainSpec {
             name: "front lidar",
@@ -292,8 +294,8 @@ pub(crate) static CHAINS: [ChainSpec; 9] = {
     ]
 };
 
-/// Returns the number, from 0, of the process that `node` is in if the graph is distributed over `processes` processes. Nodes of a
-/// chain are in the same one as far as the sizes of the processes allow it.
+/// Returns the number, from 0, of the process that `node` is in if the graph is distributed over `processes` processes.
+/// Nodes of a chain are in the same one as far as the sizes of the processes allow it.
 pub(crate) fn process_of(node: NodeIndex, processes: u16) -> u16 {
     let mut in_order: Vec<NodeIndex> = Vec::new();
     for (name, _) in CHAINS.iter().flat_map(|chain| chain.callbacks) {

@@ -1,8 +1,8 @@
 //! The figures of merit: the recording during a run, and the figures that are calculated from it afterwards.
 //!
-//! The original reads all figures from the messages that reach its command nodes. So does this file for the hot path. The
-//! planner's period and the lidar samples are recorded at their nodes instead: a message that is lost on the way to a command
-//! node would hide a period, and of the lidar samples, the lost ones are counted.
+//! The original reads all figures from the messages that reach its command nodes. So does this file for the hot path.
+//! The planner's period and the lidar samples are recorded at their nodes instead: a message that is lost on the way to
+//! a command node would hide a period, and of the lidar samples, the lost ones are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,8 +21,8 @@ pub(crate) const TAIL: Duration = Duration::from_secs(1);
 /// Number of entries that a list has memory for: a run of ten minutes at 10 Hz, so that recording does not allocate.
 const CAPACITY: usize = 6_000;
 
-/// Recorder of a run. Every list has its own lock and is written at 10 Hz by one node, so recording does not wait, and does not
-/// allocate in the first ten minutes.
+/// Recorder of a run. Every list has its own lock and is written at 10 Hz by one node, so recording does not wait, and
+/// does not allocate in the first ten minutes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     nodes: Nodes,
@@ -201,10 +201,11 @@ impl Recording {
 /// Raw figures of one run, without its warm-up.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Kpis {
-    /// Times from the later lidar sample to the start of the sink, one for each hot path sample that reached a command node.
+    /// Times from the later lidar sample to the start of the sink, one for each hot path sample that reached a command
+    /// node.
     pub(crate) hot_path_latency_ms: Vec<f64>,
-    /// Times from the later due time of the two lidars to the start of the sink, one for each of the same hot path samples. They include
-    /// the time for which a lidar's callback waits, which the figure of the original leaves out.
+    /// Times from the later due time of the two lidars to the start of the sink, one for each of the same hot path
+    /// samples. They include the time for which a lidar's callback waits, which the figure of the original leaves out.
     pub(crate) hot_path_from_due_ms: Vec<f64>,
     /// Numbers of samples that were dropped on the hot path, one for each of the same hot path samples.
     pub(crate) hot_path_drops: Vec<u32>,
@@ -243,8 +244,8 @@ struct LidarCount {
 }
 
 impl LidarCount {
-    /// Counts the samples whose fate is known: the sink ran for the sample or for a younger one (samples of a path do not
-    /// overtake each other), or the sample is older than the last [`TAIL`] of the run.
+    /// Counts the samples whose fate is known: the sink ran for the sample or for a younger one (samples of a path do
+    /// not overtake each other), or the sample is older than the last [`TAIL`] of the run.
     fn new(lidar: &[LidarSample], sink: &[u32], end_ns: u64) -> Self {
         let seen: BTreeSet<u32> = sink.iter().copied().collect();
         let newest_seen = seen.last().copied();

@@ -1,8 +1,8 @@
 //! `rospin lab reference-system`: the Autoware reference system under every executor.
 //!
-//! `graph` is the system as data, and `node` the behaviour of its nodes. `wiring` creates them on executors, `transport` connects
-//! them, and `child` gives each executor a process of its own. `kpi` measures, and `table`, `verdict`, `recorded`, `json` and
-//! `report` show the results.
+//! `graph` is the system as data, and `node` the behaviour of its nodes. `wiring` creates them on executors,
+//! `transport` connects them, and `child` gives each executor a process of its own. `kpi` measures, and `table`,
+//! `verdict`, `recorded`, `json` and `report` show the results.
 
 mod child;
 mod comparison;
@@ -109,8 +109,8 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
     files.write(out, || json::render(&comparison), || report::render(&comparison))
 }
 
-/// Runs the variants one after the other; if there is a folder for recordings, each a second time at once after the first. Returns
-/// the results without and with recording. The first run that fails ends all.
+/// Runs the variants one after the other; if there is a folder for recordings, each a second time at once after the
+/// first. Returns the results without and with recording. The first run that fails ends all.
 fn run_all(
     variants: &[Variant],
     settings: &Settings,

@@ -1,7 +1,7 @@
 //! Behaviour of the nodes, as state machines without clock, thread or transport.
 //!
-//! A callback gets the time of its start and a function that burns processor time. It returns the message to publish, if there is
-//! one.
+//! A callback gets the time of its start and a function that burns processor time. It returns the message to publish,
+//! if there is one.
 
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ impl Node {
         }
     }
 
-    /// Runs the callback of subscription `index`. Returns the message to publish; `None` if the sample is only stored or recorded.
+    /// Runs the callback of subscription `index`. Returns the message to publish; `None` if the sample is only stored
+    /// or recorded.
     pub(crate) fn on_input(
         &mut self,
         index: usize,
@@ -87,8 +88,8 @@ impl Node {
         }
     }
 
-    /// Runs the callback of `port`. `message` is the sample that its subscription took; `None` for a timer. Returns the message to
-    /// publish, if there is one. Does nothing for a subscription without a sample.
+    /// Runs the callback of `port`. `message` is the sample that its subscription took; `None` for a timer. Returns the
+    /// message to publish, if there is one. Does nothing for a subscription without a sample.
     pub(crate) fn run(
         &mut self,
         port: Port,
@@ -113,7 +114,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Returns the number of samples between the last one that was used and `message`, and notes that `message` is used now.
+    /// Returns the number of samples between the last one that was used and `message`, and notes that `message` is used
+    /// now.
     fn missed(&mut self, message: &Message) -> u32 {
         let sequence = message.last().map_or(0, |stat| stat.sequence);
         let expected = self.last_sequence.map_or(0, |last| last.saturating_add(1));
@@ -130,8 +132,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Returns the next sample to publish: the histories of all samples that wait in `inputs`, then a record of this node. Takes
-    /// those samples out.
+    /// Returns the next sample to publish: the histories of all samples that wait in `inputs`, then a record of this
+    /// node. Takes those samples out.
     fn publish<'a>(&mut self, start_ns: u64, inputs: impl IntoIterator<Item = &'a mut Input>) -> Message {
         let mut message = Message::new();
         let mut dropped = 0;

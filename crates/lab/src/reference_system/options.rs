@@ -48,8 +48,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<Middleware>,
 
-    /// Distributes the nodes over that many processes, each with one executor: priority-single only, over a transport that
-    /// reaches other processes
+    /// Distributes the nodes over that many processes, each with one executor: priority-single only, over a transport
+    /// that reaches other processes
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=24))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) processes: u16,
@@ -97,8 +97,8 @@ impl Options {
         created.map(Some).map_err(named)
     }
 
-    /// Returns the executors to run, each once, in the order in which they were given. If none were given: all, or for several
-    /// processes the one that can.
+    /// Returns the executors to run, each once, in the order in which they were given. If none were given: all, or for
+    /// several processes the one that can.
     pub(crate) fn variants(&self) -> Vec<Variant> {
         let all: &[Variant] = if self.processes > 1 { &[Variant::PrioritySingle] } else { &Variant::ALL };
         choice::in_given_order(&self.executors, all)
@@ -151,7 +151,8 @@ fn parse_crunch(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(ms / 1e3))
 }
 
-/// Parses a number from `min` to `max`. The error says if the number is too small, too large or none, and which numbers are valid.
+/// Parses a number from `min` to `max`. The error says if the number is too small, too large or none, and which numbers
+/// are valid.
 fn parse_number(text: &str, unit: &str, min: f64, max: f64) -> Result<f64, String> {
     let expected = format!("give a number of {unit} from {min} to {max}");
     match text.trim().parse::<f64>() {

@@ -14,7 +14,8 @@ use super::runner::{RunResult, Variant};
 const LATENCY_SIZE: (u32, u32) = (900, 380);
 const PLANNER_SIZE: (u32, u32) = (900, 130);
 
-/// Returns the colour of an executor. The colours can be told apart with any colour vision, on light and on dark ground.
+/// Returns the colour of an executor. The colours can be told apart with any colour vision, on light and on dark
+/// ground.
 pub(crate) fn colour(variant: Variant) -> RGBColor {
     match variant {
         Variant::WaitSetSingle => RGBColor(213, 94, 0),
@@ -25,7 +26,8 @@ pub(crate) fn colour(variant: Variant) -> RGBColor {
     }
 }
 
-/// Returns a plot of the cumulative distribution of the hot path latency: a curve for each executor, on a logarithmic axis.
+/// Returns a plot of the cumulative distribution of the hot path latency: a curve for each executor, on a logarithmic
+/// axis.
 pub(crate) fn latency(comparison: &Comparison) -> Result<String, PlotError> {
     let shortest_ms = comparison.settings.shortest_hot_path_ms();
     let values = comparison.results.iter().flat_map(|r| r.kpis.hot_path_latency_ms.iter());
@@ -97,8 +99,8 @@ pub(crate) fn planner(comparison: &Comparison, result: &RunResult) -> Result<Str
     })
 }
 
-/// Returns round numbers in the range for a logarithmic axis. They are close enough to read values by, and do not touch each
-/// other.
+/// Returns round numbers in the range for a logarithmic axis. They are close enough to read values by, and do not touch
+/// each other.
 fn ticks(range: &Range<f64>) -> Vec<f64> {
     let decades = (-3..5).map(|exponent| 10_f64.powi(exponent));
     let round = decades.flat_map(|decade| [1.0, 1.5, 2.0, 3.0, 5.0, 7.0].map(|digit| digit * decade));

@@ -65,7 +65,8 @@ pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     pairs(comparison).map(line).collect()
 }
 
-/// Returns the figures of the recorded runs for the JSON file: for each executor its name, and those that recording may change.
+/// Returns the figures of the recorded runs for the JSON file: for each executor its name, and those that recording may
+/// change.
 pub(crate) fn json(comparison: &Comparison) -> Vec<Value> {
     let entry = |(without, with): (&RunResult, &RunResult)| {
         let figures = Figures::of(with);

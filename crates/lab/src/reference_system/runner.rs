@@ -104,8 +104,8 @@ impl Settings {
         self.crunch.as_secs_f64() * 1e3
     }
 
-    /// Returns the shortest possible latency of the hot path in milliseconds: its nodes work one after the other and wait for
-    /// nothing.
+    /// Returns the shortest possible latency of the hot path in milliseconds: its nodes work one after the other and
+    /// wait for nothing.
     pub(crate) fn shortest_hot_path_ms(&self) -> f64 {
         self.crunch_ms() * f64::from(HOT_PATH_WORK)
     }
@@ -130,8 +130,8 @@ pub(crate) struct RunResult {
 
 /// Runner of the graph under one executor at a time.
 pub(crate) trait Runner {
-    /// Runs the graph under `variant` for the whole duration, recorded if there is a folder for that; `progress` is told the share
-    /// that is done, 0 to 1.
+    /// Runs the graph under `variant` for the whole duration, recorded if there is a folder for that; `progress` is
+    /// told the share that is done, 0 to 1.
     fn run(
         &self,
         variant: Variant,

@@ -10,8 +10,8 @@ use super::figures::{COLUMNS, Column, Figures, Section, Shown};
 /// Character in place of a mark, so that digits stay below each other. A plain blank would be trimmed.
 const BLANK: char = '\u{a0}';
 
-/// Greatest length of a column's title lines, each with its blank, at which the numbers can be as wide as the title. Such a
-/// column gets a gap before it.
+/// Greatest length of a column's title lines, each with its blank, at which the numbers can be as wide as the title.
+/// Such a column gets a gap before it.
 const NARROW: usize = 7;
 
 /// Layout of the table.
@@ -32,7 +32,8 @@ impl Layout {
     }
 }
 
-/// Returns the whole table with its legend, ending in a line break. A table that is too wide becomes one for each section.
+/// Returns the whole table with its legend, ending in a line break. A table that is too wide becomes one for each
+/// section.
 pub(crate) fn render(comparison: &Comparison, layout: Layout) -> String {
     let rows: Vec<Figures> = comparison.results.iter().map(Figures::of).collect();
     let names: Vec<&str> = comparison.results.iter().map(|r| r.variant.name()).collect();
@@ -192,8 +193,8 @@ mod tests {
         }
     }
 
-    /// `rospin lab reference-system --json book/src/guide/reference_system.json` writes the run anew; then the tables below, which
-    /// these tests print, go into the documents.
+    /// `rospin lab reference-system --json book/src/guide/reference_system.json` writes the run anew; then the tables
+    /// below, which these tests print, go into the documents.
     #[test]
     fn the_table_of_the_book_is_that_of_the_run_that_is_kept() {
         let (names, rows) = kept_run();

@@ -1,4 +1,5 @@
-//! The wires through which the samples of the graph travel: the engine's own topics, or those of nodes over a middleware.
+//! The wires through which the samples of the graph travel: the engine's own topics, or those of nodes over a
+//! middleware.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,8 +35,8 @@ pub(super) trait Wires {
         receive: Receive,
     ) -> Result<(), String>;
 
-    /// Returns the number of publishers without a subscription and of subscriptions without a publisher, because discovery has
-    /// not found one yet. Wires without discovery have none.
+    /// Returns the number of publishers without a subscription and of subscriptions without a publisher, because
+    /// discovery has not found one yet. Wires without discovery have none.
     fn unmatched(&self) -> usize {
         0
     }

@@ -4,8 +4,8 @@ use super::comparison::Comparison;
 use super::figures::Figures;
 use super::runner::Variant;
 
-/// Returns the executors to compare a rospin variant with, the one that is most like it first. The sentence names the first that
-/// was run.
+/// Returns the executors to compare a rospin variant with, the one that is most like it first. The sentence names the
+/// first that was run.
 fn peers(variant: Variant) -> [Variant; 3] {
     use Variant::{FifoSingle, PrioritySingle, WaitSetMulti, WaitSetSingle};
     match variant {
@@ -29,9 +29,9 @@ struct Contender {
     planner_sd_ms: Option<f64>,
 }
 
-/// Returns a sentence that compares a rospin variant with the executor that is most like it, and names the best ones. If no such
-/// two were run, it names the executor with the lowest mean latency. If some executor let no sample through the hot path, it says
-/// only that.
+/// Returns a sentence that compares a rospin variant with the executor that is most like it, and names the best ones.
+/// If no such two were run, it names the executor with the lowest mean latency. If some executor let no sample through
+/// the hot path, it says only that.
 pub(crate) fn sentence(comparison: &Comparison) -> String {
     let contenders = contenders(comparison);
     let silent = comparison
@@ -64,8 +64,8 @@ fn contenders(comparison: &Comparison) -> Vec<Contender> {
     with_samples.collect()
 }
 
-/// Returns the two that the sentence compares: a rospin variant, and the first of its [`peers`] that was run. `None` if no such two
-/// were run.
+/// Returns the two that the sentence compares: a rospin variant, and the first of its [`peers`] that was run. `None` if
+/// no such two were run.
 fn pair(contenders: &[Contender]) -> Option<(&Contender, &Contender)> {
     let find = |variant| contenders.iter().find(move |c| c.variant == variant);
     [Variant::PrioritySingle, Variant::PriorityMulti].into_iter().find_map(|variant| {
@@ -118,8 +118,8 @@ fn losses(rospin: &Contender, peer: &Contender) -> String {
     format!("{ours} where {} {theirs}", peer.variant.name())
 }
 
-/// Returns a clause that names the executor with the lowest mean, unless `rospin` is as good, and the one with the steadiest
-/// planner.
+/// Returns a clause that names the executor with the lowest mean, unless `rospin` is as good, and the one with the
+/// steadiest planner.
 fn leaders(rospin: &Contender, contenders: &[Contender]) -> String {
     let fastest = contenders.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms));
     // The table shows tenths of a millisecond.

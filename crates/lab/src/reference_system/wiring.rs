@@ -27,13 +27,13 @@ use super::transport::{self, Publish, Wires};
 /// Interval at which [`spin`] checks if an executor has ended before its time.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Time from the start of a run to the start of all timers. By then all entities exist and the executors spin, so no timer starts
-/// late.
+/// Time from the start of a run to the start of all timers. By then all entities exist and the executors spin, so no
+/// timer starts late.
 const START_UP: Duration = Duration::from_millis(50);
 
-/// Groups on the first of two executors: those of the two lidar chains, of the planner's chain and of the control chain. All
-/// other groups are on the second one. That leaves each executor with about half of the load, and no chain from a lidar to the
-/// actuator uses both.
+/// Groups on the first of two executors: those of the two lidar chains, of the planner's chain and of the control
+/// chain. All other groups are on the second one. That leaves each executor with about half of the load, and no chain
+/// from a lidar to the actuator uses both.
 const FIRST_EXECUTOR: [&str; 12] = [
     "FrontLidarDriver",
     "RearLidarDriver",
@@ -141,8 +141,8 @@ fn executors(context: &Context, variant: Variant) -> Vec<Executor> {
     }
 }
 
-/// Returns the treatment of due times that a timer missed: rclcpp's events executor queues every one of them, the other executors
-/// skip them.
+/// Returns the treatment of due times that a timer missed: rclcpp's events executor queues every one of them, the other
+/// executors skip them.
 fn overrun(variant: Variant) -> Overrun {
     match variant {
         Variant::FifoSingle => Overrun::CatchUp(u32::MAX),
@@ -180,8 +180,8 @@ struct Callback {
 }
 
 impl Callback {
-    /// Runs the callback on its `group`, and publishes the message that it returns, if any. `input` is the sample that the
-    /// subscription took, or the tick of the timer.
+    /// Runs the callback on its `group`, and publishes the message that it returns, if any. `input` is the sample that
+    /// the subscription took, or the tick of the timer.
     fn run(&self, group: &mut Group, input: Input) {
         let start_ns = self.context.clock().now().as_nanos() - self.started_ns;
         let (message, due_ns) = match input {
@@ -244,9 +244,9 @@ struct Cores {
     used: usize,
 }
 
-/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. An executor that ends by itself ends the wait.
-/// Each executor has a thread of its own. If the run has several executors, over all processes, and not more than [`cores`] of
-/// them, each thread is also kept on a core of its own.
+/// Spins all executors for `lead`, calls `at_start`, and goes on for `duration`. An executor that ends by itself ends
+/// the wait. Each executor has a thread of its own. If the run has several executors, over all processes, and not more
+/// than [`cores`] of them, each thread is also kept on a core of its own.
 fn spin(
     executors: &[Executor],
     cores_of_run: Cores,
@@ -282,8 +282,8 @@ fn spin(
     })
 }
 
-/// Keeps the calling thread on one of the cores that the process may use: that with the index `core`. If that is refused, the
-/// kernel places the thread.
+/// Keeps the calling thread on one of the cores that the process may use: that with the index `core`. If that is
+/// refused, the kernel places the thread.
 fn pin_to(core: usize) {
     let allowed = sched_getaffinity(None).unwrap_or_default();
     if let Some(core) = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).nth(core) {

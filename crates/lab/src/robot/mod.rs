@@ -1,8 +1,8 @@
 //! `rospin lab robot`: an IMU at 200 Hz and its controller in two processes, beside a detector that keeps a core busy.
 //!
-//! `parts` are the processes. A deployment file makes the urgent executors real-time, and has no line for the middleware's
-//! threads. Each row is measured twice: with these threads raised above the executors, which a deployment does by itself, and
-//! with ordinary ones. `report` shows the result.
+//! `parts` are the processes. A deployment file makes the urgent executors real-time, and has no line for the
+//! middleware's threads. Each row is measured twice: with these threads raised above the executors, which a deployment
+//! does by itself, and with ordinary ones. `report` shows the result.
 
 mod parts;
 mod report;

@@ -1,5 +1,5 @@
-//! The two processes of the robot: one has the IMU, the other one the controller and the detector. A deployment file makes the
-//! urgent executors real-time, and has no line for the middleware's threads.
+//! The two processes of the robot: one has the IMU, the other one the controller and the detector. A deployment file
+//! makes the urgent executors real-time, and has no line for the middleware's threads.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const DETECTION: Duration = Duration::from_millis(30);
 /// Time within which the processes have to find each other.
 const MATCH_WITHIN: Duration = Duration::from_secs(10);
 
-/// The deployment file: it makes the two executors real-time and has no line for the middleware's threads, which a deployment
-/// then raises above the executors.
+/// The deployment file: it makes the two executors real-time and has no line for the middleware's threads, which a
+/// deployment then raises above the executors.
 pub(crate) const DEPLOYMENT: &str = "\
 [[executor]]
 name = \"imu\"
@@ -75,7 +75,8 @@ pub(crate) struct Answer {
 /// Reason for which a process of the robot failed; any error becomes one.
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Runs one of the robot's processes: the IMU publishes for the duration in the order, and the controller listens a little longer.
+/// Runs one of the robot's processes: the IMU publishes for the duration in the order, and the controller listens a
+/// little longer.
 ///
 /// # Errors
 /// If the middleware cannot be started, or the other process is not found.
@@ -154,7 +155,8 @@ fn control(order: &Order, context: &Context, executor: Executor) -> Result<Answe
     Ok(Answer { latencies_us: group.into_payload().unwrap_or_default(), ..Answer::default() })
 }
 
-/// Spins the executor for `duration` on a thread of its own, as programs with several executors do. Returns the executor.
+/// Spins the executor for `duration` on a thread of its own, as programs with several executors do. Returns the
+/// executor.
 fn spin_for(executor: Executor, duration: Duration) -> Result<Executor, Failed> {
     let handle = executor.handle();
     let name = handle.name().to_owned();

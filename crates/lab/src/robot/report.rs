@@ -46,8 +46,8 @@ fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     comparison.rows.iter().map(line).collect()
 }
 
-/// Returns sentences that say for how many middlewares the 99th percentile is below a millisecond with raised threads, and name
-/// the first setting that was refused, if one was.
+/// Returns sentences that say for how many middlewares the 99th percentile is below a millisecond with raised threads,
+/// and name the first setting that was refused, if one was.
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let raised = || comparison.rows.iter().filter(|row| row.raised);
     let kept = raised().filter(|row| row.p99_us < WANTED_US).count();

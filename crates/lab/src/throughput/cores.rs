@@ -1,4 +1,5 @@
-//! Cores of the publisher and of the executor. They differ, because on one core the kernel's choices would be what is measured.
+//! Cores of the publisher and of the executor. They differ, because on one core the kernel's choices would be what is
+//! measured.
 
 use rospin_engine::os::{CoreSet, ThreadOptions};
 
@@ -11,8 +12,8 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// Returns the settings: the last core that this process may use is for the publisher, the others are for the executor.
-    /// `None` if the workload needs no separation, or the process may use only one core.
+    /// Returns the settings: the last core that this process may use is for the publisher, the others are for the
+    /// executor. `None` if the workload needs no separation, or the process may use only one core.
     pub(crate) fn of(workload: Workload) -> Option<Self> {
         let allowed = CoreSet::of_current_thread().ok()?;
         let (last, others) = allowed.as_slice().split_last()?;
@@ -27,7 +28,8 @@ impl Cores {
         let _ = self.publisher.apply();
     }
 
-    /// Applies the settings of the executor to the calling thread, on which it begins. Threads that this one starts inherit them.
+    /// Applies the settings of the executor to the calling thread, on which it begins. Threads that this one starts
+    /// inherit them.
     pub(crate) fn enter_as_executor(&self) {
         let _ = self.executor.apply();
     }

@@ -30,8 +30,8 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { (upper + sorted[middle - 1]) / 2.0 })
 }
 
-/// Percentiles of the latency from publication to the start of the callback, in microseconds: medians over the rounds, but the
-/// maximum of all.
+/// Percentiles of the latency from publication to the start of the callback, in microseconds: medians over the rounds,
+/// but the maximum of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -49,13 +49,14 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
     /// Callbacks that ran in a second, of subscriptions and of timers.
     pub(crate) messages_per_s: Spread,
-    /// Callbacks that ran for each message that was published: as many as the topic has subscriptions if none is lost. `None` if
-    /// nothing was published beside the callbacks.
+    /// Callbacks that ran for each message that was published: as many as the topic has subscriptions if none is lost.
+    /// `None` if nothing was published beside the callbacks.
     pub(crate) callbacks_per_published: Option<f64>,
     /// Share of the messages that no callback ran for, from 0 to 1.
     pub(crate) lost: f64,
-    /// Time from publication to callback or loss in the mean, in microseconds, by Little's law: the number of messages that wait, in the
-    /// mean of two looks, divided by the rate at which they end their wait. `None` if nothing was published beside the callbacks.
+    /// Time from publication to callback or loss in the mean, in microseconds, by Little's law: the number of messages
+    /// that wait, in the mean of two looks, divided by the rate at which they end their wait. `None` if nothing was
+    /// published beside the callbacks.
     pub(crate) waits_us: Option<f64>,
     /// Processor time of the whole process, in percent of one core.
     pub(crate) cpu_percent: f64,
@@ -72,8 +73,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Calculates the figures from the samples of all rounds, and from a sample in which allocations were counted. `None` without
-    /// samples.
+    /// Calculates the figures from the samples of all rounds, and from a sample in which allocations were counted.
+    /// `None` without samples.
     pub(crate) fn of(contender: Contender, cell: Cell, samples: &[Sample], counted: Option<&Sample>) -> Option<Self> {
         let rate = |count: f64, sample: &Sample| count / sample.seconds.max(1e-9);
         let each = |value: &dyn Fn(&Sample) -> f64| Spread::of(samples.iter().map(value));
@@ -112,8 +113,8 @@ impl Row {
     }
 }
 
-/// Returns the median of each percentile over the rounds, and the largest latency of all rounds. `None` if no latency was
-/// measured.
+/// Returns the median of each percentile over the rounds, and the largest latency of all rounds. `None` if no latency
+/// was measured.
 fn latency(samples: &[Sample]) -> Option<Latency> {
     let rounds: Vec<Vec<f64>> = samples
         .iter()
@@ -157,8 +158,8 @@ impl Figures {
         self.cells().into_iter().find(|cell| cell.workload == workload && is_it(cell))
     }
 
-    /// Returns a figure of the row divided by the same figure of the limit in the same cell; `None` if one of the two is missing,
-    /// or the limit's is zero.
+    /// Returns a figure of the row divided by the same figure of the limit in the same cell; `None` if one of the two
+    /// is missing, or the limit's is zero.
     pub(crate) fn to_limit(&self, row: &Row, figure: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
         let limit = figure(self.row(Contender::Limit, &row.cell)?)?;
         let ratio = figure(row)? / limit;

@@ -46,10 +46,11 @@ pub(crate) struct Sample {
     pub(crate) publications: u64,
     /// Number of messages that were queued: each counts once for each subscription.
     pub(crate) published: u64,
-    /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender. Ticks of timers
-    /// that a channel refused count, too.
+    /// Number of messages that no callback ran for: displaced in a ring, or refused by a channel of the contender.
+    /// Ticks of timers that a channel refused count, too.
     pub(crate) lost: u64,
-    /// Number of messages that waited for their callbacks, each for each of its subscriptions: the mean of begin and end.
+    /// Number of messages that waited for their callbacks, each for each of its subscriptions: the mean of begin and
+    /// end.
     pub(crate) waiting: f64,
     /// Number of messages that ended their wait: callbacks ran for them, or they were lost.
     pub(crate) waited: u64,
@@ -95,8 +96,8 @@ pub(crate) fn run(order: &Order) -> Result<Sample, Failed> {
     })
 }
 
-/// Publishes, and returns the counts between the end of the warm-up and the end of the window. `None` if the contender does not
-/// run within 10 s.
+/// Publishes, and returns the counts between the end of the warm-up and the end of the window. `None` if the contender
+/// does not run within 10 s.
 fn observe(
     order: &Order,
     source: &mut Source,
@@ -180,14 +181,14 @@ impl Reading {
     }
 }
 
-/// Returns the number of allocations of this process so far, without those for making messages; `None` if the program's allocator
-/// does not count.
+/// Returns the number of allocations of this process so far, without those for making messages; `None` if the program's
+/// allocator does not count.
 fn allocations(source: &Source) -> Option<u64> {
     crate::allocations().map(|all| all.saturating_sub(source.allocations()))
 }
 
-/// Returns the number of context switches of all threads of this process except the calling one. Threads that have ended do not
-/// count.
+/// Returns the number of context switches of all threads of this process except the calling one. Threads that have
+/// ended do not count.
 fn context_switches() -> u64 {
     let own = gettid().as_raw_nonzero().to_string();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
 //! `rospin lab throughput`: the cost of an executor, for a dozen designs, of which some are rospin's.
 //!
-//! `workload` defines the cells, `system` is what each contender runs, and `contenders` has the designs, a file each. `publisher`
-//! and `measure` take one measurement, in a process of its own, and `rounds` takes all of them. `figures` summarises, and
-//! `table`, `verdict`, `json` and `report` show the results.
+//! `workload` defines the cells, `system` is what each contender runs, and `contenders` has the designs, a file each.
+//! `publisher` and `measure` take one measurement, in a process of its own, and `rounds` takes all of them. `figures`
+//! summarises, and `table`, `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contenders;

@@ -13,7 +13,8 @@ use super::workload::Workload;
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-throughput.html";
 
-/// Measures what an executor costs: messages a second, CPU, latency, allocations and context switches of a dozen designs.
+/// Measures what an executor costs: messages a second, CPU, latency, allocations and context switches of a dozen
+/// designs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 All contenders take from the same rings. In each round, all of them run in turn, so that whatever else the machine does hits
@@ -49,8 +50,8 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) busy_poll: Duration,
 
-    /// Has the publisher displace the oldest message while a queue is full, instead of waiting for room. Then the figures also depend
-    /// on how much each design slows the publisher down
+    /// Has the publisher displace the oldest message while a queue is full, instead of waiting for room. Then the
+    /// figures also depend on how much each design slows the publisher down
     #[arg(long)]
     pub(crate) displace: bool,
 

@@ -12,7 +12,8 @@ const BAR: u32 = 24;
 const FRAME: u32 = 56;
 const WIDTH: u32 = 900;
 
-/// Returns the colour of a contender's bar. That of the limit, of rospin and of others can be told apart with any colour vision.
+/// Returns the colour of a contender's bar. That of the limit, of rospin and of others can be told apart with any
+/// colour vision.
 const fn colour(contender: Contender) -> RGBColor {
     match contender {
         Contender::Limit => RGBColor(120, 120, 120),
@@ -21,8 +22,8 @@ const fn colour(contender: Contender) -> RGBColor {
     }
 }
 
-/// Returns a plot of one figure of the contenders in a cell, with a bar for each that has the figure. `unit` is the title of the
-/// axis.
+/// Returns a plot of one figure of the contenders in a cell, with a bar for each that has the figure. `unit` is the
+/// title of the axis.
 pub(crate) fn bars(
     figures: &Figures,
     cell: &Cell,

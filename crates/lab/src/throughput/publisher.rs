@@ -28,8 +28,8 @@ struct Pool {
     allocations: u64,
 }
 
-/// Largest number of messages in the pool: more than a subscription keeps. Where more are queued, over all topics, new ones are
-/// allocated. A message is used again only when no subscription holds it.
+/// Largest number of messages in the pool: more than a subscription keeps. Where more are queued, over all topics, new
+/// ones are allocated. A message is used again only when no subscription holds it.
 const POOL_MAX: usize = DEPTH + 64;
 
 impl Pool {
@@ -40,9 +40,8 @@ impl Pool {
         Self { bytes, messages, next: 0, allocations: 0 }
     }
 
-    /// Returns a message that no subscription holds, with `number` as its content: an old one if the next one in turn is free, else
-    /// a new one. With a `clock`, it gets the present
-    /// time as its time of publication.
+    /// Returns a message that no subscription holds, with `number` as its content: an old one if the next one in turn
+    /// is free, else a new one. With a `clock`, it gets the present time as its time of publication.
     fn message(&mut self, number: u64, clock: Option<&Clock>) -> Arc<Message> {
         self.next = (self.next + 1) % self.messages.len();
         let at = self.next;
@@ -114,8 +113,8 @@ impl Source {
         self.number
     }
 
-    /// Prepares the publishing thread, before the first message. Under [`Workload::Threads`], publishes a message on each
-    /// topic, which the callbacks then publish again and again.
+    /// Prepares the publishing thread, before the first message. Under [`Workload::Threads`], publishes a message on
+    /// each topic, which the callbacks then publish again and again.
     pub(crate) fn begin(&mut self) {
         // The shortest slack that exists. Without it, sleeping is less exact, which shows in the figures.
         let _ = set_current_timer_slack(NonZeroU64::new(1));

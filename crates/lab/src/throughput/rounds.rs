@@ -48,7 +48,8 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Creates the runner. It counts allocations if the program for that, [`COUNTING`], is in the folder of this program.
+    /// Creates the runner. It counts allocations if the program for that, [`COUNTING`], is in the folder of this
+    /// program.
     ///
     /// # Errors
     /// If the path of this program cannot be found out.

@@ -106,14 +106,14 @@ impl Counter {
     fn new(cell: &Cell) -> Self {
         /// The numbers on two cache lines, which processors fetch together.
         const APART: usize = 16;
-        // Only this workload has several threads that count. Two counters on one cache line would slow down all of its contenders: false
-        // sharing.
+        // Only this workload has several threads that count. Two counters on one cache line would slow down all of its
+        // contenders: false sharing.
         let apart = if cell.workload == Workload::Threads { APART } else { 0 };
         Self((0..=2 * apart).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Counts a run. A callback never runs twice at once, so the counter needs no atomic increment, although a model may run its
-    /// callback on different threads.
+    /// Counts a run. A callback never runs twice at once, so the counter needs no atomic increment, although a model
+    /// may run its callback on different threads.
     fn count(&self) {
         self.runs().store(self.get() + 1, Ordering::Relaxed);
     }
@@ -127,7 +127,8 @@ impl Counter {
     }
 }
 
-/// Latencies, in the order in which callbacks recorded them. Memory is allocated beforehand; latencies beyond it are left out.
+/// Latencies, in the order in which callbacks recorded them. Memory is allocated beforehand; latencies beyond it are
+/// left out.
 pub(crate) struct Latencies {
     /// Number of latencies that were recorded, with those that were left out.
     used: AtomicUsize,
@@ -151,7 +152,8 @@ impl Latencies {
         self.used.load(Ordering::Relaxed).min(self.ns.len())
     }
 
-    /// Returns the latencies from the one with the number `from` to before the one with the number `to`, in nanoseconds.
+    /// Returns the latencies from the one with the number `from` to before the one with the number `to`, in
+    /// nanoseconds.
     pub(crate) fn between(&self, from: usize, to: usize) -> Vec<u32> {
         self.ns[from..to].iter().map(|ns| ns.load(Ordering::Relaxed)).collect()
     }

@@ -82,8 +82,8 @@ impl Judge<'_> {
         self.figures.row(self.contender, &cell?)
     }
 
-    /// Returns the best figure among the designs of other projects in the cell; `None` if none of them ran there. `is_better`
-    /// returns the better one of two.
+    /// Returns the best figure among the designs of other projects in the cell; `None` if none of them ran there.
+    /// `is_better` returns the better one of two.
     fn best_other(&self, cell: Cell, figure: impl Fn(&Row) -> f64, is_better: fn(f64, f64) -> f64) -> Option<f64> {
         let others = self.figures.of_cell(&cell).filter(|row| row.contender.is_other());
         others.map(figure).reduce(is_better)
@@ -172,8 +172,9 @@ impl Judge<'_> {
     }
 }
 
-/// Returns a sentence about one cell that names the contender with the most messages a second. At a fixed rate, it names those
-/// with the least CPU and the lowest p99 latency instead. The limit is left out. `None` if nothing else ran in the cell.
+/// Returns a sentence about one cell that names the contender with the most messages a second. At a fixed rate, it
+/// names those with the least CPU and the lowest p99 latency instead. The limit is left out. `None` if nothing else ran
+/// in the cell.
 pub(crate) fn winner(figures: &Figures, cell: &Cell) -> Option<String> {
     let rows = || figures.of_cell(cell).filter(|row| row.contender != Contender::Limit);
     let least = |figure: fn(&Row) -> f64| rows().min_by(|a, b| figure(a).total_cmp(&figure(b)));
@@ -224,7 +225,8 @@ mod tests {
         let aims = aims(&testing::figures());
         assert_eq!(aims.len(), 2 * 26);
         let reached: Vec<_> = aims.iter().take(26).map(Aim::is_reached).collect();
-        // Nobody loses more than another one: the third aim of each of the six cells with many entities, after the five of others.
+        // Nobody loses more than another one: the third aim of each of the six cells with many entities, after the five
+        // of others.
         let many: Vec<_> = (0..6).flat_map(|_| [false, false, true]).collect();
         assert_eq!(reached, [vec![false; 5], many, vec![true; 3]].concat());
         assert_eq!(aims[0].cells()[1..], ["saturation, messages/s to the limit's", "at least 0.80", "0.50", "no"]);

@@ -107,8 +107,8 @@ impl Workload {
         }
     }
 
-    /// Returns how many times as long as `--seconds` a window of this workload is. Percentiles of latencies need more samples than
-    /// counts do.
+    /// Returns how many times as long as `--seconds` a window of this workload is. Percentiles of latencies need more
+    /// samples than counts do.
     pub(crate) const fn window_factor(self) -> u32 {
         match self {
             Self::FixedRate => 5,

@@ -34,8 +34,8 @@ impl Comparison {
         rates
     }
 
-    /// Returns the ratio of the row's lateness to that of the floor, at the 99th percentile; `None` if one of the two was not
-    /// measured.
+    /// Returns the ratio of the row's lateness to that of the floor, at the 99th percentile; `None` if one of the two
+    /// was not measured.
     pub(crate) fn to_floor(&self, row: &Row) -> Option<f64> {
         let floor = self.row(Contender::Floor, row.load, row.rate_hz)?.p99()?;
         Some(row.p99()? / floor)

@@ -41,7 +41,8 @@ impl Contender {
         }
     }
 
-    /// Returns the colour of a contender. The colours can be told apart with any colour vision, on light and on dark ground.
+    /// Returns the colour of a contender. The colours can be told apart with any colour vision, on light and on dark
+    /// ground.
     pub(crate) const fn colour(self) -> RGBColor {
         match self {
             Self::Floor => RGBColor(128, 128, 128),

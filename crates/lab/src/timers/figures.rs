@@ -51,7 +51,8 @@ impl Row {
         self.late_us.sort_by(f64::total_cmp);
     }
 
-    /// Returns the median of each percentile over the turns, and the largest lateness of all turns; `None` if nothing started.
+    /// Returns the median of each percentile over the turns, and the largest lateness of all turns; `None` if nothing
+    /// started.
     pub(crate) fn jitter(&self) -> Option<Jitter> {
         let median = |of: fn(&Jitter) -> f64| percentile(&self.turns.iter().map(of).collect::<Vec<_>>(), 50.0);
         let max = self.late_us.last().copied()?;

@@ -12,8 +12,8 @@ use rospin_measure::wake_up::now_ns;
 
 /// Period of the busy executor's work.
 pub(crate) const PERIOD: Duration = Duration::from_micros(500);
-/// Time that the work takes in each period. It leaves a part of the period free: the kernel takes the core from real-time threads
-/// that use all of it, and other programs on the machine need their share.
+/// Time that the work takes in each period. It leaves a part of the period free: the kernel takes the core from
+/// real-time threads that use all of it, and other programs on the machine need their share.
 pub(crate) const WORK: Duration = Duration::from_micros(400);
 /// Number of bytes that the work reads and writes: enough to displace other data from a core's own caches.
 pub(crate) const MEMORY: usize = 1 << 20;

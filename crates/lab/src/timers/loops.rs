@@ -12,8 +12,8 @@ use tokio::time::{interval_at, sleep};
 
 use super::contender::Contender;
 
-/// Runs the contender's timer for the due times of `turn`, on the calling thread, which has the settings `options` meanwhile.
-/// Returns the lateness of each start, in microseconds.
+/// Runs the contender's timer for the due times of `turn`, on the calling thread, which has the settings `options`
+/// meanwhile. Returns the lateness of each start, in microseconds.
 pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
     let on_tokio = match contender {
         Contender::Floor => return Ok(run_bare(options, turn)),
@@ -27,8 +27,8 @@ pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> 
     Ok(lateness.into_us())
 }
 
-/// Returns a Tokio runtime as programs have it: with I/O, which decides how Tokio waits. It has one thread, so that it need not
-/// wake others.
+/// Returns a Tokio runtime as programs have it: with I/O, which decides how Tokio waits. It has one thread, so that it
+/// need not wake others.
 fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
@@ -79,9 +79,10 @@ fn task_per_timer(lateness: &mut Lateness) -> io::Result<()> {
 
 /// Sleeps until each due time, then sends a mail to the worker and waits for its answer.
 ///
-/// Tokio's timer wheel behind `sleep` has slots of 1 ms and rounds up. Then the thread is parked for whole milliseconds, counted
-/// from any point within one. So the task is up to 2 ms late, depending on where the due times lie within the wheel's
-/// milliseconds. With a period of 1 ms, that is often more than a period, and the due times that passed are skipped.
+/// Tokio's timer wheel behind `sleep` has slots of 1 ms and rounds up. Then the thread is parked for whole
+/// milliseconds, counted from any point within one. So the task is up to 2 ms late, depending on where the due times
+/// lie within the wheel's milliseconds. With a period of 1 ms, that is often more than a period, and the due times that
+/// passed are skipped.
 async fn timer_task(first_ns: u64, mailbox: mpsc::UnboundedSender<Post>) {
     let mut due_ns = first_ns;
     loop {

@@ -1,7 +1,7 @@
 //! `rospin lab timers`: measures if timers fire at their full rate, and how late their callbacks start.
 //!
-//! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`, `plots`, `json` and `report` show the
-//! results.
+//! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`, `plots`, `json` and `report`
+//! show the results.
 
 mod comparison;
 mod contender;
@@ -98,10 +98,10 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
     Ok(all)
 }
 
-/// Returns the index of the row for a turn. `number` is that of the turn, over all rounds, and `of` the number of rows, each of
-/// which has one turn a round. In each round the order begins one row later, and every other round goes through it backwards. The
-/// kernel has moved other threads away from the core of the busy executor, so the contender after it has the core to itself for a
-/// moment. This advantage should not always go to the same contender.
+/// Returns the index of the row for a turn. `number` is that of the turn, over all rounds, and `of` the number of rows,
+/// each of which has one turn a round. In each round the order begins one row later, and every other round goes through
+/// it backwards. The kernel has moved other threads away from the core of the busy executor, so the contender after it
+/// has the core to itself for a moment. This advantage should not always go to the same contender.
 const fn place(number: usize, of: usize) -> usize {
     let (round, step) = (number / of, number % of);
     let step = if round % 2 == 0 { step } else { of - 1 - step };

@@ -13,7 +13,8 @@ use super::contender::Contender;
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-timers.html";
 
-/// Runs one timer at several rates under several executors: whether it fires every time, and how late its callback starts.
+/// Runs one timer at several rates under several executors: whether it fires every time, and how late its callback
+/// starts.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Every timer has a thread with SCHED_FIFO on the same core, where that is allowed; the busy executor has a lower priority there.
@@ -64,8 +65,8 @@ impl Options {
         rates
     }
 
-    /// Returns the turn of a timer of that rate in a round: the period, number and offset of its due times in one measurement.
-    /// Rounds count from 0. In each of them, the due times have another offset within a millisecond.
+    /// Returns the turn of a timer of that rate in a round: the period, number and offset of its due times in one
+    /// measurement. Rounds count from 0. In each of them, the due times have another offset within a millisecond.
     pub(crate) fn turn(&self, rate_hz: u32, round: u32) -> Turn {
         let seconds = self.duration.as_secs_f64() / f64::from(self.rounds);
         Turn {

@@ -10,8 +10,8 @@ use super::contender::Load;
 
 const SIZE: (u32, u32) = (900, 300);
 
-/// Returns a plot of the share of starts that were at least as late as a time, with a curve for each contender. All plots have
-/// the same time axis, so that they can be compared.
+/// Returns a plot of the share of starts that were at least as late as a time, with a curve for each contender. All
+/// plots have the same time axis, so that they can be compared.
 pub(crate) fn lateness(comparison: &Comparison, load: Load, rate_hz: u32) -> Result<String, PlotError> {
     let rows = comparison.rows.iter().filter(|row| (row.load, row.rate_hz) == (load, rate_hz));
     let curves: Vec<(RGBColor, &[f64])> = rows.map(|row| (row.contender.colour(), &row.late_us[..])).collect();

@@ -10,8 +10,8 @@ use super::comparison::Comparison;
 use super::contender::{Contender, Load};
 use super::figures::Row;
 
-/// Returns results at two rates, idle and busy: rospin is close behind the floor, Tokio far behind it, and the task per timer
-/// does not fire every time.
+/// Returns results at two rates, idle and busy: rospin is close behind the floor, Tokio far behind it, and the task per
+/// timer does not fire every time.
 pub(crate) fn comparison() -> Comparison {
     let mut rows = Vec::new();
     for rate_hz in [100, 1000] {

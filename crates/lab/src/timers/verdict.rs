@@ -18,8 +18,8 @@ pub(crate) struct Promise {
     pub(crate) kept: bool,
 }
 
-/// Returns the contender with the lowest 99th percentile of those that fired every time; `None` if none did. The floor does not
-/// take part.
+/// Returns the contender with the lowest 99th percentile of those that fired every time; `None` if none did. The floor
+/// does not take part.
 pub(crate) fn winner(comparison: &Comparison, load: Load, rate_hz: u32) -> Option<Contender> {
     let rows = comparison.rows.iter().filter(|row| (row.load, row.rate_hz) == (load, rate_hz));
     let runs = rows.filter(|row| row.contender != Contender::Floor && row.is_complete());
@@ -80,7 +80,8 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     promises
 }
 
-/// Returns the promise that rospin fires at its full rate; `None` if rospin was not run, likewise for the two promises below.
+/// Returns the promise that rospin fires at its full rate; `None` if rospin was not run, likewise for the two promises
+/// below.
 fn complete(comparison: &Comparison) -> Option<Promise> {
     let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.contender == Contender::Rospin).collect();
     let off = rows.iter().map(|row| row.fired.abs_diff(row.expected)).max()?;

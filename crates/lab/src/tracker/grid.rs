@@ -148,8 +148,8 @@ fn held(tracker: &Tracker, mode: Mode) -> String {
     )
 }
 
-/// Returns true if the timer callback that sends the list of all robots takes less than its [`PERIOD`]. Otherwise no policy can
-/// hold the period.
+/// Returns true if the timer callback that sends the list of all robots takes less than its [`PERIOD`]. Otherwise no
+/// policy can hold the period.
 fn fits(row: &Row) -> bool {
     row.times.list_utilization() < 1.0
 }

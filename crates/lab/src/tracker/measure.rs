@@ -26,10 +26,11 @@ pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) cell: Cell,
     pub(crate) mode: Mode,
-    /// Times in ms between starts of the callback that sends the list, over the first iterations; `None` if it did not start
-    /// twice.
+    /// Times in ms between starts of the callback that sends the list, over the first iterations; `None` if it did not
+    /// start twice.
     pub(crate) period_ms: Option<Summary>,
-    /// Execution times of callbacks: in real time the measured means, in virtual time those that the simulation was given.
+    /// Execution times of callbacks: in real time the measured means, in virtual time those that the simulation was
+    /// given.
     pub(crate) times: Times,
     /// Share of the robots' messages that callbacks took.
     pub(crate) taken: f64,
@@ -95,8 +96,8 @@ impl Order {
         Ok(self.row(Mode::Virtual, self.times, runs))
     }
 
-    /// Returns the results of a run. `runs` has the callback and the start in nanoseconds of each activation, in the order of their
-    /// starts.
+    /// Returns the results of a run. `runs` has the callback and the start in nanoseconds of each activation, in the
+    /// order of their starts.
     fn row(&self, mode: Mode, times: Times, runs: impl Iterator<Item = (usize, u64)>) -> Row {
         let mut starts = Vec::new();
         let mut taken = 0;

@@ -1,6 +1,7 @@
 //! `rospin lab tracker`: the multi-robot tracker of Dust et al. (2023), Table VI, on the engine and in the simulator.
 //!
-//! `setup` describes the tracker as a scenario, and `measure` runs one cell. `grid`, `json` and `report` show the results.
+//! `setup` describes the tracker as a scenario, and `measure` runs one cell. `grid`, `json` and `report` show the
+//! results.
 
 mod comparison;
 mod grid;
@@ -96,8 +97,8 @@ fn run_all(options: &Options) -> Result<Vec<Row>, MeasureError> {
     Ok(rows)
 }
 
-/// Runs a cell in real time, then in virtual time with the execution times that were measured. The options may leave out one of
-/// the two.
+/// Runs a cell in real time, then in virtual time with the execution times that were measured. The options may leave
+/// out one of the two.
 fn run_cell(options: &Options, mut order: Order, progress: &dyn Fn(f64)) -> Result<Vec<Row>, MeasureError> {
     let mut rows = Vec::new();
     if !options.virtual_only {

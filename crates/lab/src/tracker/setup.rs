@@ -1,7 +1,7 @@
 //! The tracker as a scenario, which the engine and the simulator run.
 //!
-//! Each robot sends its state as a message, and subscriptions of the tracker take it. A timer's callback, the "list", sends the
-//! list of all robots. The experiment measures its period.
+//! Each robot sends its state as a message, and subscriptions of the tracker take it. A timer's callback, the "list",
+//! sends the list of all robots. The experiment measures its period.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use rospin_scenario::{Callback, ExecutionTime, Executor, Group, Pattern, Release
 
 /// Period at which the list should be sent.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
-/// Period at which each robot sends its state. It is that of the list, so that every topic of an overloaded tracker always has
-/// a message: the paper's periods follow from that. The paper does not give this period.
+/// Period at which each robot sends its state. It is that of the list, so that every topic of an overloaded tracker
+/// always has a message: the paper's periods follow from that. The paper does not give this period.
 pub(crate) const ROBOT_PERIOD: Duration = PERIOD;
 /// Index of the timer that sends the list, among the scenario's callbacks.
 pub(crate) const LIST: usize = 0;
@@ -78,8 +78,8 @@ impl Cell {
         self.robots.div_ceil(self.per_topic.of(self.robots))
     }
 
-    /// Returns the paper's mean period in ms; `None` for a number of robots or a row that the paper does not have. The paper's
-    /// cell for 10 robots on one topic is empty; the text says that 10 robots are always on time.
+    /// Returns the paper's mean period in ms; `None` for a number of robots or a row that the paper does not have. The
+    /// paper's cell for 10 robots on one topic is empty; the text says that 10 robots are always on time.
     pub(crate) fn paper_ms(self) -> Option<f64> {
         const ROBOTS: [usize; 4] = [10, 30, 50, 70];
         const PERIODS_MS: [[f64; 4]; 5] = [
@@ -115,8 +115,8 @@ impl Times {
         self.list_utilization() + robots as f64 * self.message.as_secs_f64() / ROBOT_PERIOD.as_secs_f64()
     }
 
-    /// Returns the longest time between two lists if every topic always has messages: that of a list and of the messages that the
-    /// policy runs between two lists, and at least the period.
+    /// Returns the longest time between two lists if every topic always has messages: that of a list and of the
+    /// messages that the policy runs between two lists, and at least the period.
     pub(crate) fn round(self, contender: Contender, cell: Cell) -> Duration {
         let messages = match contender.policy {
             "fixed-priority" => 1,

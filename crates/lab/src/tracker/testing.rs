@@ -9,8 +9,8 @@ use super::comparison::Tracker;
 use super::measure::{Mode, Row};
 use super::setup::{CONTENDERS, Cell, PerTopic, Times};
 
-/// Returns every cell for 30 and 70 robots. Under fixed priority the period holds as long as the list fits, under the others it
-/// never does.
+/// Returns every cell for 30 and 70 robots. Under fixed priority the period holds as long as the list fits, under the
+/// others it never does.
 pub(crate) fn tracker() -> Tracker {
     let mut rows = Vec::new();
     for mode in [Mode::Real, Mode::Virtual] {

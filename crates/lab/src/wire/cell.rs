@@ -85,8 +85,8 @@ impl Size {
         (UNDER_WAY_BYTES / self.0.max(1)).clamp(2, UNDER_WAY) as u64
     }
 
-    /// Returns the period at which messages of this size are sent to measure latency. It is about as short as robots have it, but
-    /// long enough for a machine to keep up.
+    /// Returns the period at which messages of this size are sent to measure latency. It is about as short as robots
+    /// have it, but long enough for a machine to keep up.
     pub(crate) const fn period(self, place: Place) -> Duration {
         let one_way_us = match self.0 {
             0..=16_384 => 100,
@@ -148,7 +148,8 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Returns true if the cell can be measured. In process, there is no middleware without rospin, and no other process.
+    /// Returns true if the cell can be measured. In process, there is no middleware without rospin, and no other
+    /// process.
     pub(crate) const fn makes_sense(self) -> bool {
         match self.middleware {
             Middleware::InProcess => {

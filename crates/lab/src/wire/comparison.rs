@@ -35,14 +35,17 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
-    /// The figures, see [`Figures::median`]; `None` if the cell could not be measured in any round, which a remark explains.
+    /// The figures, see [`Figures::median`]; `None` if the cell could not be measured in any round, which a remark
+    /// explains.
     pub(crate) figures: Option<Figures>,
 }
 
-/// Figures of one measurement, or of several together. Latencies are one way in one process, and there and back otherwise.
+/// Figures of one measurement, or of several together. Latencies are one way in one process, and there and back
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
-    /// Messages a second, with a bounded number of them under way. All figures but this one and the losses are at a fixed rate.
+    /// Messages a second, with a bounded number of them under way. All figures but this one and the losses are at a
+    /// fixed rate.
     pub(crate) messages_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
@@ -74,8 +77,8 @@ impl Figures {
         })
     }
 
-    /// Returns the median of each figure, but the largest value of the maximum latency and of the losses; `None` if `all` is
-    /// empty.
+    /// Returns the median of each figure, but the largest value of the maximum latency and of the losses; `None` if
+    /// `all` is empty.
     pub(crate) fn median(all: &[Self]) -> Option<Self> {
         let median = |figure: fn(&Self) -> f64| percentile(&all.iter().map(figure).collect::<Vec<_>>(), 50.0);
         let most = |figure: fn(&Self) -> f64| all.iter().map(figure).fold(0.0, f64::max);

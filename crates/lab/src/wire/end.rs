@@ -1,5 +1,5 @@
-//! An end of a wire: sends bytes, and receives those of the other end. It is a node on an executor, or the middleware without
-//! rospin.
+//! An end of a wire: sends bytes, and receives those of the other end. It is a node on an executor, or the middleware
+//! without rospin.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(super) type Hear = Arc<dyn Fn(&[u8]) + Send + Sync>;
 /// End of a wire, which receives messages until it is dropped.
 pub(super) struct End {
     send: Sender,
-    /// Objects that must exist for messages to be received, such as a subscription and the thread that spins its executor.
+    /// Objects that must exist for messages to be received, such as a subscription and the thread that spins its
+    /// executor.
     _kept: Box<dyn Any + Send>,
 }
 

@@ -41,7 +41,8 @@ impl Hosts {
         ADDRESSES.map(str::to_owned)
     }
 
-    /// Returns a command that runs `program` on the host of that number, 0 or 1. The caller adds the program's arguments.
+    /// Returns a command that runs `program` on the host of that number, 0 or 1. The caller adds the program's
+    /// arguments.
     pub(super) fn command(&self, number: usize, program: &std::path::Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[number]]).arg(program);
@@ -52,8 +53,8 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // The kernel removes the cable with the host in which an end of it is. Hosts that could not be created cannot be
-            // removed.
+            // The kernel removes the cable with the host in which an end of it is. Hosts that could not be created
+            // cannot be removed.
             let _ = ip(&["netns", "del", name]);
         }
     }

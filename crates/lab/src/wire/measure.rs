@@ -1,4 +1,5 @@
-//! Measurement in this process: the driving end, which sends and measures, or the other end, which sends back what it receives.
+//! Measurement in this process: the driving end, which sends and measures, or the other end, which sends back what it
+//! receives.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,8 +114,8 @@ impl Ear {
         self.hellos.load(Ordering::Acquire)
     }
 
-    /// Waits until `count` messages have arrived. Gives up when none has arrived for [`PATIENCE`]. Returns the number of missing
-    /// ones.
+    /// Waits until `count` messages have arrived. Gives up when none has arrived for [`PATIENCE`]. Returns the number
+    /// of missing ones.
     fn wait_for(&self, count: u64) -> u64 {
         let (mut seen, mut at) = (self.count(), Instant::now());
         while seen < count && at.elapsed() < PATIENCE {
@@ -153,8 +154,8 @@ fn drive(order: &Order) -> Result<Sample, String> {
     Ok(sample)
 }
 
-/// Sends messages until the first one comes back, and waits up to 300 ms for the others. Fails if none has come back after
-/// [`MEET_WITHIN`].
+/// Sends messages until the first one comes back, and waits up to 300 ms for the others. Fails if none has come back
+/// after [`MEET_WITHIN`].
 fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     message::stamp(bytes, HELLO, 0);
     let begun = Instant::now();
@@ -179,8 +180,8 @@ fn meet(ear: &Ear, send: &Sender, bytes: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends the message with this number, [`BEGIN`] or [`END`], which marks the beginning or the end of a measurement, and waits
-/// until it comes back. Fails after [`PATIENCE`].
+/// Sends the message with this number, [`BEGIN`] or [`END`], which marks the beginning or the end of a measurement, and
+/// waits until it comes back. Fails after [`PATIENCE`].
 fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), String> {
     message::stamp(bytes, number, 0);
     let (begun, heard) = (Instant::now(), ear.hellos());
@@ -194,8 +195,8 @@ fn tell(ear: &Ear, send: &Sender, bytes: &mut [u8], number: u64) -> Result<(), S
     Ok(())
 }
 
-/// Sends messages for `duration`, at most `under_way` of which have not arrived yet. Returns the messages a second, and the
-/// number of lost ones.
+/// Sends messages for `duration`, at most `under_way` of which have not arrived yet. Returns the messages a second, and
+/// the number of lost ones.
 fn throughput(
     ear: &Ear,
     send: &Sender,
@@ -231,7 +232,8 @@ fn throughput(
     Ok(((sent - first - lost) as f64 / took, lost))
 }
 
-/// Sends as many messages as `ear` has room for, one each `period`. Returns their figures, without the messages a second.
+/// Sends as many messages as `ear` has room for, one each `period`. Returns their figures, without the messages a
+/// second.
 fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Result<Sample, String> {
     let (count, heard) = (ear.latencies.len() as u64, ear.count());
     let reading = Reading::of_others();
@@ -250,8 +252,8 @@ fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Resu
     Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
 }
 
-/// Sends every message back until [`END`] arrives. Returns the cost of the messages at a fixed rate, which are those between
-/// [`BEGIN`] and [`END`]. Fails if [`BEGIN`] is missing, or [`END`] does not arrive in time.
+/// Sends every message back until [`END`] arrives. Returns the cost of the messages at a fixed rate, which are those
+/// between [`BEGIN`] and [`END`]. Fails if [`BEGIN`] is missing, or [`END`] does not arrive in time.
 fn echo(order: &Order) -> Result<Usage, String> {
     let Cell { middleware, contender, .. } = order.cell;
     let (told, telling) = channel();

@@ -5,7 +5,8 @@ const STAMP: usize = 16;
 
 /// Number of a message that only finds out if the other end answers.
 pub(super) const HELLO: u64 = u64::MAX;
-/// Number of the message that precedes those at a fixed rate. The other end reads its counters when it gets this message.
+/// Number of the message that precedes those at a fixed rate. The other end reads its counters when it gets this
+/// message.
 pub(super) const BEGIN: u64 = u64::MAX - 1;
 /// Number of the last message, which ends the measurement.
 pub(super) const END: u64 = u64::MAX - 2;

@@ -1,8 +1,10 @@
-//! `rospin lab wire`: throughput and latency over each middleware, in one process, between two processes and between two hosts.
+//! `rospin lab wire`: throughput and latency over each middleware, in one process, between two processes and between
+//! two hosts.
 //!
-//! `cell` defines the settings that are measured. `end` is one end of a wire, and `bare` an end without an executor. `measure`
-//! drives the ends in a process, with `message` and `usage`. `runner` starts the processes: on this machine, on two `hosts`, or
-//! beside a `peer` of the user's. `comparison` has the results, and `table`, `verdict`, `plots`, `json` and `report` show them.
+//! `cell` defines the settings that are measured. `end` is one end of a wire, and `bare` an end without an executor.
+//! `measure` drives the ends in a process, with `message` and `usage`. `runner` starts the processes: on this machine,
+//! on two `hosts`, or beside a `peer` of the user's. `comparison` has the results, and `table`, `verdict`, `plots`,
+//! `json` and `report` show them.
 
 #[cfg(any(feature = "dds", feature = "zenoh"))]
 mod bare;

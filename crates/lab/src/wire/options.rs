@@ -16,8 +16,8 @@ pub(crate) const NAME: &str = "wire";
 /// Default path of the report.
 pub(crate) const DEFAULT_REPORT: &str = "rospin-wire.html";
 
-/// Measures the wire: messages a second, latency, CPU, wake-ups and allocations over each middleware, beside the middleware
-/// alone.
+/// Measures the wire: messages a second, latency, CPU, wake-ups and allocations over each middleware, beside the
+/// middleware alone.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Each measurement has processes of its own: first as many messages as there can be with at most 100 (and 64 MiB) under way, then a

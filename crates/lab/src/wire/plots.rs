@@ -23,8 +23,8 @@ pub(crate) fn places(comparison: &Comparison) -> Vec<Place> {
     places
 }
 
-/// Draws the 99th percentile of the latency over the size of messages, at one place. Both axes are logarithmic. The bare
-/// middleware's curves are thin.
+/// Draws the 99th percentile of the latency over the size of messages, at one place. Both axes are logarithmic. The
+/// bare middleware's curves are thin.
 ///
 /// # Errors
 /// If the plot cannot be drawn.
@@ -70,7 +70,8 @@ pub(crate) fn latency(comparison: &Comparison, place: Place) -> Result<String, P
     })
 }
 
-/// Returns the colour of a middleware. The colours can be told apart with any colour vision, on light and on dark ground.
+/// Returns the colour of a middleware. The colours can be told apart with any colour vision, on light and on dark
+/// ground.
 const fn colour(middleware: Middleware) -> RGBColor {
     match middleware {
         Middleware::InProcess => RGBColor(128, 128, 128),

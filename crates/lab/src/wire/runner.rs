@@ -32,7 +32,8 @@ pub(crate) struct Measured {
 /// Measures all cells. Where two hosts cannot be created, their cells are left out, and a remark says so.
 ///
 /// # Errors
-/// If this program's own path cannot be found. A cell that could not be measured in any round has no figures, and a remark.
+/// If this program's own path cannot be found. A cell that could not be measured in any round has no figures, and a
+/// remark.
 pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildError> {
     let program = env::current_exe()?;
     let counting = Some(program.with_file_name(COUNTING)).filter(|counting| counting.exists());
@@ -117,8 +118,8 @@ impl Bench<'_> {
         Ok(combined(answers))
     }
 
-    /// Returns the number of allocations for each message, from a run of the program that counts; `None` if that run failed or
-    /// did not count.
+    /// Returns the number of allocations for each message, from a run of the program that counts; `None` if that run
+    /// failed or did not count.
     fn count(&mut self, cell: Cell, counting: PathBuf) -> Option<f64> {
         let program = std::mem::replace(&mut self.program, counting);
         let sample = self.measure(cell, COUNTED);

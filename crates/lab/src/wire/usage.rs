@@ -8,7 +8,8 @@ use rospin_measure::process::{process_cpu_time, thread_cpu_time};
 use rustix::thread::gettid;
 use serde::{Deserialize, Serialize};
 
-/// The cost between two moments. At the driving end, processor time and wake-ups are those of all threads but the one that sends.
+/// The cost between two moments. At the driving end, processor time and wake-ups are those of all threads but the one
+/// that sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Usage {
     /// Processor time in seconds.
@@ -20,8 +21,8 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the processor time and the wake-ups of both ends together: `self` is the driving end's cost, `other` that of the
-    /// other end. The allocations are those of `self` only.
+    /// Returns the processor time and the wake-ups of both ends together: `self` is the driving end's cost, `other`
+    /// that of the other end. The allocations are those of `self` only.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { cpu_s: self.cpu_s + other.cpu_s, wake_ups: self.wake_ups + other.wake_ups, ..self }
     }
@@ -39,7 +40,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads the counters of all threads except the calling one, but the allocations of all. That takes long, and allocates.
+    /// Reads the counters of all threads except the calling one, but the allocations of all. That takes long, and
+    /// allocates.
     pub(super) fn of_others() -> Self {
         let wake_ups = wake_ups(false);
         Self { wake_ups, allocations: crate::allocations(), process: process_cpu_time(), own: thread_cpu_time() }
@@ -61,7 +63,8 @@ impl Reading {
         }
     }
 
-    /// Returns the cost from this reading until now. It must be a reading [of the others](Self::of_others), taken on this thread.
+    /// Returns the cost from this reading until now. It must be a reading [of the others](Self::of_others), taken on
+    /// this thread.
     pub(super) fn cost(&self) -> Usage {
         // Read before the files, because reading those allocates.
         let (process, own, allocations) = (process_cpu_time(), thread_cpu_time(), crate::allocations());
@@ -69,8 +72,8 @@ impl Reading {
     }
 }
 
-/// Returns the number of context switches of all threads of this process, or of all except the calling one. Threads that have
-/// ended do not count.
+/// Returns the number of context switches of all threads of this process, or of all except the calling one. Threads
+/// that have ended do not count.
 fn wake_ups(with_own: bool) -> u64 {
     let own = gettid().as_raw_nonzero().to_string();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

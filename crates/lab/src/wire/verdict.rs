@@ -3,8 +3,8 @@
 use super::cell::{Cell, Contender};
 use super::comparison::{Comparison, Figures};
 
-/// Returns rospin's cell with the smallest figure, over the middlewares, of those with the same place and size as `of`; `None` if
-/// none of them has figures.
+/// Returns rospin's cell with the smallest figure, over the middlewares, of those with the same place and size as `of`;
+/// `None` if none of them has figures.
 pub(crate) fn best(comparison: &Comparison, of: Cell, figure: impl Fn(&Figures) -> f64) -> Option<Cell> {
     let is_rival = |cell: &Cell| (cell.place, cell.size) == (of.place, of.size) && cell.contender == Contender::Rospin;
     let rivals = comparison.rows.iter().filter(|row| is_rival(&row.cell));
@@ -12,8 +12,8 @@ pub(crate) fn best(comparison: &Comparison, of: Cell, figure: impl Fn(&Figures) 
     figures.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(cell, _)| cell)
 }
 
-/// Returns a sentence for each place and middleware that compares rospin with the bare middleware, for the smallest messages, and
-/// a sentence about losses.
+/// Returns a sentence for each place and middleware that compares rospin with the bare middleware, for the smallest
+/// messages, and a sentence about losses.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let ratio = |one: f64, other: f64| one / other.max(1e-9);
     let sentence = |(cell, rospin, bare): (Cell, &Figures, &Figures)| {

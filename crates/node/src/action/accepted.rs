@@ -57,8 +57,8 @@ impl<A: Action> Clone for Accepted<A> {
     }
 }
 
-/// The end that goals are taken from. Its drop aborts the queued goals. It is dropped with the server, and when the group removes
-/// the entity because its callback panicked.
+/// The end that goals are taken from. Its drop aborts the queued goals. It is dropped with the server, and when the
+/// group removes the entity because its callback panicked.
 pub(crate) struct Goals<A: Action>(pub(crate) Accepted<A>);
 
 impl<A: Action> Drop for Goals<A> {

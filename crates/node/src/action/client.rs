@@ -49,8 +49,8 @@ pub enum SendGoalError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {
-    /// None of the goals that the request means is canceling, because the server refused. Some servers answer with a code for that,
-    /// others, such as those of rclpy, with an empty list of goals.
+    /// None of the goals that the request means is canceling, because the server refused. Some servers answer with a
+    /// code for that, others, such as those of rclpy, with an empty list of goals.
     #[error("the server of action `{action}` refuses to cancel; wait for the result")]
     Rejected {
         /// Name of the action, as the client has it.
@@ -81,8 +81,8 @@ pub enum CancelError {
     Call(#[from] CallError),
 }
 
-/// Client that sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last clone, the last
-/// handle of its goals and the last future of a goal or a result are dropped.
+/// Client that sends goals to an action server. Cheap to clone; clones are the same client. It ends when its last
+/// clone, the last handle of its goals and the last future of a goal or a result are dropped.
 ///
 /// ```
 /// # use rospin::action::{Action, ActionClient, CancelResponse, GoalHandle, GoalResponse, GoalState};
@@ -147,13 +147,15 @@ type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
 impl Node {
     /// Creates an action client. A plain `&str` is the action's name.
     ///
-    /// Feedback and status are an entity on the executor of the node's own group, in a group of their own. That group has the
-    /// [name](ActionClientOptions::name) of the options, by default `action_client/` and the action's name: the feedback is
-    /// `arm/action_client/fibonacci/feedback` in a deployment file. So a callback of any other group, the node's own included, can await a
-    /// goal and its feedback while it holds its group, in every executor. [`On::create_action_client`] puts them on another group.
+    /// Feedback and status are an entity on the executor of the node's own group, in a group of their own. That group
+    /// has the [name](ActionClientOptions::name) of the options, by default `action_client/` and the action's name: the
+    /// feedback is `arm/action_client/fibonacci/feedback` in a deployment file. So a callback of any other group, the
+    /// node's own included, can await a goal and its feedback while it holds its group, in every executor.
+    /// [`On::create_action_client`] puts them on another group.
     ///
     /// # Errors
-    /// If the action's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was dropped.
+    /// If the action's or the type's name is invalid, the middleware refuses, or the node's [`Ros`](crate::Ros) was
+    /// dropped.
     pub fn create_action_client<A: Action>(
         &self,
         options: impl Into<ActionClientOptions>,
@@ -172,10 +174,11 @@ impl Node {
 }
 
 impl<G: Group> On<G> {
-    /// Creates an action client whose feedback and status are an entity of this group. A plain `&str` is the action's name.
+    /// Creates an action client whose feedback and status are an entity of this group. A plain `&str` is the action's
+    /// name.
     ///
-    /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the group, and
-    /// the callback for the feedback. Goals and results can be awaited by every callback.
+    /// A callback that awaits the feedback of a goal must not hold this group meanwhile: the feedback waits for the
+    /// group, and the callback for the feedback. Goals and results can be awaited by every callback.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.
@@ -201,8 +204,8 @@ impl<G: Group> On<G> {
         let depth = qos.depth().unwrap_or(feedback_depth);
         let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
         let source = Merged::new(feedback, status, depth, lost);
-        // On a reentrant group, too, one message is handled at a time: otherwise the order of feedback and status would be
-        // lost.
+        // On a reentrant group, too, one message is handled at a time: otherwise the order of feedback and status would
+        // be lost.
         let (kind, options) = (EntityKind::Subscription, options.max_in_flight(1));
         let entity = group.create_inner(kind, options, source, move |news| router.deliver(news))?;
         let departed = Departed::watch(node, group, &action, &name, priority, &goals)?;
@@ -241,12 +244,13 @@ impl<A: Action> ActionClient<A> {
     /// Sends a goal at once. The future resolves when the server has accepted or rejected it, and can be awaited
     /// anywhere, also inside callbacks.
     ///
-    /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment. Does not wait for the server,
-    /// but may wait for room on a connection, as [`Client::call`] does. Dropping the future abandons the answer, but does not
-    /// cancel the goal.
+    /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment. Does not wait for
+    /// the server, but may wait for room on a connection, as [`Client::call`] does. Dropping the future abandons the
+    /// answer, but does not cancel the goal.
     ///
     /// # Errors
-    /// If the server rejects the goal, or the call fails. Use a [timeout](Node::timeout): not every middleware reports that a server is gone.
+    /// If the server rejects the goal, or the call fails. Use a [timeout](Node::timeout): not every middleware reports
+    /// that a server is gone.
     #[doc(alias = "send_goal_async")]
     #[doc(alias = "async_send_goal")]
     pub fn send_goal(
@@ -266,17 +270,18 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Asks the server to cancel all goals of all clients. The future resolves to the goals that are canceling now: none if no
-    /// goal was active that was not canceling already.
+    /// Asks the server to cancel all goals of all clients. The future resolves to the goals that are canceling now:
+    /// none if no goal was active that was not canceling already.
     ///
-    /// A server of rclpy answers in the same way if it refuses all goals and if there are none. The client then takes the server's last
-    /// status, and what it knows of its own goals, to tell these cases apart.
+    /// A server of rclpy answers in the same way if it refuses all goals and if there are none. The client then takes
+    /// the server's last status, and what it knows of its own goals, to tell these cases apart.
     ///
-    /// Sends the request at once. Allocates, and locks for a moment. May wait for room on a connection, as [`Client::call`] does.
+    /// Sends the request at once. Allocates, and locks for a moment. May wait for room on a connection, as
+    /// [`Client::call`] does.
     ///
     /// # Errors
-    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended, or if the
-    /// call fails.
+    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended,
+    /// or if the call fails.
     pub fn cancel_all(&self) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         self.cancel(GoalInfo::default())
     }
@@ -285,8 +290,8 @@ impl<A: Action> ActionClient<A> {
     /// [`cancel_all`](Self::cancel_all). A time of zero means all goals.
     ///
     /// # Errors
-    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended, or if the
-    /// call fails.
+    /// If there are such goals and none of them is canceling now, because the server refused or they have just ended,
+    /// or if the call fails.
     pub fn cancel_accepted_until(
         &self,
         stamp: Time,
@@ -328,8 +333,8 @@ impl<A: Action> ActionClient<A> {
         &self.0.get_result
     }
 
-    /// Returns true if each of the action's five parts (three services, two topics) is matched with a server's, as far as
-    /// discovery knows at this moment.
+    /// Returns true if each of the action's five parts (three services, two topics) is matched with a server's, as far
+    /// as discovery knows at this moment.
     #[must_use]
     pub fn server_is_ready(&self) -> bool {
         let inner = &*self.0;
@@ -357,16 +362,17 @@ impl<A: Action> ActionClient<A> {
         }
     }
 
-    /// Returns the number of messages that were lost for that cause. [`QueueFull`](LossCause::QueueFull) counts feedback and
-    /// status that the middleware lost, or that newer messages displaced before the executor took them, whatever goal they were
-    /// for. It also counts feedback that newer feedback displaced from a [`FeedbackStream`](super::FeedbackStream).
+    /// Returns the number of messages that were lost for that cause. [`QueueFull`](LossCause::QueueFull) counts
+    /// feedback and status that the middleware lost, or that newer messages displaced before the executor took them,
+    /// whatever goal they were for. It also counts feedback that newer feedback displaced from a
+    /// [`FeedbackStream`](super::FeedbackStream).
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
         self.0.entity.lost(cause)
     }
 
-    /// Returns the number of deliveries of feedback and status that ended after their deadlines: the one that the options or a deployment file set. They are
-    /// counted under every policy.
+    /// Returns the number of deliveries of feedback and status that ended after their deadlines: the one that the
+    /// options or a deployment file set. They are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.0.entity.missed_deadlines()

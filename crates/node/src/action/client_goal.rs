@@ -66,8 +66,8 @@ pub enum ResultError {
 
 /// A goal that a server accepted, for the client that sent it.
 ///
-/// Dropping the handle does not cancel the goal. The methods lock for a moment. Those that send a request also allocate and encode,
-/// and may wait for room on a connection, as [`Client::call`](crate::Client::call) does.
+/// Dropping the handle does not cancel the goal. The methods lock for a moment. Those that send a request also allocate
+/// and encode, and may wait for room on a connection, as [`Client::call`](crate::Client::call) does.
 ///
 /// ```
 /// use rospin::action::{Action, CancelError, ClientGoalHandle, GoalOutcome, ResultError};
@@ -116,7 +116,8 @@ impl<A: Action> ClientGoalHandle<A> {
     }
 
     /// Returns the feedback of this goal, from the first message on, as far as it was
-    /// [kept](super::ActionClientOptions::keep_feedback). Returns `None` while another stream of this goal's feedback exists.
+    /// [kept](super::ActionClientOptions::keep_feedback). Returns `None` while another stream of this goal's feedback
+    /// exists.
     #[must_use]
     pub fn take_feedback(&self) -> Option<FeedbackStream<A>> {
         self.tracked.take_feedback()

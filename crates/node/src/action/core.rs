@@ -71,8 +71,8 @@ impl<A: Action> Core<A> {
         let _ = self.expiry.set(Arc::downgrade(timer));
     }
 
-    /// Returns true if a goal with that id could be accepted, otherwise logs the reason. Called before the user's callback is
-    /// asked.
+    /// Returns true if a goal with that id could be accepted, otherwise logs the reason. Called before the user's
+    /// callback is asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
         self.log_refusal(id, checked)
@@ -89,8 +89,9 @@ impl<A: Action> Core<A> {
         false
     }
 
-    /// Accepts a goal. With `is_deferred`, its execution itself reports its beginning. Returns the time of acceptance and the
-    /// goal's handle; `None` if the server ended, or, since [`check`](Self::check), another goal took its id or the last place.
+    /// Accepts a goal. With `is_deferred`, its execution itself reports its beginning. Returns the time of acceptance
+    /// and the goal's handle; `None` if the server ended, or, since [`check`](Self::check), another goal took its id or
+    /// the last place.
     pub(crate) fn accept(
         self: &Arc<Self>,
         id: GoalId,
@@ -128,8 +129,8 @@ impl<A: Action> Core<A> {
             };
             goals.iter().map(cancel).collect()
         });
-        // The references to the other goals are dropped here, outside the lock: they may be the last ones, if the book has
-        // forgotten these goals.
+        // The references to the other goals are dropped here, outside the lock: they may be the last ones, if the book
+        // has forgotten these goals.
         let canceling =
             goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
         let canceling: Vec<_> = canceling.collect();
@@ -209,8 +210,8 @@ impl<A: Action> Core<A> {
         changed
     }
 
-    /// Publishes the status until it is current. Only one thread at a time does so, without holding the lock. So the last message
-    /// that subscriptions get is the current status.
+    /// Publishes the status until it is current. Only one thread at a time does so, without holding the lock. So the
+    /// last message that subscriptions get is the current status.
     fn publish_status(&self) {
         /// Turn of a thread to publish. Its drop, also by a panic, lets other threads publish again.
         struct Turn<'a, A: Action>(&'a Core<A>);

@@ -15,8 +15,8 @@ use crate::group::Group;
 use crate::node::Node;
 use crate::qos::Qos;
 
-/// The time between the end of the last server and the end of the feedback of its goals: the server's last feedback may arrive
-/// after the news that it has gone.
+/// The time between the end of the last server and the end of the feedback of its goals: the server's last feedback may
+/// arrive after the news that it has gone.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Watch of an action's servers for a client: two entities of the client's group.

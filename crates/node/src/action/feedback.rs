@@ -14,8 +14,8 @@ pub(crate) enum News<A: Action> {
     Status(GoalStatusArray),
 }
 
-/// Counter of the feedback that goals' queues displaced: the losses of the entity, which also count what the middleware's queues
-/// displaced. Counts nothing before there is an entity.
+/// Counter of the feedback that goals' queues displaced: the losses of the entity, which also count what the
+/// middleware's queues displaced. Counts nothing before there is an entity.
 #[derive(Clone, Default)]
 pub(crate) struct Lost(Arc<OnceLock<Notifier>>);
 

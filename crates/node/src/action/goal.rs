@@ -49,12 +49,12 @@ pub struct NotCanceling {
 /// to which the callback passes it.
 ///
 /// [`succeed`](Self::succeed), [`abort`](Self::abort) or [`canceled`](Self::canceled) ends the goal. Dropping the
-/// handle without one of them, for instance by a panic or by an error that the execution returns, aborts the goal with the default
-/// result. After the server was
-/// dropped, its goals are aborted and handles do nothing.
+/// handle without one of them, for instance by a panic or by an error that the execution returns, aborts the goal with
+/// the default result. After the server was dropped, its goals are aborted and handles do nothing.
 ///
-/// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment. None waits for clients, but
-/// those that publish feedback or a new state may wait for room, as [`Publisher::publish`](crate::Publisher::publish) does.
+/// All methods may be called in callbacks and on any thread. They may allocate and lock for a moment. None waits for
+/// clients, but those that publish feedback or a new state may wait for room, as
+/// [`Publisher::publish`](crate::Publisher::publish) does.
 ///
 /// ```
 /// use futures::future::{Either, select};
@@ -116,14 +116,15 @@ impl<A: Action> GoalHandle<A> {
         self.outlet.publish_feedback(self.id(), feedback)
     }
 
-    /// Returns true if the execution should end: a client asked to cancel the goal and the server agreed, or the server was
-    /// dropped. Does not lock.
+    /// Returns true if the execution should end: a client asked to cancel the goal and the server agreed, or the server
+    /// was dropped. Does not lock.
     #[must_use]
     pub fn is_cancel_requested(&self) -> bool {
         self.kept.stop.is_given()
     }
 
-    /// Returns a future that resolves once the execution should end, see [`is_cancel_requested`](Self::is_cancel_requested).
+    /// Returns a future that resolves once the execution should end, see
+    /// [`is_cancel_requested`](Self::is_cancel_requested).
     pub fn cancel_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         self.kept.stop.wait()
     }
@@ -141,8 +142,8 @@ impl<A: Action> GoalHandle<A> {
     /// Ends the goal as canceled.
     ///
     /// # Errors
-    /// If the goal is not canceling, because no client asked to cancel it or the server did not agree. The goal then ends as
-    /// aborted, with this result.
+    /// If the goal is not canceling, because no client asked to cancel it or the server did not agree. The goal then
+    /// ends as aborted, with this result.
     pub fn canceled(self, result: A::Result) -> Result<(), NotCanceling> {
         let (action, goal) = (self.outlet.action().to_owned(), self.id());
         match self.finish(GoalEvent::Cancel, result) {

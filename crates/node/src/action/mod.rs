@@ -2,9 +2,9 @@
 //!
 //! An action consists of three services and two topics, all of them ordinary entities of callback groups.
 //!
-//! The execution of a goal is an activation of an asynchronous callback that releases its group while it awaits. So requests to
-//! cancel get through on one thread, and a policy orders executions like everything else. The handle of a goal aborts it when
-//! it is dropped, whatever the cause.
+//! The execution of a goal is an activation of an asynchronous callback that releases its group while it awaits. So
+//! requests to cancel get through on one thread, and a policy orders executions like everything else. The handle of a
+//! goal aborts it when it is dropped, whatever the cause.
 
 mod accepted;
 mod book;

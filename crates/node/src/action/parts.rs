@@ -10,7 +10,8 @@ use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::unique_identifier_msgs::UUID;
 use crate::message::{Message, ServiceInterface, ServicePart};
 
-/// Returns the name of an action's service or topic, as all ROS 2 client libraries form it. `part` is such as `send_goal`.
+/// Returns the name of an action's service or topic, as all ROS 2 client libraries form it. `part` is such as
+/// `send_goal`.
 pub(crate) fn part(action: &str, part: &str) -> String {
     format!("{action}/_action/{part}")
 }

@@ -39,8 +39,8 @@ pub enum ActionError {
     /// One of the action's topics could not be created.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// A timer could not be created: that of a server that forgets old results, or that of a client that waits for the last
-    /// feedback of a server that has gone.
+    /// A timer could not be created: that of a server that forgets old results, or that of a client that waits for the
+    /// last feedback of a server that has gone.
     #[error(transparent)]
     Timer(#[from] TimerError),
     /// The group was removed, or its executor dropped.
@@ -69,8 +69,8 @@ pub enum CancelResponse {
     Accept,
 }
 
-/// Server that executes the goals of an action. Its three services, its timer and the executions are ordinary entities of its
-/// group. Feedback and status are published on two topics.
+/// Server that executes the goals of an action. Its three services, its timer and the executions are ordinary entities
+/// of its group. Feedback and status are published on two topics.
 ///
 /// Dropping the handle ends the server. Goals that have not ended are aborted, clients that wait for their results are
 /// told, and suspended executions are dropped. An execution that is running at this moment is not waited for;
@@ -167,16 +167,16 @@ impl ActionServer {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(|server| server.lost(cause)).sum()
     }
 
-    /// Returns the number of requests' callbacks and executions of goals that ended after their deadlines: the one that the options or a deployment file set. They are
-    /// counted under every policy.
+    /// Returns the number of requests' callbacks and executions of goals that ended after their deadlines: the one that
+    /// the options or a deployment file set. They are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         let servers = [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter();
         servers.map(Service::missed_deadlines).sum::<u64>() + self.execute.missed_deadlines()
     }
 
-    /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room for them.
-    /// Each one is logged.
+    /// Returns the number of responses that could not be sent, because they could not be encoded or there was no room
+    /// for them. Each one is logged.
     #[must_use]
     pub fn unsent_responses(&self) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Service::unsent_responses).sum()
@@ -236,8 +236,9 @@ impl<A: Action> Parts<A> {
     }
 }
 
-/// Creates the entities of the [`Parts`] `$parts` on a group of either kind, and returns the server. The group's callbacks take
-/// `$payload`, if there is one, before their item. The user's callbacks are `$handle_goal`, `$handle_cancel` and `$execute`.
+/// Creates the entities of the [`Parts`] `$parts` on a group of either kind, and returns the server. The group's
+/// callbacks take `$payload`, if there is one, before their item. The user's callbacks are `$handle_goal`,
+/// `$handle_cancel` and `$execute`.
 macro_rules! assemble {
     ($parts:expr, $group:expr, ($($payload:ident: $type:ty)?), $handle_goal:ident, $handle_cancel:ident, $execute:ident) => {{
         let Parts { action, desk, send_goal, cancel_goal, get_result, execute, expire, .. } = $parts;
@@ -276,10 +277,10 @@ macro_rules! assemble {
 impl<P: Send + 'static> On<CallbackGroup<P>> {
     /// Creates an action server. A plain `&str` is the action's name.
     ///
-    /// `handle_goal` decides about each goal that a client sends, if there is [room](ActionServerOptions::max_goals) for it.
-    /// `handle_cancel` decides about each goal that a client asks to cancel, unless it is canceling already or has ended. Both
-    /// get the group's payload, and should be quick. `execute` is an asynchronous callback. It is called for every accepted goal,
-    /// and ends it through its [`GoalHandle`].
+    /// `handle_goal` decides about each goal that a client sends, if there is [room](ActionServerOptions::max_goals)
+    /// for it. `handle_cancel` decides about each goal that a client asks to cancel, unless it is canceling already or
+    /// has ended. Both get the group's payload, and should be quick. `execute` is an asynchronous callback. It is
+    /// called for every accepted goal, and ends it through its [`GoalHandle`].
     ///
     /// While an execution awaits, other callbacks of the group run. So requests to cancel get through, and several
     /// goals are executed by turns. They share the payload: nobody else has it between two awaits, but it may have
@@ -287,9 +288,9 @@ impl<P: Send + 'static> On<CallbackGroup<P>> {
     /// requests wait. Put such a server on a reentrant group of an executor with several threads, or let the execution
     /// await now and then. The callbacks decide what a new goal means for an older one, as in rclcpp.
     ///
-    /// An execution returns nothing or a [`Result`]. An error, of `?` for instance, aborts its goal with the default result unless that
-    /// has ended, and is reported as an [`Incident`](rospin_engine::Incident) with the goal's id. A panic of `execute` aborts the goal,
-    /// too. If another callback panics, its client gets no answer.
+    /// An execution returns nothing or a [`Result`]. An error, of `?` for instance, aborts its goal with the default
+    /// result unless that has ended, and is reported as an [`Incident`](rospin_engine::Incident) with the goal's id. A
+    /// panic of `execute` aborts the goal, too. If another callback panics, its client gets no answer.
     ///
     /// ```
     /// use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
@@ -384,8 +385,8 @@ impl Node {
 }
 
 impl On<ReentrantGroup> {
-    /// Creates an action server on a reentrant group, see [`On::create_action_server`]. The callbacks have no payload. On an
-    /// executor with several threads, goals are executed and requests answered at the same time.
+    /// Creates an action server on a reentrant group, see [`On::create_action_server`]. The callbacks have no payload.
+    /// On an executor with several threads, goals are executed and requests answered at the same time.
     ///
     /// # Errors
     /// If the action's or the type's name is invalid, the middleware refuses, or the group is gone.

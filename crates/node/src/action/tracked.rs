@@ -75,7 +75,8 @@ impl<F> Tracked<F> {
         self.lock().state
     }
 
-    /// Records that the server accepted the goal at the time `stamp`. A stamp of zero is of a server that does not tell the time.
+    /// Records that the server accepted the goal at the time `stamp`. A stamp of zero is of a server that does not tell
+    /// the time.
     pub(crate) fn accept(&self, stamp: Time) {
         let mut progress = self.lock();
         progress.is_accepted = true;
@@ -100,8 +101,8 @@ impl<F> Tracked<F> {
 
     /// Appends feedback and keeps the last `depth` messages. Does nothing after the goal's end was reported.
     ///
-    /// Returns the message that was displaced, if any. The flag beside it is true if somebody holds the feedback's stream, which
-    /// has lost that message then.
+    /// Returns the message that was displaced, if any. The flag beside it is true if somebody holds the feedback's
+    /// stream, which has lost that message then.
     fn push(&self, feedback: F, depth: usize) -> Option<(F, bool)> {
         let mut progress = self.lock();
         if progress.has_ended {
@@ -169,7 +170,8 @@ pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
 
 struct Known<F> {
     goals: Vec<(GoalId, Weak<Tracked<F>>)>,
-    /// Goals of all clients that were neither canceling nor at their end in the last status, with the times of their acceptance.
+    /// Goals of all clients that were neither canceling nor at their end in the last status, with the times of their
+    /// acceptance.
     cancelable: Vec<(GoalId, Time)>,
     /// True once the router was dropped: goals that are tracked from then on get no feedback.
     is_closed: bool,
@@ -252,8 +254,8 @@ impl<F> Goals<F> {
         })
     }
 
-    /// Returns true if a request to cancel the goals of all clients that were accepted until `until` means at least one goal, as
-    /// far as the server has told. A time of zero means all goals.
+    /// Returns true if a request to cancel the goals of all clients that were accepted until `until` means at least one
+    /// goal, as far as the server has told. A time of zero means all goals.
     pub(crate) fn can_cancel(&self, until: Time) -> bool {
         let is_meant = |accepted: Time| until == Time::ZERO || accepted <= until;
         let own = self.alive();
@@ -284,8 +286,8 @@ impl<F> Clone for Goals<F> {
     }
 }
 
-/// Receiver of feedback and status, which it passes on to the goals. Its drop, with the client or the executor, ends the feedback
-/// of all goals.
+/// Receiver of feedback and status, which it passes on to the goals. Its drop, with the client or the executor, ends
+/// the feedback of all goals.
 pub(crate) struct Router<A: Action> {
     pub(crate) goals: Goals<A::Feedback>,
     pub(crate) depth: usize,
@@ -316,15 +318,17 @@ impl<A: Action> Drop for Router<A> {
     }
 }
 
-/// Feedback of one goal, in the order of arrival. The stream ends once the server has reported the end of the goal or has
-/// forgotten the goal, once the last server has been gone for a second, or once the client or its executor was dropped.
+/// Feedback of one goal, in the order of arrival. The stream ends once the server has reported the end of the goal or
+/// has forgotten the goal, once the last server has been gone for a second, or once the client or its executor was
+/// dropped.
 ///
 /// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
-/// Feedback that arrives after the report of the goal's end is dropped. If the client's executor takes the report later than the
-/// server's [result timeout](super::ActionServerOptions::result_timeout) after the end, the client may never learn that the goal
-/// has ended. So await the [result](super::ClientGoalHandle::result) beside the feedback where possible.
+/// Feedback that arrives after the report of the goal's end is dropped. If the client's executor takes the report later
+/// than the server's [result timeout](super::ActionServerOptions::result_timeout) after the end, the client may never
+/// learn that the goal has ended. So await the [result](super::ClientGoalHandle::result) beside the feedback where
+/// possible.
 ///
 /// ```
 /// use rospin::action::{Action, FeedbackStream};

@@ -2,8 +2,8 @@
 
 use log::LevelFilter;
 
-/// The beginning of the names of Zenoh's own loggers. As with `rmw_zenoh_cpp`, they log only errors unless a level is set,
-/// because they report each session that is opened and closed.
+/// The beginning of the names of Zenoh's own loggers. As with `rmw_zenoh_cpp`, they log only errors unless a level is
+/// set, because they report each session that is opened and closed.
 const ZENOH: &str = "zenoh::";
 
 /// The levels that `--log-level` sets.
@@ -26,8 +26,8 @@ impl LogLevels {
         Ok(())
     }
 
-    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot or, for a
-    /// module of Rust, at two colons.
+    /// Returns the level of a logger: its own one, or else that of the next one above it, whose name ends at a dot or,
+    /// for a module of Rust, at two colons.
     pub(super) fn of(&self, logger: &str) -> LevelFilter {
         let mut name = logger;
         loop {
@@ -54,8 +54,8 @@ impl LogLevels {
     }
 }
 
-/// Returns the level of that name, in upper or lower case. `fatal` is `error`, because the crate `log` has no such level, and
-/// `unset` is `info`, the default.
+/// Returns the level of that name, in upper or lower case. `fatal` is `error`, because the crate `log` has no such
+/// level, and `unset` is `info`, the default.
 fn level(name: &str) -> Result<LevelFilter, String> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "unset" | "info" => LevelFilter::Info,

@@ -129,8 +129,8 @@ impl RosArguments {
         Ok(parsed)
     }
 
-    /// Takes an argument outside of those for ROS. It is for the program itself, unless it is a remapping rule, which is accepted
-    /// there, too, as in rcl.
+    /// Takes an argument outside of those for ROS. It is for the program itself, unless it is a remapping rule, which
+    /// is accepted there, too, as in rcl.
     fn other(&mut self, argument: String) {
         match RemapRule::parse(&argument) {
             Ok(rule) => {
@@ -208,10 +208,10 @@ impl RosArguments {
         self.enclave.as_deref()
     }
 
-    /// Returns the level from which on a logger logs. Names of loggers have dots for slashes, such as `robot.talker`. Without an
-    /// own level, `robot.talker` has that of `robot`, and `robot` that of `--log-level LEVEL`, or `info` if there is none.
-    /// Modules of Rust, whose names have two colons, are loggers likewise. Those of the crate `zenoh` log errors only unless a
-    /// level is set.
+    /// Returns the level from which on a logger logs. Names of loggers have dots for slashes, such as `robot.talker`.
+    /// Without an own level, `robot.talker` has that of `robot`, and `robot` that of `--log-level LEVEL`, or `info` if
+    /// there is none. Modules of Rust, whose names have two colons, are loggers likewise. Those of the crate `zenoh`
+    /// log errors only unless a level is set.
     #[must_use]
     pub fn log_level(&self, logger: &str) -> LevelFilter {
         self.levels.of(logger)
@@ -240,8 +240,8 @@ impl RosArguments {
         self.remarks.iter().map(String::as_str)
     }
 
-    /// Returns the level from which on a node's logger logs: that of the arguments, or `Trace`, for all records, if the arguments
-    /// set no level at all.
+    /// Returns the level from which on a node's logger logs: that of the arguments, or `Trace`, for all records, if the
+    /// arguments set no level at all.
     pub(crate) fn node_log_level(&self, logger: &str) -> LevelFilter {
         if self.levels.is_set() { self.levels.of(logger) } else { LevelFilter::Trace }
     }

@@ -87,8 +87,8 @@ fn checked_node(name: &str) -> Result<&str, String> {
     Ok(name)
 }
 
-/// Checks a topic's or a service's name for any node, because the rule's node is not known yet. The error is the problem, as
-/// text.
+/// Checks a topic's or a service's name for any node, because the rule's node is not known yet. The error is the
+/// problem, as text.
 fn checked_name(name: &str) -> Result<(), String> {
     let any = NodeName::new("/", "node").map_err(|error| error.to_string())?;
     match any.resolve(name) {
@@ -100,9 +100,9 @@ fn checked_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the name that a node gets by the rules: first the first rule for its name counts, and then the first one for its
-/// namespace. As in rcl, a rule for one node names it by its original name in the first step, and by the name after this step in
-/// the second one.
+/// Returns the name that a node gets by the rules: first the first rule for its name counts, and then the first one for
+/// its namespace. As in rcl, a rule for one node names it by its original name in the first step, and by the name after
+/// this step in the second one.
 pub(crate) fn node_name(rules: &[RemapRule], namespace: &str, name: &str) -> Result<NodeName, NameError> {
     let first = |scope: &Scope, name: &str| {
         let rule = rules.iter().find(|rule| rule.scope == *scope && rule.is_for(name));
@@ -117,8 +117,8 @@ pub(crate) fn node_name(rules: &[RemapRule], namespace: &str, name: &str) -> Res
     }
 }
 
-/// Names of topics and services that a node replaces, each with its kind, if only that is meant, and the name that takes its
-/// place.
+/// Names of topics and services that a node replaces, each with its kind, if only that is meant, and the name that
+/// takes its place.
 #[derive(Debug)]
 pub(crate) struct Remaps(Vec<(FullName, Option<NameKind>, FullName)>);
 

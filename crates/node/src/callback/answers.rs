@@ -36,9 +36,9 @@ pub trait ServiceCallback<G, S: ServiceInterface, Form> {
 
 /// Implements [`ServiceCallback`] for closures with the bounds `$bounds` on groups `$group`, in the form `$form`.
 ///
-/// The closure's bounds come first, then that its return value is a part of a service, which a future is not: so the compiler tells
-/// synchronous closures from asynchronous ones before it knows the service. The types of request and response say then which
-/// service it is.
+/// The closure's bounds come first, then that its return value is a part of a service, which a future is not: so the
+/// compiler tells synchronous closures from asynchronous ones before it knows the service. The types of request and
+/// response say then which service it is.
 macro_rules! service_callback {
     ([$($generics:tt)*] $group:ty, $form:ty, [$($bounds:tt)+]) => {
         impl<S, $($generics)*> ServiceCallback<$group, S, $form> for F

@@ -1,9 +1,10 @@
-//! The forms that a callback may have on each kind of group. Each is a type without values, by which the compiler tells them apart.
+//! The forms that a callback may have on each kind of group. Each is a type without values, by which the compiler tells
+//! them apart.
 //!
-//! One method takes every form. The price is that closures write the types of their parameters. Each form of a subscription's
-//! callback has an implementation of its own rather than one on top of `Callback`: only so does the compiler know the message's
-//! type when it checks that it is a message. Each form of a service's callback has one, too, so that the types of request and
-//! response, which are parts of one service, say which service it is.
+//! One method takes every form. The price is that closures write the types of their parameters. Each form of a
+//! subscription's callback has an implementation of its own rather than one on top of `Callback`: only so does the
+//! compiler know the message's type when it checks that it is a message. Each form of a service's callback has one,
+//! too, so that the types of request and response, which are parts of one service, say which service it is.
 
 use rospin_engine::{
     CallbackGroup, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, Source, SourceError, Tick, Timer,
@@ -54,7 +55,8 @@ pub enum WithoutArgumentWithPayload {}
 /// Implements both methods of [`Callback`] with the same closure: one for an entity over a source, one for a timer.
 ///
 /// - `$group` is the type of the group, and `$argument` the type of the callback's argument.
-/// - `$inner` is the engine's group, from the group `$given`. `$source` and `$timer` are its methods that create the entity.
+/// - `$inner` is the engine's group, from the group `$given`. `$source` and `$timer` are its methods that create the
+///   entity.
 /// - `$closure` is the callback for the engine. In it, `$this` is the user's callback and `$convert` its [`Convert`].
 macro_rules! methods {
     ($group:ty, $argument:ty, |$given:ident| $inner:expr, $source:ident, $timer:ident, |$this:ident, $convert:ident| $closure:expr) => {

@@ -105,8 +105,9 @@ pub trait SubscriptionCallback<G, M, Form> {
     ) -> Result<Entity, SourceError>;
 }
 
-/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds` on groups `$group`, and for one way to pass the
-/// message: `$way`, in the closure's form `$form`. `$gives` converts the message that arrived into the closure's `$argument`.
+/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds` on groups `$group`, and for one way to
+/// pass the message: `$way`, in the closure's form `$form`. `$gives` converts the message that arrived into the
+/// closure's `$argument`.
 ///
 /// The closure's bounds come before the bound of the message. So the compiler knows the message's type when it checks
 /// that it is a message, and can name it in its error.
@@ -149,7 +150,8 @@ subscription_callback!([G: Exclusive, M, F, R] G, ByReferenceTo<ByReference>, By
 subscription_callback!([P: Send + 'static, M, F, R] CallbackGroup<P>, ByReferenceTo<ByReferenceWithPayload>, ByRef<M>, GivesRef, [F: FnMut(&mut P, &M) -> R + Send + 'static, R: Returns<Nothing>]);
 subscription_callback!([M, F, R] ReentrantGroup, ByReferenceTo<ByReference>, ByRef<M>, GivesRef, [F: Fn(&M) -> R + Send + Sync + 'static, R: Returns<Nothing>]);
 
-/// The converter of messages for callbacks that take them by value. A shared message is copied, unless nobody else holds it.
+/// The converter of messages for callbacks that take them by value. A shared message is copied, unless nobody else
+/// holds it.
 #[derive(Clone)]
 pub(super) struct GivesValue(pub(super) Failures);
 /// The converter of messages for callbacks that take them shared.
@@ -162,8 +164,8 @@ pub(super) struct GivesRef(pub(super) Failures);
 #[derive(Clone)]
 pub(crate) struct GivesItem(pub(crate) Failures);
 
-/// Implements [`Convert`] for the converter `$gives`, which keeps nothing while the callback runs, and reports errors. `$open`
-/// turns the taken `$item`, called `$taken`, into the callback's `$argument`.
+/// Implements [`Convert`] for the converter `$gives`, which keeps nothing while the callback runs, and reports errors.
+/// `$open` turns the taken `$item`, called `$taken`, into the callback's `$argument`.
 macro_rules! convert {
     ([$($generics:tt)*], $gives:ident, $item:ty, $argument:ty, |$taken:ident| $open:expr) => {
         impl<$($generics)*> Convert<$item, $argument, Nothing> for $gives {

@@ -20,8 +20,8 @@ use crate::info::MessageInfo;
 #[derive(Debug)]
 pub struct Informed<Way>(PhantomData<Way>);
 
-/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds`, which take a message in the way `$way` and then its
-/// info.
+/// Implements [`SubscriptionCallback`] for closures with the bounds `$bounds`, which take a message in the way `$way`
+/// and then its info.
 ///
 /// - `$group` is the type of the group, and `$way<$of>` the form without the info.
 /// - `$callback` names the user's closure in `$inner`.

@@ -7,20 +7,22 @@
 //!
 //! - Callbacks of a mutually exclusive group, a node's own included, are `FnMut`: one runs at a time. Callbacks of a
 //!   reentrant group are `Fn` and [`Sync`], because several of them run at once.
-//! - A subscription's callback takes the message by value (`M`), shared (`Arc<M>`, [`Arc`](std::sync::Arc)), or, if it is
-//!   synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a process,
-//!   subscriptions with the publisher's Rust type share the `Arc`; a value is a copy, except for the last subscription that holds
-//!   the message.
-//! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form: `|message: &M, info: MessageInfo|`.
+//! - A subscription's callback takes the message by value (`M`), shared (`Arc<M>`, [`Arc`](std::sync::Arc)), or, if it
+//!   is synchronous, by reference (`&M`). The parameter's type, which the closure must write, decides. Within a
+//!   process, subscriptions with the publisher's Rust type share the `Arc`; a value is a copy, except for the last
+//!   subscription that holds the message.
+//! - After the message it may take a [`MessageInfo`](crate::MessageInfo) by value, in every form:
+//!   `|message: &M, info: MessageInfo|`.
 //! - A timer's callback takes a [`Tick`](crate::Tick), or nothing. That of a wall timer takes a `Tick<Instant>`.
 //! - The callback of a [synchronizer](crate::message_filters) takes a tuple of `Arc<M>`.
 //! - A service's callback takes the request by value, and returns the response. Their types say which service it is.
-//! - Callbacks of timers and subscriptions, and executions of goals, return nothing or a [`Result`]. An error is reported as an
-//!   [`Incident`](rospin_engine::Incident). A callback that uses `?` ends with `rospin::Ok(())`, which tells the compiler the type of its
-//!   errors. An asynchronous one may be a `loop` without an end.
+//! - Callbacks of timers and subscriptions, and executions of goals, return nothing or a [`Result`]. An error is
+//!   reported as an [`Incident`](rospin_engine::Incident). A callback that uses `?` ends with `rospin::Ok(())`, which
+//!   tells the compiler the type of its errors. An asynchronous one may be a `loop` without an end.
 //!
-//! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually exclusive group that
-//! was created is held until the callback ends, unless its options [say otherwise](rospin_engine::GroupOptions::releases_at_await).
+//! While an asynchronous callback awaits, other callbacks of a node's own group or a reentrant group run. A mutually
+//! exclusive group that was created is held until the callback ends, unless its options [say
+//! otherwise](rospin_engine::GroupOptions::releases_at_await).
 //!
 //! An asynchronous callback clones whatever it captures for each call: `move |message: M| { let log = log.clone();
 //! async move { .. } }`.

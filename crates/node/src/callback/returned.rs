@@ -49,8 +49,8 @@ impl<E: Display> Returns<Nothing> for Result<(), E> {
     }
 }
 
-/// The type of what never returns, such as `loop {}`, is the return type of functions like [`std::process::exit`]. Stable Rust has no
-/// other name for it.
+/// The type of what never returns, such as `loop {}`, is the return type of functions like [`std::process::exit`].
+/// Stable Rust has no other name for it.
 impl Returns<Nothing> for <fn() -> ! as Yields>::Output {
     fn value(self) -> Result<(), String> {
         self

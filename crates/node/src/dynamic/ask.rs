@@ -73,14 +73,14 @@ impl Node {
     /// service `~/get_type_description`, until one answers. The answer must have the type hash that the graph has. The
     /// type announces that hash, or [none](MessageType::without_hash) if the graph has none.
     ///
-    /// Waits until somebody publishes: give it a timeout. Its pauses and timeouts are sleeps of `executor`. Can be awaited
-    /// anywhere, inside callbacks, too.
+    /// Waits until somebody publishes: give it a timeout. Its pauses and timeouts are sleeps of `executor`. Can be
+    /// awaited anywhere, inside callbacks, too.
     ///
     /// [`serve_type_descriptions`](Self::serve_type_descriptions) has an example.
     ///
     /// # Errors
-    /// If the topic's name is invalid, its publishers have several types, their nodes stay unknown, or none of these answers with
-    /// the type. That takes up to 12 seconds for each node.
+    /// If the topic's name is invalid, its publishers have several types, their nodes stay unknown, or none of these
+    /// answers with the type. That takes up to 12 seconds for each node.
     pub fn message_type_of(
         &self,
         executor: &ExecutorHandle,
@@ -102,8 +102,8 @@ impl Node {
     }
 }
 
-/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known. Waits until somebody
-/// publishes.
+/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known. Waits until
+/// somebody publishes.
 async fn publishers(
     node: &Node,
     executor: &ExecutorHandle,

@@ -10,8 +10,9 @@ use crate::interfaces::type_description_interfaces::{
     GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeDescription, TypeSource,
 };
 
-/// The types that a node can describe to others: those of its endpoints, as far as they are generated or dynamic, and those that the
-/// program adds. They are kept as long as the node lives; their number is bounded by that of the types in the program.
+/// The types that a node can describe to others: those of its endpoints, as far as they are generated or dynamic, and
+/// those that the program adds. They are kept as long as the node lives; their number is bounded by that of the types
+/// in the program.
 #[derive(Default)]
 pub(crate) struct Known(Mutex<State>);
 
@@ -65,8 +66,8 @@ impl Known {
         found
     }
 
-    /// Returns the type with that name and hash. With an empty `hash`, returns the only type with that name. The error is the
-    /// reason for the node that asks.
+    /// Returns the type with that name and hash. With an empty `hash`, returns the only type with that name. The error
+    /// is the reason for the node that asks.
     fn find(&self, name: &str, hash: &str) -> Result<TypeDescription, String> {
         let mut of_name = self.with_name(name);
         if !hash.is_empty() {

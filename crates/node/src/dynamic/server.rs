@@ -71,17 +71,17 @@ impl Drop for Serving {
 }
 
 impl Node {
-    /// Adds a type that the node can [describe to others](Self::serve_type_descriptions), such as that of a Rust type that was written by
-    /// hand. Generated types, and those of dynamic publishers and subscriptions, are added when an endpoint is created. The node keeps all
-    /// of them.
+    /// Adds a type that the node can [describe to others](Self::serve_type_descriptions), such as that of a Rust type
+    /// that was written by hand. Generated types, and those of dynamic publishers and subscriptions, are added when an
+    /// endpoint is created. The node keeps all of them.
     pub fn add_message_type(&self, message_type: &MessageType) {
         self.known().add(message_type);
     }
 
     /// Describes the types of the node's endpoints, the types that these contain, and those that were
-    /// [added](Self::add_message_type), to other nodes and tools. By default, the executor of the node's own group does that; this method
-    /// has `executor` do it instead. It answers the service `~/get_type_description`, in a group called `type_descriptions`, which a
-    /// deployment file can move. Answers have no source texts of the types.
+    /// [added](Self::add_message_type), to other nodes and tools. By default, the executor of the node's own group does
+    /// that; this method has `executor` do it instead. It answers the service `~/get_type_description`, in a group
+    /// called `type_descriptions`, which a deployment file can move. Answers have no source texts of the types.
     ///
     /// ```
     /// # use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};

@@ -131,17 +131,18 @@ event!([] LivelinessChanged, SubscriptionSide, "liveliness_changed", Passing<Sel
 event!([] MessageLost, SubscriptionSide, "message_lost", Losses);
 
 impl<G: Group> On<G> {
-    /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must write,
-    /// decides which: [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also [`LivelinessLost`], of a
-    /// subscription also [`LivelinessChanged`] or [`MessageLost`]. The module [`callback`](crate::callback) lists the forms of
-    /// `callback`.
+    /// Creates a callback of an event of a publisher or subscription. The type of its argument, which the closure must
+    /// write, decides which: [`MatchedStatus`], [`IncompatibleQos`] or [`DeadlineMissed`], of a publisher also
+    /// [`LivelinessLost`], of a subscription also [`LivelinessChanged`] or [`MessageLost`]. The module
+    /// [`callback`](crate::callback) lists the forms of `callback`.
     ///
-    /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy says so. Any
-    /// number of events since its last run are told at once. The first run tells everything that happened since the publisher or
-    /// subscription was created. The entity's name is that of the subscription (of a publisher: node and topic), followed by the
-    /// event's, such as `/matched` or `/deadline_missed`.
+    /// The callback is an entity of this group like any other, so it runs on the executor's threads, when the policy
+    /// says so. Any number of events since its last run are told at once. The first run tells everything that happened
+    /// since the publisher or subscription was created. The entity's name is that of the subscription (of a publisher:
+    /// node and topic), followed by the event's, such as `/matched` or `/deadline_missed`.
     ///
-    /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp` does.
+    /// Over Zenoh there is no incompatible quality of service: it connects all ends of one type, as `rmw_zenoh_cpp`
+    /// does.
     ///
     /// ```
     /// use rospin::events::{IncompatibleQos, MatchedStatus, QosPolicy};
@@ -179,7 +180,8 @@ impl<G: Group> On<G> {
 }
 
 impl Node {
-    /// Creates a callback of an event of a publisher or subscription, on the node's own group. See [`On::create_event_callback`].
+    /// Creates a callback of an event of a publisher or subscription, on the node's own group. See
+    /// [`On::create_event_callback`].
     ///
     /// # Errors
     /// Those of [`On::create_event_callback`], and if the node's [`Ros`](crate::Ros) was dropped.
@@ -195,8 +197,9 @@ impl Node {
 
 /// Callback of an event. [`Node::create_event_callback`] and [`On::create_event_callback`] create it.
 ///
-/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that is
-/// running is not waited for. The publisher or subscription may be dropped before it; then it does not run any more.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
+/// callback that is running is not waited for. The publisher or subscription may be dropped before it; then it does not
+/// run any more.
 #[must_use = "the callback is removed when its handle is dropped, and never runs; keep it (`let _callback = ..`, not `let _ = ..`)"]
 pub struct EventCallback {
     entity: Entity,
@@ -210,8 +213,8 @@ impl EventCallback {
         self.entity.name()
     }
 
-    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They are counted
-    /// under every policy.
+    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They
+    /// are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.entity.missed_deadlines()

@@ -1,8 +1,8 @@
 //! Deadlines of publishers and subscriptions: the longest time between two messages.
 //!
-//! They are counted here, from one `publish` or arrival to the next one, so they are the same over every middleware, and within
-//! a process. Cyclone DDS could not do it: its own history cache counts them, which is not used, and its writers do not see
-//! messages that only this process hears.
+//! They are counted here, from one `publish` or arrival to the next one, so they are the same over every middleware,
+//! and within a process. Cyclone DDS could not do it: its own history cache counts them, which is not used, and its
+//! writers do not see messages that only this process hears.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::record::EndEvents;
 use super::status::DeadlineMissed;
 use super::timed::Timed;
 
-/// Missed deadlines of an end, calculated from the times of its messages. No timer runs for it unless a callback wants to be told
-/// of them.
+/// Missed deadlines of an end, calculated from the times of its messages. No timer runs for it unless a callback wants
+/// to be told of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     /// Longest time between two messages. Never zero.
@@ -22,8 +22,8 @@ pub(super) struct Deadline {
     last: Option<Instant>,
     /// Number of periods without a message, up to the last message.
     missed: u64,
-    /// Number of periods since the last message that were found to be missed. A message that is noted afterwards with an earlier
-    /// time does not take them back, because callbacks may have been told of them.
+    /// Number of periods since the last message that were found to be missed. A message that is noted afterwards with
+    /// an earlier time does not take them back, because callbacks may have been told of them.
     seen: u64,
 }
 
@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(state(&deadline, 146).missed, 4);
     }
 
-    /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one notes its
-    /// message.
+    /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one
+    /// notes its message.
     #[test]
     fn what_is_missed_is_not_taken_back() {
         let at = |ms| Instant::from_millis(ms);

@@ -8,8 +8,8 @@ use super::record::EndEvents;
 use super::status::{LivelinessChanged, LivelinessLost};
 use super::timed::Timed;
 
-/// The lease of a publisher whose program gives the signs of life. No timer runs for it unless a callback wants to be told of its
-/// end.
+/// The lease of a publisher whose program gives the signs of life. No timer runs for it unless a callback wants to be
+/// told of its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lease {
     duration: Duration,
@@ -17,8 +17,9 @@ pub(super) struct Lease {
     last: Instant,
     /// Number of times that the lease was found to have ended.
     lost: u64,
-    /// True if it was found to have ended since the last sign of life. A sign that is noted afterwards, even with an earlier
-    /// time, begins a new lease. Callbacks must then be notified, because no timer wakes them after the end of a lease.
+    /// True if it was found to have ended since the last sign of life. A sign that is noted afterwards, even with an
+    /// earlier time, begins a new lease. Callbacks must then be notified, because no timer wakes them after the end of
+    /// a lease.
     has_ended: bool,
 }
 
@@ -87,8 +88,8 @@ impl Timed for LivelinessChanged {
             (state.elsewhere, state.publishers.clone())
         };
         let mut next: Option<Instant> = None;
-        // The publishers' locks are taken without the subscription's lock, because a publisher locks its subscriptions under its
-        // own lock.
+        // The publishers' locks are taken without the subscription's lock, because a publisher locks its subscriptions
+        // under its own lock.
         for publisher in publishers {
             let mut state = publisher.lock();
             if state.lease.as_mut().is_some_and(|lease| lease.look(now)) {
@@ -144,8 +145,8 @@ mod tests {
         assert_eq!(alive(519), (0, 0, None));
     }
 
-    /// The publisher's thread has read the clock, and another one finds the lease to have ended before the first one notes its
-    /// sign.
+    /// The publisher's thread has read the clock, and another one finds the lease to have ended before the first one
+    /// notes its sign.
     #[test]
     fn a_sign_of_life_that_is_noted_late_begins_a_lease() {
         let mut lease = Lease::new(Duration::from_millis(10), at(0));

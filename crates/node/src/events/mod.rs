@@ -1,8 +1,8 @@
 //! Events of publishers and subscriptions: matches, quality of service that does not fit, and lost messages.
 //!
-//! The middleware and the topics of this process record events in an end's [`EndEvents`], on any thread. A callback is an entity
-//! whose source compares the record with what the callback was last told. So any number of events between two runs become one, no
-//! event is lost because its callback came later, and no memory is needed for events.
+//! The middleware and the topics of this process record events in an end's [`EndEvents`], on any thread. A callback is
+//! an entity whose source compares the record with what the callback was last told. So any number of events between two
+//! runs become one, no event is lost because its callback came later, and no memory is needed for events.
 
 mod callback;
 mod deadline;

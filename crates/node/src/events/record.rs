@@ -11,11 +11,11 @@ use super::status::{IncompatibleQos, MatchedStatus, MessageLost, QosPolicy};
 use crate::qos::{Liveliness, Qos};
 use crate::watchers::Watchers;
 
-/// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the topics of
-/// this process enter the rest. Clones are the same record.
+/// Record of what happened to one publisher or subscription. A [middleware](crate::NodeEnd) enters what it learns; the
+/// topics of this process enter the rest. Clones are the same record.
 ///
-/// Its methods may be called on any thread, under the middleware's locks: they run no user code, and hold a lock with priority
-/// inheritance for a moment.
+/// Its methods may be called on any thread, under the middleware's locks: they run no user code, and hold a lock with
+/// priority inheritance for a moment.
 #[derive(Clone, Default)]
 pub struct EndEvents(Arc<Record>);
 
@@ -57,8 +57,8 @@ impl EndEvents {
         Self(Arc::new(Record { state, losses: OnceLock::new(), is_timed }))
     }
 
-    /// Returns true if the end has a deadline, or a lease for which its program gives the signs of life. Its messages and signs
-    /// are then noted.
+    /// Returns true if the end has a deadline, or a lease for which its program gives the signs of life. Its messages
+    /// and signs are then noted.
     pub(crate) fn is_timed(&self) -> bool {
         self.0.is_timed
     }
@@ -76,8 +76,8 @@ impl EndEvents {
     pub(crate) fn message(&self, now: Instant) {
         let mut state = self.lock();
         let is_first = state.deadline.as_mut().is_some_and(|deadline| deadline.message(now));
-        // The first message starts the first period, whose end callbacks must now wait for. They find the ends of later ones by
-        // themselves.
+        // The first message starts the first period, whose end callbacks must now wait for. They find the ends of later
+        // ones by themselves.
         if is_first {
             state.notify();
         }
@@ -111,8 +111,8 @@ impl EndEvents {
         drop(gone);
     }
 
-    /// Sets the number of publishers of other processes that this subscription is matched with and that are alive, and the number
-    /// of those that are not alive.
+    /// Sets the number of publishers of other processes that this subscription is matched with and that are alive, and
+    /// the number of those that are not alive.
     pub fn liveliness(&self, alive: usize, not_alive: usize) {
         self.change(|State { elsewhere, .. }| *elsewhere = Alive { alive, not_alive });
     }
@@ -155,8 +155,8 @@ impl EndEvents {
 }
 
 impl State {
-    /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier neither
-    /// blocks nor locks.
+    /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier
+    /// neither blocks nor locks.
     fn notify(&mut self) {
         self.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
     }

@@ -20,16 +20,19 @@ pub struct MatchedStatus {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct IncompatibleQos {
-    /// Policy that does not fit, of the last such end. Of several policies, it is the first one in the order of [`QosPolicy`].
+    /// Policy that does not fit, of the last such end. Of several policies, it is the first one in the order of
+    /// [`QosPolicy`].
     pub policy: QosPolicy,
-    /// Number of such ends that were found so far. DDS may count an end twice if it comes while this one is being created.
+    /// Number of such ends that were found so far. DDS may count an end twice if it comes while this one is being
+    /// created.
     pub total: u64,
     /// Change of `total` since the callback's last run.
     pub total_change: u64,
 }
 
-/// Messages that a subscription lost: those that newer ones displaced before its callback could take them, and those that never
-/// arrived, as far as the middleware can tell. [`Subscription::missed`](crate::Subscription::missed) has the same number.
+/// Messages that a subscription lost: those that newer ones displaced before its callback could take them, and those
+/// that never arrived, as far as the middleware can tell. [`Subscription::missed`](crate::Subscription::missed) has the
+/// same number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MessageLost {
@@ -39,7 +42,8 @@ pub struct MessageLost {
     pub total_change: u64,
 }
 
-/// Deadlines that a publisher or a subscription missed: periods of its [deadline](crate::Qos::with_deadline) without a message.
+/// Deadlines that a publisher or a subscription missed: periods of its [deadline](crate::Qos::with_deadline) without a
+/// message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeadlineMissed {
@@ -49,8 +53,8 @@ pub struct DeadlineMissed {
     pub total_change: u64,
 }
 
-/// Publishers of a subscription that are alive, and those that gave no [sign of life](crate::Qos::with_liveliness) for longer
-/// than their lease.
+/// Publishers of a subscription that are alive, and those that gave no [sign of life](crate::Qos::with_liveliness) for
+/// longer than their lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LivelinessChanged {

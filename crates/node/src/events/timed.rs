@@ -12,15 +12,16 @@ pub(super) trait Timed: Send + Sized + 'static {
     /// Totals from which the event is calculated.
     type Totals: Default + Copy + PartialEq + Send + 'static;
 
-    /// Returns the totals at `now`, and the time at which they change next if nothing happens until then but time passing. Other
-    /// changes of the totals notify.
+    /// Returns the totals at `now`, and the time at which they change next if nothing happens until then but time
+    /// passing. Other changes of the totals notify.
     fn look(events: &EndEvents, now: Instant) -> (Self::Totals, Option<Instant>);
 
     /// Returns the event that has led from the totals `before` to `now`.
     fn between(before: Self::Totals, now: Self::Totals) -> Self;
 }
 
-/// Events of one kind as the source of an entity. It sleeps on the entity's executor until time brings about the next one.
+/// Events of one kind as the source of an entity. It sleeps on the entity's executor until time brings about the next
+/// one.
 pub(super) struct Passing<E: Timed> {
     watched: Watched,
     told: E::Totals,

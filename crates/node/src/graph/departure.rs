@@ -17,8 +17,8 @@ pub(super) struct Watched {
     has_gone: bool,
 }
 
-/// Tells the watchers of the endpoints that have gone by `changes`, and returns the notifiers to call. `is_left` returns true if
-/// there is another endpoint of that kind and name; then its watchers are not told.
+/// Tells the watchers of the endpoints that have gone by `changes`, and returns the notifiers to call. `is_left`
+/// returns true if there is another endpoint of that kind and name; then its watchers are not told.
 pub(super) fn tell(
     watchers: &mut Watchers,
     changes: &[GraphChange],

@@ -18,8 +18,8 @@ pub enum EndpointKind {
     Client,
 }
 
-/// Publisher, subscription, server or client of any node in the network. A field is `None` if the middleware does not know it
-/// for other processes.
+/// Publisher, subscription, server or client of any node in the network. A field is `None` if the middleware does not
+/// know it for other processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Endpoint {

@@ -1,7 +1,8 @@
-//! Mismatches: two ends of one topic or service that cannot communicate. Each is logged once, with the difference and the fix.
+//! Mismatches: two ends of one topic or service that cannot communicate. Each is logged once, with the difference and
+//! the fix.
 //!
-//! The graph has all ends of a topic, so they are compared here, for every middleware: their types, and their quality of service
-//! where the middleware does not report it.
+//! The graph has all ends of a topic, so they are compared here, for every middleware: their types, and their quality
+//! of service where the middleware does not report it.
 
 use std::time::Duration;
 
@@ -30,8 +31,8 @@ pub(super) struct Mismatch {
 
 /// Returns the mismatch of two ends, or `None` if they fit or are not two ends of one topic or service.
 ///
-/// If both ends are of this process (`both_ours`), their quality of service is compared here, too: they are connected without the
-/// middleware, which reports nothing about them.
+/// If both ends are of this process (`both_ours`), their quality of service is compared here, too: they are connected
+/// without the middleware, which reports nothing about them.
 pub(super) fn find(one: &Endpoint, other: &Endpoint, matching: Matching, both_ours: bool) -> Option<Mismatch> {
     if one.name != other.name {
         return None;
@@ -57,8 +58,8 @@ fn owner(end: &Endpoint) -> String {
     end.node.as_ref().map_or_else(|| "a node that is not known".to_owned(), |node| format!("node `{node}`"))
 }
 
-/// Returns the difference of the two ends' types or hashes, and the text for the log; `None` if there is none that matters.
-/// `kind` is `topic` or `service`.
+/// Returns the difference of the two ends' types or hashes, and the text for the log; `None` if there is none that
+/// matters. `kind` is `topic` or `service`.
 fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     let nodes = (owner(asks), owner(offers));
     if asks.type_name != offers.type_name {
@@ -89,9 +90,9 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
     Some((format!("{one}, {other}"), text))
 }
 
-/// Returns the first policy by which `offers` does not offer all that `asks` demands, and the text for the log; `None` if there
-/// is none. By the rules of DDS this keeps the two apart. Where ends are matched by hash, only durability and reliability are
-/// compared, because the two communicate nevertheless.
+/// Returns the first policy by which `offers` does not offer all that `asks` demands, and the text for the log; `None`
+/// if there is none. By the rules of DDS this keeps the two apart. Where ends are matched by hash, only durability and
+/// reliability are compared, because the two communicate nevertheless.
 fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     if asks.kind != EndpointKind::Subscription {
         return None;

@@ -1,10 +1,10 @@
 //! The ROS graph: nodes, and their endpoints of topics and services.
 //!
-//! This crate enters the nodes of this process, and a middleware those of other processes. Entering calls no user code and waits
-//! for none: watchers are notified, and take the changes on an executor's thread.
+//! This crate enters the nodes of this process, and a middleware those of other processes. Entering calls no user code
+//! and waits for none: watchers are notified, and take the changes on an executor's thread.
 //!
-//! The graph is fed, not asked: middlewares learn of it in different ways, by events, by messages that were kept for late
-//! subscriptions, by tokens. They enter what they learn on any thread, and queries only read it.
+//! The graph is fed, not asked: middlewares learn of it in different ways, by events, by messages that were kept for
+//! late subscriptions, by tokens. They enter what they learn on any thread, and queries only read it.
 
 mod changes;
 mod departure;
@@ -44,8 +44,9 @@ pub enum GraphChange {
     EndpointWent(Endpoint),
 }
 
-/// Nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are there at
-/// once. If an end of this process cannot communicate with another end of its topic or service, the log has one warning about it.
+/// Nodes of a network and their endpoints, as far as the middleware has discovered them. Those of this process are
+/// there at once. If an end of this process cannot communicate with another end of its topic or service, the log has
+/// one warning about it.
 ///
 /// Each [middleware](crate::Middleware::graph) has a graph and enters into it what it discovers; programs query it
 /// through a [node](crate::Node). The middleware gives every entry an id of its own choice, so it may report an entry
@@ -89,7 +90,8 @@ enum Whose {
 }
 
 impl State {
-    /// Removes a node. Returns the end of its name, or `None` if there is no such node, or another one has the same name.
+    /// Removes a node. Returns the end of its name, or `None` if there is no such node, or another one has the same
+    /// name.
     fn node_went(&mut self, id: &Id) -> Option<GraphChange> {
         let name = self.nodes.remove(id)?;
         let count = self.names.get_mut(&name)?;
@@ -101,8 +103,8 @@ impl State {
         Some(GraphChange::NodeWent(name))
     }
 
-    /// Enters a node. Returns two changes: the end of the name that the id had before, and the new name. Each is `None` if it
-    /// does not happen, for example because another node has that name.
+    /// Enters a node. Returns two changes: the end of the name that the id had before, and the new name. Each is `None`
+    /// if it does not happen, for example because another node has that name.
     fn node_came(&mut self, id: Id, name: String) -> [Option<GraphChange>; 2] {
         if self.nodes.get(&id) == Some(&name) {
             return [None, None];
@@ -119,8 +121,8 @@ impl State {
         self.endpoints.remove(id).map(GraphChange::EndpointWent)
     }
 
-    /// Enters an endpoint. Returns two changes: the end of the endpoint that the id had before, if any, and the new endpoint. Both
-    /// are `None` if it is the same endpoint, of which more is known now.
+    /// Enters an endpoint. Returns two changes: the end of the endpoint that the id had before, if any, and the new
+    /// endpoint. Both are `None` if it is the same endpoint, of which more is known now.
     fn endpoint_came(&mut self, id: Id, endpoint: Endpoint) -> [Option<GraphChange>; 2] {
         let before = self.endpoints.insert(id, endpoint.clone());
         match before {
@@ -143,8 +145,8 @@ impl Graph {
         Arc::default()
     }
 
-    /// Returns an empty graph, for a middleware that connects ends of the same name, type and hash, whatever their quality of
-    /// service.
+    /// Returns an empty graph, for a middleware that connects ends of the same name, type and hash, whatever their
+    /// quality of service.
     #[must_use]
     pub fn matched_by_hash() -> Arc<Self> {
         Arc::new(Self { matching: Matching::ByHash, ..Self::default() })
@@ -161,19 +163,20 @@ impl Graph {
         self.change(|state| [state.node_went(&Id::Others(id.to_vec()))]);
     }
 
-    /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id. Watchers are
-    /// not notified if only the node, the type hash or the quality of service differ.
+    /// Enters a publisher, subscription, server or client of another process. Replaces the entry with the same id.
+    /// Watchers are not notified if only the node, the type hash or the quality of service differ.
     pub fn endpoint_came(&self, id: &[u8], endpoint: Endpoint) {
         self.change(|state| state.endpoint_came(Id::Others(id.to_vec()), endpoint));
     }
 
-    /// Removes a publisher, subscription, server or client of another process. Does nothing if the graph has no such entry.
+    /// Removes a publisher, subscription, server or client of another process. Does nothing if the graph has no such
+    /// entry.
     pub fn endpoint_went(&self, id: &[u8]) {
         self.change(|state| [state.endpoint_went(&Id::Others(id.to_vec()))]);
     }
 
-    /// Sets the node of a publisher, subscription, server or client of another process, by the node's fully qualified name. Does
-    /// nothing if the graph has no such entry. Watchers are not notified.
+    /// Sets the node of a publisher, subscription, server or client of another process, by the node's fully qualified
+    /// name. Does nothing if the graph has no such entry. Watchers are not notified.
     pub fn endpoint_belongs_to(&self, id: &[u8], node: &str) {
         let id = Id::Others(id.to_vec());
         let mut state = self.lock();
@@ -281,8 +284,8 @@ impl Graph {
         self.change_of(Whose::Others, make);
     }
 
-    /// Changes the graph by `make`, which returns the changes. Then releases the lock, notifies watchers, and logs mismatches of
-    /// the endpoints that came. These are of the process `whose`.
+    /// Changes the graph by `make`, which returns the changes. Then releases the lock, notifies watchers, and logs
+    /// mismatches of the endpoints that came. These are of the process `whose`.
     fn change_of<C>(&self, whose: Whose, make: impl FnOnce(&mut State) -> C)
     where
         C: IntoIterator<Item = Option<GraphChange>>,
@@ -314,7 +317,8 @@ impl Graph {
         let mut mismatches = Vec::new();
         for change in changes {
             let GraphChange::EndpointCame(endpoint) = change else { continue };
-            // The map has entries of this process first. Two entries of other processes are not compared with each other.
+            // The map has entries of this process first. Two entries of other processes are not compared with each
+            // other.
             let others = state.endpoints.iter().take_while(|(id, _)| whose == Whose::Ours || matches!(id, Id::Ours(_)));
             for (id, other) in others {
                 let both_ours = whose == Whose::Ours && matches!(id, Id::Ours(_));

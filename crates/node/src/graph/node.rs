@@ -12,8 +12,8 @@ use crate::node::Node;
 /// Names of topics or services with their types. More than one type means that nodes disagree.
 pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
 
-/// Queries of the graph as it is known at this moment. Entries of this process are known at once, those of others when discovery
-/// has told of them. Each query locks for a moment, and allocates its result.
+/// Queries of the graph as it is known at this moment. Entries of this process are known at once, those of others when
+/// discovery has told of them. Each query locks for a moment, and allocates its result.
 impl Node {
     /// Returns the fully qualified names of all nodes, sorted. Nodes that share a name appear once.
     #[must_use]
@@ -33,8 +33,8 @@ impl Node {
         self.graph().names_and_types([EndpointKind::Server, EndpointKind::Client])
     }
 
-    /// Returns the number of publishers of a topic, whatever their type and quality of service. The name is resolved and
-    /// remapped as for a publisher of this node.
+    /// Returns the number of publishers of a topic, whatever their type and quality of service. The name is resolved
+    /// and remapped as for a publisher of this node.
     ///
     /// # Errors
     /// If the topic's name is invalid.
@@ -42,7 +42,8 @@ impl Node {
         self.count(EndpointKind::Publisher, topic)
     }
 
-    /// Returns the number of subscriptions of a topic. The name is treated as in [`count_publishers`](Self::count_publishers).
+    /// Returns the number of subscriptions of a topic. The name is treated as in
+    /// [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the topic's name is invalid.
@@ -50,7 +51,8 @@ impl Node {
         self.count(EndpointKind::Subscription, topic)
     }
 
-    /// Returns the number of servers of a service. The name is treated as in [`count_publishers`](Self::count_publishers).
+    /// Returns the number of servers of a service. The name is treated as in
+    /// [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the service's name is invalid.
@@ -58,7 +60,8 @@ impl Node {
         self.count(EndpointKind::Server, service)
     }
 
-    /// Returns the number of clients of a service. The name is treated as in [`count_publishers`](Self::count_publishers).
+    /// Returns the number of clients of a service. The name is treated as in
+    /// [`count_publishers`](Self::count_publishers).
     ///
     /// # Errors
     /// If the service's name is invalid.
@@ -82,8 +85,8 @@ impl Node {
         self.endpoints(EndpointKind::Subscription, topic)
     }
 
-    /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A caller that
-    /// takes the future first and reads the graph then misses no change.
+    /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A
+    /// caller that takes the future first and reads the graph then misses no change.
     pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<> {
         // The future also resolves when the middleware ends.
         self.graph().next_change()
@@ -92,8 +95,8 @@ impl Node {
     /// Creates a callback of the group that runs with each change of the graph from now on, including changes by this
     /// process.
     ///
-    /// The entity's name consists of those of node and group, followed by `/graph`. At most 4096 changes wait for the callback.
-    /// When there are more, the oldest are dropped and counted.
+    /// The entity's name consists of those of node and group, followed by `/graph`. At most 4096 changes wait for the
+    /// callback. When there are more, the oldest are dropped and counted.
     ///
     /// ```
     /// # use rospin::graph::GraphChange;
@@ -149,8 +152,8 @@ impl Node {
 
 /// Callback that runs with each change of the graph. [`Node::create_graph_callback`] creates it.
 ///
-/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A callback that
-/// is running is not waited for.
+/// Dropping the handle removes the entity: its callback does not run again, from the executor's next pick on. A
+/// callback that is running is not waited for.
 #[must_use = "the callback is removed when its handle is dropped, and never runs; keep it (`let _callback = ..`, not `let _ = ..`)"]
 pub struct GraphCallback {
     entity: Entity,
@@ -164,15 +167,15 @@ impl GraphCallback {
         self.entity.name()
     }
 
-    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They are counted
-    /// under every policy.
+    /// Returns the number of runs of the callback that ended after their deadlines, which a deployment file sets. They
+    /// are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.entity.missed_deadlines()
     }
 
-    /// Returns the number of changes that were dropped before the callback could run with them. If it is not zero, query the
-    /// [node](Node::node_names) for the current state.
+    /// Returns the number of changes that were dropped before the callback could run with them. If it is not zero,
+    /// query the [node](Node::node_names) for the current state.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.entity.lost(LossCause::QueueFull)

@@ -3,7 +3,8 @@
 #[doc(inline)]
 pub use rospin_dynamic::field_type;
 
-/// Exports the messages, services and actions of each `$package` from a module of that name, without the modules `$kind`.
+/// Exports the messages, services and actions of each `$package` from a module of that name, without the modules
+/// `$kind`.
 macro_rules! packages {
     ($($package:ident { $($kind:ident),+ })*) => {
         $(

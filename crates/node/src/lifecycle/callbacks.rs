@@ -6,11 +6,11 @@ use super::machine::State;
 /// Errors of a transition's callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The transition is not possible, but nothing is broken. The node returns to its previous state; after `on_shutdown` and
-    /// `on_error` it is finalized nevertheless. The text is the reason.
+    /// The transition is not possible, but nothing is broken. The node returns to its previous state; after
+    /// `on_shutdown` and `on_error` it is finalized nevertheless. The text is the reason.
     Failure(String),
-    /// Something is broken. [`Lifecycle::on_error`] runs next; after an error of its own, the node is finalized. The text is the
-    /// reason; `?` converts any error to this variant.
+    /// Something is broken. [`Lifecycle::on_error`] runs next; after an error of its own, the node is finalized. The
+    /// text is the reason; `?` converts any error to this variant.
     Error(String),
 }
 
@@ -23,9 +23,9 @@ impl<E: std::error::Error> From<E> for Fault {
 /// The callbacks of a managed node's transitions. Its implementation is the payload of a
 /// [`LifecycleNode`](super::LifecycleNode).
 ///
-/// They run as callbacks of the [group](LifecycleHandle::group) that has the payload, so no other callback of that group runs at
-/// the same time. A panic counts as [`Fault::Error`]. `previous` is the state in which the transition began; for
-/// `on_error`, that in which the broken transition began.
+/// They run as callbacks of the [group](LifecycleHandle::group) that has the payload, so no other callback of that
+/// group runs at the same time. A panic counts as [`Fault::Error`]. `previous` is the state in which the transition
+/// began; for `on_error`, that in which the broken transition began.
 ///
 /// An entity lives as long as its handle. Keep handles in the payload, and drop them in `on_cleanup` and
 /// `on_shutdown`.
@@ -71,8 +71,8 @@ pub trait Lifecycle: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Cleans up after an error in another transition. If it succeeds, the node is unconfigured and can be configured again. The
-    /// default implementation fails.
+    /// Cleans up after an error in another transition. If it succeeds, the node is unconfigured and can be configured
+    /// again. The default implementation fails.
     ///
     /// # Errors
     /// Any fault makes the node finalized.

@@ -26,8 +26,9 @@ use crate::timer::{Tick, TimerOptions};
 
 /// Handle of a managed node, for its callbacks and for callers that request transitions. Cheap to clone.
 ///
-/// It dereferences to the [`Node`], for its clients, its parameters, its logger and its clock. What it creates itself is different: its
-/// publishers are silent while the node is not active, and the callbacks of its subscriptions, services and timers get the payload.
+/// It dereferences to the [`Node`], for its clients, its parameters, its logger and its clock. What it creates itself
+/// is different: its publishers are silent while the node is not active, and the callbacks of its subscriptions,
+/// services and timers get the payload.
 pub struct LifecycleHandle<P: Send + 'static>(Arc<Inner<P>>);
 
 struct Inner<P: Send + 'static> {
@@ -57,8 +58,8 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         self.0.group.node()
     }
 
-    /// Returns the group on which transitions run, for the node's other callbacks. It creates subscriptions, services and timers of
-    /// the node, whose callbacks get the payload.
+    /// Returns the group on which transitions run, for the node's other callbacks. It creates subscriptions, services
+    /// and timers of the node, whose callbacks get the payload.
     #[must_use]
     pub fn group(&self) -> &CallbackGroup<P> {
         &self.0.group
@@ -81,8 +82,9 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         Ok(LifecyclePublisher::new(self.node().create_publisher(options)?, &self.0.stage))
     }
 
-    /// Creates a subscription on the node's [group](Self::group), see [`On::create_subscription`](crate::On::create_subscription). Its
-    /// callback gets the payload, and runs in every state of the node.
+    /// Creates a subscription on the node's [group](Self::group), see
+    /// [`On::create_subscription`](crate::On::create_subscription). Its callback gets the payload, and runs in every
+    /// state of the node.
     ///
     /// # Errors
     /// Those of [`On::create_subscription`](crate::On::create_subscription).
@@ -94,8 +96,8 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         self.group().create_subscription(options, callback)
     }
 
-    /// Creates a service on the node's [group](Self::group), see [`On::create_service`](crate::On::create_service). Its callback gets the
-    /// payload, and runs in every state of the node.
+    /// Creates a service on the node's [group](Self::group), see [`On::create_service`](crate::On::create_service). Its
+    /// callback gets the payload, and runs in every state of the node.
     ///
     /// # Errors
     /// Those of [`On::create_service`](crate::On::create_service).
@@ -107,8 +109,9 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         self.group().create_service(options, callback)
     }
 
-    /// Creates a timer on the node's clock and its [group](Self::group), see [`On::create_timer`](crate::On::create_timer). Its callback
-    /// gets the payload, and runs in every state of the node.
+    /// Creates a timer on the node's clock and its [group](Self::group), see
+    /// [`On::create_timer`](crate::On::create_timer). Its callback gets the payload, and runs in every state of the
+    /// node.
     ///
     /// # Errors
     /// Those of [`On::create_timer`](crate::On::create_timer).
@@ -124,7 +127,8 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     }
 
     /// Creates a timer on the steady clock and the node's [group](Self::group), see
-    /// [`On::create_wall_timer`](crate::On::create_wall_timer). Its callback gets the payload, and runs in every state of the node.
+    /// [`On::create_wall_timer`](crate::On::create_wall_timer). Its callback gets the payload, and runs in every state
+    /// of the node.
     ///
     /// # Errors
     /// Those of [`On::create_wall_timer`](crate::On::create_wall_timer).
@@ -139,12 +143,13 @@ impl<P: Send + 'static> LifecycleHandle<P> {
         self.group().create_wall_timer(options, callback)
     }
 
-    /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was called for
-    /// before, even if the future is dropped. The future resolves to the state that the node is in afterwards, or to an error if
-    /// the transition did not reach its goal. At most 16 requests wait.
+    /// Requests a transition. It runs on the node's [group](Self::group), after the transitions that this method was
+    /// called for before, even if the future is dropped. The future resolves to the state that the node is in
+    /// afterwards, or to an error if the transition did not reach its goal. At most 16 requests wait.
     ///
-    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must not await
-    /// the future: the transition waits for the callback to end. If one does, the program tells of it after a second.
+    /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must
+    /// not await the future: the transition waits for the callback to end. If one does, the program tells of it after a
+    /// second.
     pub fn request(
         &self,
         transition: Transition,

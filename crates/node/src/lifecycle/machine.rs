@@ -161,7 +161,8 @@ pub(crate) enum End {
 pub struct Edge {
     /// Number of the transition.
     pub id: u8,
-    /// Name of the transition. It is not unique: the three shutdowns share one, and so do equal results of different callbacks.
+    /// Name of the transition. It is not unique: the three shutdowns share one, and so do equal results of different
+    /// callbacks.
     pub label: &'static str,
     /// State in which the transition starts.
     pub start: State,
@@ -173,7 +174,8 @@ const fn edge(id: u8, label: &'static str, start: State, goal: State) -> Edge {
     Edge { id, label, start, goal }
 }
 
-/// Returns the edge out of a transition state. The last digit of its number is the result: 0 success, 1 failure, 2 error.
+/// Returns the edge out of a transition state. The last digit of its number is the result: 0 success, 1 failure, 2
+/// error.
 const fn end(id: u8, start: State, goal: State) -> Edge {
     let label = match id % 10 {
         0 => "transition_success",

@@ -16,9 +16,10 @@ use crate::ros::Ros;
 
 /// Managed node: a [`Node`](crate::Node), and a callback group of its own whose payload implements [`Lifecycle`].
 ///
-/// The node starts unconfigured, before any callback has run. Transitions are requested through the service that ROS 2's tools
-/// use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The services that only
-/// query the state are in a group `lifecycle` of their own, so an executor with several threads answers them during a transition.
+/// The node starts unconfigured, before any callback has run. Transitions are requested through the service that ROS
+/// 2's tools use, and through [`request`](LifecycleHandle::request). They run one after the other on the group. The
+/// services that only query the state are in a group `lifecycle` of their own, so an executor with several threads
+/// answers them during a transition.
 ///
 /// Dropping it removes the node's group with its payload and all entities on it. No transition starts after that. One
 /// that is running is not waited for, and runs to its end.
@@ -32,9 +33,9 @@ pub struct LifecycleNode<P: Lifecycle> {
 }
 
 impl Ros {
-    /// Creates a managed node, whose transitions run the methods of `payload`, as [`create_node`](Self::create_node) creates plain nodes: its
-    /// group is on the [main executor](Self::executor), or on the one that the [options](NodeOptions::executor) name. A plain `&str` is
-    /// the node's name.
+    /// Creates a managed node, whose transitions run the methods of `payload`, as [`create_node`](Self::create_node)
+    /// creates plain nodes: its group is on the [main executor](Self::executor), or on the one that the
+    /// [options](NodeOptions::executor) name. A plain `&str` is the node's name.
     ///
     /// # Errors
     /// If the name is invalid, the middleware refuses, or the executor was dropped.
@@ -50,7 +51,8 @@ impl Ros {
 }
 
 impl<P: Lifecycle> LifecycleNode<P> {
-    /// Creates a node on `executor`, in a group that has the node's name and `payload`. A plain `&str` is the node's name.
+    /// Creates a node on `executor`, in a group that has the node's name and `payload`. A plain `&str` is the node's
+    /// name.
     ///
     /// # Errors
     /// If the name is invalid, the middleware refuses, or the executor was dropped.
@@ -98,8 +100,8 @@ impl<P: Lifecycle> fmt::Debug for LifecycleNode<P> {
     }
 }
 
-/// Guard that removes a node's group when it is dropped. Otherwise handles inside of the payload and the callbacks would keep the
-/// group for ever.
+/// Guard that removes a node's group when it is dropped. Otherwise handles inside of the payload and the callbacks
+/// would keep the group for ever.
 struct RemoveGroup<'a, P: Lifecycle>(&'a LifecycleHandle<P>);
 
 impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {

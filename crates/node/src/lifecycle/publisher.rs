@@ -10,9 +10,9 @@ use crate::error::PublishError;
 use crate::message::{Message, Outgoing};
 use crate::publisher::Publisher;
 
-/// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active, and in its `on_activate`. In every other
-/// state it drops them, also in `on_deactivate`, and logs a warning of the first one that it drops after it has sent one. Cheap to
-/// clone; clones are the same publisher.
+/// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active, and in its `on_activate`.
+/// In every other state it drops them, also in `on_deactivate`, and logs a warning of the first one that it drops after
+/// it has sent one. Cheap to clone; clones are the same publisher.
 ///
 /// [`LifecycleHandle::create_publisher`](super::LifecycleHandle::create_publisher) creates it.
 pub struct LifecyclePublisher<M: Message> {
@@ -39,9 +39,11 @@ impl<M: Message> LifecyclePublisher<M> {
         Self { publisher, stage: Arc::clone(stage), silence: Arc::default() }
     }
 
-    /// Sends the message to all subscriptions of the topic if the node is active or being activated. Otherwise drops and counts it.
+    /// Sends the message to all subscriptions of the topic if the node is active or being activated. Otherwise drops
+    /// and counts it.
     ///
-    /// Costs what [`Publisher::publish`] costs, and nothing for a dropped message, except for the first one, which is logged.
+    /// Costs what [`Publisher::publish`] costs, and nothing for a dropped message, except for the first one, which is
+    /// logged.
     ///
     /// # Errors
     /// If the message is sent, and there is no room for the message, or it cannot be encoded.
@@ -63,8 +65,8 @@ impl<M: Message> LifecyclePublisher<M> {
         Ok(())
     }
 
-    /// Returns true if the node is active or being activated, so that messages are sent. Check it before making an expensive message.
-    /// Neither blocks nor allocates.
+    /// Returns true if the node is active or being activated, so that messages are sent. Check it before making an
+    /// expensive message. Neither blocks nor allocates.
     #[must_use]
     pub fn is_activated(&self) -> bool {
         matches!(self.stage.get(), State::Active | State::Activating)

@@ -8,8 +8,8 @@ use super::error::TransitionError;
 use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, Edge, End, State};
 
-/// Runs the requested transition, and returns the node's state after it. Refuses a transition that is not possible in the state
-/// before. Only callbacks of the node's group call it.
+/// Runs the requested transition, and returns the node's state after it. Refuses a transition that is not possible in
+/// the state before. Only callbacks of the node's group call it.
 pub(super) fn transition<P: Lifecycle>(
     payload: &mut P,
     node: &LifecycleHandle<P>,

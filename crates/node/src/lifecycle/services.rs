@@ -43,8 +43,8 @@ pub(super) fn create<P: Lifecycle>(
     ])
 }
 
-/// Returns the options of a service of the node. It is answered also while the executor is overloaded: a node that is deactivated, or
-/// shut down, may end the overload.
+/// Returns the options of a service of the node. It is answered also while the executor is overloaded: a node that is
+/// deactivated, or shut down, may end the overload.
 fn service(name: &str) -> ServiceOptions {
     ServiceOptions::new(format!("~/{name}")).priority(Priority::WAY_IN)
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::machine::State;
 
-/// The current state of a node. Only callbacks of the group that has the node's payload change it, one at a time, so no lock is
-/// needed.
+/// The current state of a node. Only callbacks of the group that has the node's payload change it, one at a time, so no
+/// lock is needed.
 pub(super) struct Stage(AtomicU8);
 
 impl Stage {

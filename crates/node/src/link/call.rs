@@ -55,7 +55,8 @@ impl<S: ServiceInterface> ClientLink<S> {
         Call { service, state }
     }
 
-    /// Returns the number of responses that were lost, because they could not be decoded or their calls not be identified.
+    /// Returns the number of responses that were lost, because they could not be decoded or their calls not be
+    /// identified.
     pub(crate) fn undecodable(&self) -> u64 {
         match &self.end {
             End::InProcess(_) => 0,

@@ -47,8 +47,8 @@ impl Encoded {
     }
 }
 
-/// A subscription's queue of messages that were published in this process and are not encoded, as the queue of encoded ones sees
-/// it: the two share the subscription's depth.
+/// A subscription's queue of messages that were published in this process and are not encoded, as the queue of encoded
+/// ones sees it: the two share the subscription's depth.
 pub(super) trait CountedQueue {
     /// Returns when its oldest message arrived, or `None` if there is none.
     fn oldest_arrival(&self) -> Option<Instant>;
@@ -93,8 +93,8 @@ impl EncodedQueue {
         self.inbox.oldest_arrival()
     }
 
-    /// Drops the oldest messages of this queue and `other` beyond the depth that the two share, first of all encoded ones whose
-    /// lifespan is over.
+    /// Drops the oldest messages of this queue and `other` beyond the depth that the two share, first of all encoded
+    /// ones whose lifespan is over.
     pub(super) fn make_room(&mut self, other: &dyn CountedQueue) {
         let count = self.inbox.len();
         if count == 0 {
@@ -110,13 +110,14 @@ impl EncodedQueue {
                 continue;
             }
             let is_gone = self.inbox.pop_before(other.oldest_arrival()).is_some() || other.drop_oldest();
-            // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that message.
+            // While a publisher displaces the oldest message, there may be nothing to take. The topic counts that
+            // message.
             self.inbox.count_lost(is_gone.into());
         }
     }
 
-    /// Takes the oldest message whose lifespan is not over, and returns it with the time of its arrival. Returns `None` if there
-    /// is none, or if a message of the other queue, which arrived at `before`, comes first.
+    /// Takes the oldest message whose lifespan is not over, and returns it with the time of its arrival. Returns `None`
+    /// if there is none, or if a message of the other queue, which arrived at `before`, comes first.
     pub(super) fn pop(&mut self, before: Option<Instant>) -> Option<(Option<Instant>, Packet)> {
         loop {
             let (arrival, packet) = self.inbox.pop_before(before)?;

@@ -1,13 +1,14 @@
-//! The topics of the engine through which ends of one form share messages: one for subscriptions that take only messages, and one
-//! for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo). A form is a Rust type and, for dynamic messages, a
-//! definition. An end whose quality of service has to do with time has a form of its own.
+//! The topics of the engine through which ends of one form share messages: one for subscriptions that take only
+//! messages, and one for those whose callbacks ask for a [`MessageInfo`](crate::MessageInfo). A form is a Rust type
+//! and, for dynamic messages, a definition. An end whose quality of service has to do with time has a form of its own.
 //!
-//! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated, and no
-//! further clock is read, for messages whose subscriptions do not ask. The second topic is in [`origins`](super::origins).
-//! Publishers that keep messages for late subscriptions keep them in both.
+//! A message goes to the second topic together with its origin, in an allocation of its own. So nothing is allocated,
+//! and no further clock is read, for messages whose subscriptions do not ask. The second topic is in
+//! [`origins`](super::origins). Publishers that keep messages for late subscriptions keep them in both.
 //!
-//! A message that nobody asks about costs a count, and a look at the second topic's number of subscriptions. The forms of ends
-//! with a deadline, a lifespan or a lease keep all of that out of the shared way: the price is an encoding where one is set.
+//! A message that nobody asks about costs a count, and a look at the second topic's number of subscriptions. The forms
+//! of ends with a deadline, a lifespan or a lease keep all of that out of the shared way: the price is an encoding
+//! where one is set.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use crate::message::Outgoing;
 use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
 
-/// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the default of DDS.
+/// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the
+/// default of DDS.
 const MAX_BLOCKING_TIME: Duration = Duration::from_millis(100);
 
 /// Returns the engine's name of the topic of messages together with their origins.
@@ -106,7 +108,8 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         move || publisher.kept()
     }
 
-    /// Returns the number of the next message, and records that it is sent. Middlewares that number messages count in the same way.
+    /// Returns the number of the next message, and records that it is sent. Middlewares that number messages count in
+    /// the same way.
     pub(super) fn next_number(&self) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.recorder.sent(|| self.clock.now(), self.gid.to_bytes(), number);
@@ -145,8 +148,8 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         }
     }
 
-    /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages, so drop it after the
-    /// unlock: see [`Publisher::begin`].
+    /// Publishes a message. The drop of the result notifies the subscriptions and drops displaced messages, so drop it
+    /// after the unlock: see [`Publisher::begin`].
     pub(super) fn begin(&self, message: Arc<M>, origin: Origin) -> (Published<M>, Option<Box<dyn Any>>) {
         let is_wanted = self.is_latched || self.with_origins.subscription_count() > 0;
         let with_origin = is_wanted.then(|| WithOrigin::new(message.clone(), origin));

@@ -20,14 +20,14 @@ use crate::middleware::SubscriptionEnd;
 use crate::qos::Qos;
 use crate::statistics::Collector;
 
-/// The messages of a subscription in the order of their arrival: shared ones from publishers of this process that have the same
-/// [form](crate::address::Form), and encoded ones from all others.
+/// The messages of a subscription in the order of their arrival: shared ones from publishers of this process that have
+/// the same [form](crate::address::Form), and encoded ones from all others.
 ///
 /// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
 pub(crate) struct Messages<D: Decode> {
     decode: D,
-    // The order of drops: first both ends, so that nothing arrives any more, and then the queues, which count the messages that
-    // were left.
+    // The order of drops: first both ends, so that nothing arrives any more, and then the queues, which count the
+    // messages that were left.
     end: Arc<LocalEnd>,
     _outside: Option<Box<dyn Send>>,
     here: HereQueue<D::Message>,
@@ -84,13 +84,15 @@ impl<D: Decode> Messages<D> {
         self.statistics = Some(statistics);
     }
 
-    /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is attached.
+    /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is
+    /// attached.
     pub(crate) fn oldest_arrival(&self) -> Option<Instant> {
         let arrivals = [self.here.counted().oldest_arrival(), self.encoded.oldest_arrival()];
         arrivals.into_iter().flatten().min()
     }
 
-    /// Takes the oldest message. Returns `None` if there is none. If the subscription has statistics, the message counts in them.
+    /// Takes the oldest message. Returns `None` if there is none. If the subscription has statistics, the message
+    /// counts in them.
     ///
     /// # Errors
     /// If the message cannot be decoded. It is lost then.
@@ -109,8 +111,8 @@ impl<D: Decode> Messages<D> {
         let mut packet = self.encoded.pop(self.here.counted().oldest_arrival());
         if packet.is_none() {
             if let Some((message, origin)) = Source::try_take(&mut self.here)? {
-                // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was kept for a
-                // late subscription.
+                // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was
+                // kept for a late subscription.
                 let arrival = origin.map(|origin| origin.published.max(self.created));
                 return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
             }

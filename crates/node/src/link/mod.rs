@@ -1,5 +1,5 @@
-//! The ends through which a node's entities communicate: in this process directly, and beyond it through a middleware. Values
-//! become payloads here.
+//! The ends through which a node's entities communicate: in this process directly, and beyond it through a middleware.
+//! Values become payloads here.
 
 mod call;
 mod encoded;
@@ -120,8 +120,8 @@ impl Link {
     }
 }
 
-/// Runs code of a message's type. A panic becomes an error like any other, because it must end neither the entity nor the thread
-/// that it happens on.
+/// Runs code of a message's type. A panic becomes an error like any other, because it must end neither the entity nor
+/// the thread that it happens on.
 fn contain<T, E>(convert: impl FnOnce() -> Result<T, E>) -> Result<T, Box<dyn Error + Send + Sync>>
 where
     E: Into<Box<dyn Error + Send + Sync>>,

@@ -1,7 +1,8 @@
 //! The topic of messages together with their origins.
 //!
-//! The type of this topic is the same for all messages. Behind these traits its code is compiled here. Without them it would be
-//! compiled again in every program, because the compiler shares no generic code between crates that it optimises.
+//! The type of this topic is the same for all messages. Behind these traits its code is compiled here. Without them it
+//! would be compiled again in every program, because the compiler shares no generic code between crates that it
+//! optimises.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ impl WithOrigin {
         Self { message, origin }
     }
 
-    /// Returns the message and its origin. The last subscription that holds them passes the message on as its only owner.
+    /// Returns the message and its origin. The last subscription that holds them passes the message on as its only
+    /// owner.
     pub(super) fn into_parts(taken: Arc<Self>) -> (AnyMessage, Origin) {
         match Arc::try_unwrap(taken) {
             Ok(Self { message, origin }) => (message, origin),

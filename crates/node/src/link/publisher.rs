@@ -34,8 +34,8 @@ thread_local! {
 struct Room(AtomicUsize);
 
 impl Room {
-    /// Returns an empty buffer with room for a payload of that length. It is taken out of [`BUFFER`], because encoding runs the
-    /// message's own code, which may publish something itself.
+    /// Returns an empty buffer with room for a payload of that length. It is taken out of [`BUFFER`], because encoding
+    /// runs the message's own code, which may publish something itself.
     fn buffer(&self) -> Vec<u8> {
         let mut buffer = BUFFER.take();
         buffer.clear();
@@ -49,8 +49,8 @@ impl Room {
     }
 }
 
-/// The way of a publisher's messages: shared with subscriptions of this process that have the same [form](crate::address::Form),
-/// and encoded to all others.
+/// The way of a publisher's messages: shared with subscriptions of this process that have the same
+/// [form](crate::address::Form), and encoded to all others.
 pub(crate) struct PublisherLink<M: Encode> {
     topic: String,
     here: HerePublisher<M>,
@@ -155,7 +155,8 @@ impl<M: Encode> PublisherLink<M> {
         sent
     }
 
-    /// Publishes a message to the subscriptions of this process. `payload` is the encoded message for those of other forms, if any.
+    /// Publishes a message to the subscriptions of this process. `payload` is the encoded message for those of other
+    /// forms, if any.
     fn publish_here(&self, message: impl Outgoing<M>, payload: Option<Bytes>) {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.
@@ -177,8 +178,8 @@ fn payload_of(message: &impl Encode) -> Result<Vec<u8>, CdrError> {
     Ok(payload)
 }
 
-/// Encodes a message for subscriptions of other forms that came during or after its publication. Logs a message that cannot be
-/// encoded, and returns `None`.
+/// Encodes a message for subscriptions of other forms that came during or after its publication. Logs a message that
+/// cannot be encoded, and returns `None`.
 fn encode(topic: &str, message: &impl Encode) -> Option<Bytes> {
     let encoded = contain(|| payload_of(message));
     encoded

@@ -19,9 +19,9 @@ use crate::subscription::{Draft, Subscription};
 
 /// The messages of a topic with the newest stamps. Any callback may look up those of a given time or interval.
 ///
-/// [`On::create_cache`] fills it, or a callback [adds](Self::add) what it gets. It keeps the newest messages by stamp. Of equal
-/// stamps, the message that came last is the newest. Clones are the same cache. All methods take a lock with priority
-/// inheritance, and hold it only while they search and copy pointers.
+/// [`On::create_cache`] fills it, or a callback [adds](Self::add) what it gets. It keeps the newest messages by stamp.
+/// Of equal stamps, the message that came last is the newest. Clones are the same cache. All methods take a lock with
+/// priority inheritance, and hold it only while they search and copy pointers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,7 +51,8 @@ type Kept<M> = VecDeque<(i64, Arc<M>)>;
 const EAGER_MAX: usize = 1000;
 
 impl<M: Stamped> Cache<M> {
-    /// Creates an empty cache of `size` messages; 0 counts as 1. Room for 1000 messages at most is allocated now, and more when they come.
+    /// Creates an empty cache of `size` messages; 0 counts as 1. Room for 1000 messages at most is allocated now, and
+    /// more when they come.
     #[must_use]
     pub fn new(size: usize) -> Self {
         let size = size.max(1);
@@ -79,8 +80,8 @@ impl<M: Stamped> Cache<M> {
         kept.range(first..end.max(first)).map(|(_, message)| Arc::clone(message)).collect()
     }
 
-    /// Returns the messages of the smallest interval that contains all of these stamps, or of the one that comes closest to it:
-    /// one message at or before the first stamp, if there is one, up to one at or after the last.
+    /// Returns the messages of the smallest interval that contains all of these stamps, or of the one that comes
+    /// closest to it: one message at or before the first stamp, if there is one, up to one at or after the last.
     #[must_use]
     pub fn surrounding(&self, stamps_ns: RangeInclusive<i64>) -> Vec<Arc<M>> {
         let kept = self.kept.lock();
@@ -173,11 +174,12 @@ impl<M> Deref for TopicCache<M> {
 }
 
 impl<G: Group> On<G> {
-    /// Creates a subscription that keeps the `size` messages of a topic with the newest stamps, at least one, in a [`Cache`].
+    /// Creates a subscription that keeps the `size` messages of a topic with the newest stamps, at least one, in a
+    /// [`Cache`].
     ///
-    /// A message is in the cache once the executor has picked the subscription. Give the subscription a higher priority than the
-    /// callbacks that look messages up, so that it runs before them. When ROS time jumps back, or changes its source, the cache
-    /// is cleared.
+    /// A message is in the cache once the executor has picked the subscription. Give the subscription a higher priority
+    /// than the callbacks that look messages up, so that it runs before them. When ROS time jumps back, or changes its
+    /// source, the cache is cleared.
     ///
     /// ```
     /// use rospin::msgs::std_msgs::msg::Header;
@@ -210,8 +212,8 @@ impl<G: Group> On<G> {
 }
 
 impl Node {
-    /// Creates a subscription on the node's own group that keeps the `size` messages of a topic with the newest stamps. See
-    /// [`On::create_cache`].
+    /// Creates a subscription on the node's own group that keeps the `size` messages of a topic with the newest stamps.
+    /// See [`On::create_cache`].
     ///
     /// # Errors
     /// Those of [`On::create_cache`], and if the node's [`Ros`](crate::Ros) was dropped.

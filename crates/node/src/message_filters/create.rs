@@ -21,9 +21,9 @@ use crate::on::On;
 const BATCH_OF_KEEP_ALL: usize = 100;
 
 impl<G: Group> On<G> {
-    /// Creates a synchronizer: one entity that subscribes to the topics `inputs`, and whose callback gets the messages that
-    /// belong together as a tuple. See [`message_filters`](crate::message_filters). A topic is a `&str`, or a [`SyncInput`] with
-    /// its quality of service.
+    /// Creates a synchronizer: one entity that subscribes to the topics `inputs`, and whose callback gets the messages
+    /// that belong together as a tuple. See [`message_filters`](crate::message_filters). A topic is a `&str`, or a
+    /// [`SyncInput`] with its quality of service.
     ///
     /// A depth that a deployment file gives the synchronizer is that of each topic's queue.
     ///

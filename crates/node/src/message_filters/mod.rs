@@ -1,12 +1,12 @@
 //! Messages that belong together: synchronizers and caches, ROS's `message_filters`.
 //!
-//! A synchronizer subscribes to several topics, and gives its callback a tuple of messages whose stamps fit. Its entity has one
-//! name and one priority, and a queue for each topic. Messages are matched when an executor's thread takes from it, so no lock,
-//! no hidden thread and no other callback is involved.
+//! A synchronizer subscribes to several topics, and gives its callback a tuple of messages whose stamps fit. Its entity
+//! has one name and one priority, and a queue for each topic. Messages are matched when an executor's thread takes from
+//! it, so no lock, no hidden thread and no other callback is involved.
 //!
 //! - [`SynchronizerOptions::exact_time`] matches equal stamps.
-//! - [`SynchronizerOptions::approximate_time`] finds the sets of the least span, where a later end counts more, by the algorithm
-//!   of ROS's `ApproximateTime`.
+//! - [`SynchronizerOptions::approximate_time`] finds the sets of the least span, where a later end counts more, by the
+//!   algorithm of ROS's `ApproximateTime`.
 //! - A [`Cache`] keeps the messages of a topic with the newest stamps, to be looked up by time.
 //!
 //! ```
@@ -35,17 +35,17 @@
 //! # Messages without a match
 //!
 //! Every message that is in no set of the callback is counted, by entity and topic:
-//! [`LossCause::Unmatched`](rospin_engine::LossCause::Unmatched) and [`Synchronizer::unmatched`]. If there is no set by the time
-//! that as many messages of a topic are counted as the synchronizer holds of it, the log names the topics, what came on them, and
-//! their newest stamps.
+//! [`LossCause::Unmatched`](rospin_engine::LossCause::Unmatched) and [`Synchronizer::unmatched`]. If there is no set by
+//! the time that as many messages of a topic are counted as the synchronizer holds of it, the log names the topics,
+//! what came on them, and their newest stamps.
 //!
-//! A callback gets such messages, too, if its tuple says so. The callback of `(Arc<Image>, Option<Arc<Imu>>)` gets all images,
-//! with `None` if no `Imu` fits. The callback of `(Option<Arc<Image>>, Option<Arc<Imu>>)` gets everything.
+//! A callback gets such messages, too, if its tuple says so. The callback of `(Arc<Image>, Option<Arc<Imu>>)` gets all
+//! images, with `None` if no `Imu` fits. The callback of `(Option<Arc<Image>>, Option<Arc<Imu>>)` gets everything.
 //!
 //! # Time
 //!
-//! Stamps are numbers, whichever clock they come from: see [`Stamped`]. When ROS time jumps back, as when a recording starts
-//! again, or changes its source, messages from before the jump match nothing any more and are dropped.
+//! Stamps are numbers, whichever clock they come from: see [`Stamped`]. When ROS time jumps back, as when a recording
+//! starts again, or changes its source, messages from before the jump match nothing any more and are dropped.
 
 mod cache;
 mod create;

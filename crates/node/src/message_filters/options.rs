@@ -26,8 +26,8 @@ pub struct SynchronizerOptions {
 impl SynchronizerOptions {
     /// Returns the options of a synchronizer that matches messages with equal stamps.
     ///
-    /// It holds messages of at most `queue_size` stamps, at least 1, that wait for others. A set drops all older messages that
-    /// wait.
+    /// It holds messages of at most `queue_size` stamps, at least 1, that wait for others. A set drops all older
+    /// messages that wait.
     #[must_use]
     pub fn exact_time(queue_size: usize) -> Self {
         Self { common: Common::new(), queue_size: queue_size.max(1), rule: Rule::Exact }
@@ -37,14 +37,14 @@ impl SynchronizerOptions {
     /// `ApproximateTime`:
     ///
     /// - A message is in one set at most. Sets follow each other on each topic; they do not cross.
-    /// - No set fits between two sets. Of the sets that may come next, the one of the least span comes, where a later end counts
-    ///   a tenth more ([`age_penalty`](Self::age_penalty)).
-    /// - The sets depend on the stamps alone, not on the moments of arrival, as long as the messages of each topic arrive in the
-    ///   order of their stamps and the queues suffice.
+    /// - No set fits between two sets. Of the sets that may come next, the one of the least span comes, where a later
+    ///   end counts a tenth more ([`age_penalty`](Self::age_penalty)).
+    /// - The sets depend on the stamps alone, not on the moments of arrival, as long as the messages of each topic
+    ///   arrive in the order of their stamps and the queues suffice.
     ///
-    /// It holds at most `queue_size` messages of each topic, at least 1, that wait for others. With 1, most messages are dropped.
-    /// A set is decided only when no better one can come. So a set may wait for the next message of a topic, unless the topics
-    /// have a [lower bound](SyncInput::lower_bound).
+    /// It holds at most `queue_size` messages of each topic, at least 1, that wait for others. With 1, most messages
+    /// are dropped. A set is decided only when no better one can come. So a set may wait for the next message of a
+    /// topic, unless the topics have a [lower bound](SyncInput::lower_bound).
     #[must_use]
     pub fn approximate_time(queue_size: usize) -> Self {
         // The same penalty as in ROS 2, whose default is not that of ROS 1.
@@ -52,9 +52,9 @@ impl SynchronizerOptions {
         Self { common: Common::new(), queue_size: queue_size.max(1), rule }
     }
 
-    /// Sets the penalty on sets that end later: by default 0.1, at least 0. A set that ends later is preferred only if its start
-    /// is later by more than `1 + age_penalty` times as much as its end. A higher penalty decides sets earlier, and gives more of
-    /// them. Matters for approximate time only.
+    /// Sets the penalty on sets that end later: by default 0.1, at least 0. A set that ends later is preferred only if
+    /// its start is later by more than `1 + age_penalty` times as much as its end. A higher penalty decides sets
+    /// earlier, and gives more of them. Matters for approximate time only.
     #[must_use]
     pub fn age_penalty(mut self, age_penalty: f64) -> Self {
         if let Rule::Approximate { age_penalty: of_rule, .. } = &mut self.rule {
@@ -111,37 +111,38 @@ impl SyncInput {
         Self { topic: topic.into(), qos: Qos::default(), lower_bound_ns: 0 }
     }
 
-    /// Sets the depth of the subscription's queue; 0 counts as 1. Messages wait there until an executor's thread takes them. Then
-    /// they wait for others in the synchronizer's own queue.
+    /// Sets the depth of the subscription's queue; 0 counts as 1. Messages wait there until an executor's thread takes
+    /// them. Then they wait for others in the synchronizer's own queue.
     #[must_use]
     pub fn keep_last(mut self, depth: usize) -> Self {
         self.qos = self.qos.with_depth(depth);
         self
     }
 
-    /// Accepts that the network loses messages. Except over Zenoh, which connects all, only so does the input receive from
-    /// best-effort publishers.
+    /// Accepts that the network loses messages. Except over Zenoh, which connects all, only so does the input receive
+    /// from best-effort publishers.
     #[must_use]
     pub const fn best_effort(mut self) -> Self {
         self.qos.reliability = Reliability::BestEffort;
         self
     }
 
-    /// Makes the input also receive the messages that transient local publishers kept. Except over Zenoh, which connects all, it
-    /// then receives from no other publishers.
+    /// Makes the input also receive the messages that transient local publishers kept. Except over Zenoh, which
+    /// connects all, it then receives from no other publishers.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
         self
     }
 
-    /// Promises that stamps of successive messages of this topic are at least that far apart; zero, the default, promises
-    /// nothing. It changes no set of approximate time, but lets the synchronizer decide sets earlier. If the promise is broken,
-    /// the log says so once, and a set may not be the best one.
+    /// Promises that stamps of successive messages of this topic are at least that far apart; zero, the default,
+    /// promises nothing. It changes no set of approximate time, but lets the synchronizer decide sets earlier. If the
+    /// promise is broken, the log says so once, and a set may not be the best one.
     ///
-    /// Without it, a set may wait for the next message of the topic whose message is the oldest of the set. A bound of at least
-    /// twice the set's span saves this wait. Topics of similar rates all need one, since each may have the oldest message. Stamps
-    /// jitter even if the publisher is a periodic timer: take less than the period, such as half of it.
+    /// Without it, a set may wait for the next message of the topic whose message is the oldest of the set. A bound of
+    /// at least twice the set's span saves this wait. Topics of similar rates all need one, since each may have the
+    /// oldest message. Stamps jitter even if the publisher is a periodic timer: take less than the period, such as half
+    /// of it.
     #[must_use]
     pub fn lower_bound(mut self, between_messages: Duration) -> Self {
         self.lower_bound_ns = saturating_ns(between_messages);

@@ -13,7 +13,8 @@ use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::qos::Qos;
 
-/// A member of a set of messages: `Arc<M>` for a message that must be there, `Option<Arc<M>>` for one that may be missing.
+/// A member of a set of messages: `Arc<M>` for a message that must be there, `Option<Arc<M>>` for one that may be
+/// missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a member of a set of messages",
     label = "a synchronizer's callback takes a tuple of `Arc<M>` or `Option<Arc<M>>`",
@@ -105,8 +106,8 @@ pub trait Inputs<S> {
     fn into_inputs(self) -> Vec<SyncInput>;
 }
 
-/// Implements [`MessageSet`] for the tuple of the members `$member`, and [`Inputs`] for a tuple of as many topics, of the types
-/// `$topic`.
+/// Implements [`MessageSet`] for the tuple of the members `$member`, and [`Inputs`] for a tuple of as many topics, of
+/// the types `$topic`.
 macro_rules! set {
     ($($member:ident $topic:ident),+) => {
         impl<$($member: Member),+> MessageSet for ($($member,)+) {

@@ -93,8 +93,8 @@ pub(super) struct Sets<S> {
     decided: VecDeque<Set<AnyMessage>>,
     /// Memory for the sets that one message decides. It is empty between two messages.
     new: Vec<Set<AnyMessage>>,
-    /// The number of messages that all inputs hold together. A take matches at most one message more before other entities get
-    /// their turn.
+    /// The number of messages that all inputs hold together. A take matches at most one message more before other
+    /// entities get their turn.
     batch: usize,
     counts: Arc<Counts>,
     watch: Watch,
@@ -158,8 +158,8 @@ impl<S: MessageSet> Sets<S> {
         }
         self.watch.forget();
         self.decided.extend(self.new.drain(..));
-        // Cleared only now: if a message could not be taken, the method has returned, and the rest is dropped the next time. A
-        // later jump is not cleared.
+        // Cleared only now: if a message could not be taken, the method has returned, and the rest is dropped the next
+        // time. A later jump is not cleared.
         let _ = self.counts.jumped_at_ns.compare_exchange(jumped_at_ns, 0, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }

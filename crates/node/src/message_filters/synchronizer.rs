@@ -13,8 +13,8 @@ use crate::node::Node;
 
 /// Synchronizer of several topics, whose callback gets their messages that belong together.
 ///
-/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One that is
-/// running is not waited for.
+/// Dropping the handle removes the entity: from the executor's next pick on its callback does not run any more. One
+/// that is running is not waited for.
 #[must_use = "the synchronizer is removed when its handle is dropped"]
 pub struct Synchronizer {
     pub(super) entity: Entity,
@@ -38,7 +38,8 @@ impl Synchronizer {
         self.counts.matched.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of messages of that topic that were in no set of the callback, by the topic's place among the inputs.
+    /// Returns the number of messages of that topic that were in no set of the callback, by the topic's place among the
+    /// inputs.
     ///
     /// # Panics
     /// If there are no more than `input` inputs.
@@ -55,15 +56,15 @@ impl Synchronizer {
         self.entity.lost(cause)
     }
 
-    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a deployment file set. They are
-    /// counted under every policy.
+    /// Returns the number of runs of the callback that ended after their deadlines: the one that the options or a
+    /// deployment file set. They are counted under every policy.
     #[must_use]
     pub fn missed_deadlines(&self) -> u64 {
         self.entity.missed_deadlines()
     }
 
-    /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as discovery
-    /// knows at this moment.
+    /// Returns the number of publishers that a topic is matched with, by the topic's place among the inputs, as far as
+    /// discovery knows at this moment.
     ///
     /// # Panics
     /// If there are no more than `input` inputs.

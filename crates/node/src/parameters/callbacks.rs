@@ -52,8 +52,8 @@ thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Mark that this thread runs a callback that checks parameters. Such a callback must not change parameters, or the check would
-/// never end.
+/// Mark that this thread runs a callback that checks parameters. Such a callback must not change parameters, or the
+/// check would never end.
 pub(super) struct InsideCallback(());
 
 impl InsideCallback {

@@ -65,8 +65,8 @@ pub enum ParameterClientError {
 
 /// Client that reads and sets the parameters of another node. Cheap to clone.
 ///
-/// Requests can be awaited anywhere, also inside callbacks. Give them a [timeout](Node::timeout), as [calls](Client::call) of any
-/// service.
+/// Requests can be awaited anywhere, also inside callbacks. Give them a [timeout](Node::timeout), as
+/// [calls](Client::call) of any service.
 ///
 /// ```
 /// use rospin::{Context, ContextOptions, ExecutorOptions, Node, Ros, SpinOptions};
@@ -168,8 +168,9 @@ impl ParameterClient {
         }
     }
 
-    /// Returns the values of these parameters, in that order. [`get_one`](Self::get_one) returns one of them in its Rust type. A parameter that is not declared has the value `NotSet`;
-    /// nodes of rclcpp return no values at all in that case.
+    /// Returns the values of these parameters, in that order. [`get_one`](Self::get_one) returns one of them in its
+    /// Rust type. A parameter that is not declared has the value `NotSet`; nodes of rclcpp return no values at all in
+    /// that case.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
@@ -191,8 +192,8 @@ impl ParameterClient {
     /// [`ParameterValue`] for any type.
     ///
     /// # Errors
-    /// If the call fails, or the value is no `T`: it is of another type, or `T` needs a value and the parameter has none or is not
-    /// declared.
+    /// If the call fails, or the value is no `T`: it is of another type, or `T` needs a value and the parameter has
+    /// none or is not declared.
     #[doc(alias = "get_parameter")]
     pub fn get_one<T: ParameterVariant>(
         &self,
@@ -207,8 +208,8 @@ impl ParameterClient {
         }
     }
 
-    /// Returns the types of these parameters, in that order. A parameter that is not declared or has no value has the type
-    /// `None`; nodes of rclcpp return no types at all if one is not declared.
+    /// Returns the types of these parameters, in that order. A parameter that is not declared or has no value has the
+    /// type `None`; nodes of rclcpp return no types at all if one is not declared.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
@@ -246,8 +247,8 @@ impl ParameterClient {
         }
     }
 
-    /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set. A setting is a
-    /// [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
+    /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set. A
+    /// setting is a [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
@@ -268,7 +269,8 @@ impl ParameterClient {
         }
     }
 
-    /// Sets all of these parameters, or none. A setting is a [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
+    /// Sets all of these parameters, or none. A setting is a [`ParameterSetting`], or a name and a value:
+    /// `[("max_speed", 0.5)]`.
     ///
     /// # Errors
     /// If the call fails, or the node rejects a value.

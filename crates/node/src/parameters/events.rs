@@ -48,15 +48,15 @@ impl Outbox {
         self.push(Change { new, ..Change::default() });
     }
 
-    /// Ends the publication. Returns the function that published and the events that were left, which the caller drops once it
-    /// has released the lock.
+    /// Ends the publication. Returns the function that published and the events that were left, which the caller drops
+    /// once it has released the lock.
     #[must_use]
     pub(super) fn close(&mut self) -> (Option<Arc<Publish>>, VecDeque<Change>) {
         (self.publish.take(), std::mem::take(&mut self.events))
     }
 
-    /// Takes the oldest event for the calling thread, which publishes it without the lock and calls [`end`](Self::end) then.
-    /// `None` if there is no event, or if another thread publishes.
+    /// Takes the oldest event for the calling thread, which publishes it without the lock and calls [`end`](Self::end)
+    /// then. `None` if there is no event, or if another thread publishes.
     pub(super) fn begin(&mut self) -> Option<(Arc<Publish>, Change)> {
         let publish = self.publish.clone().filter(|_| !self.is_publishing)?;
         let change = self.events.pop_front()?;

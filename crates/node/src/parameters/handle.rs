@@ -50,8 +50,8 @@ impl<T: ParameterVariant> Parameter<T> {
 
     /// Returns the current value of the parameter, or its last one if it was undeclared.
     ///
-    /// Reading a `bool`, `i64` or `f64` neither locks nor allocates, so a real-time callback may do it. Other types lock for a
-    /// moment and allocate.
+    /// Reading a `bool`, `i64` or `f64` neither locks nor allocates, so a real-time callback may do it. Other types
+    /// lock for a moment and allocate.
     #[must_use]
     pub fn get(&self) -> T {
         self.slot.get()

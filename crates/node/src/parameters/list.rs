@@ -8,8 +8,8 @@ const SEPARATOR: char = '.';
 /// Value that stands for an unlimited depth.
 pub const DEPTH_RECURSIVE: u64 = 0;
 
-/// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it. Without prefixes, returns the
-/// names of at most `depth` parts. The rules are those of rclcpp.
+/// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it. Without prefixes,
+/// returns the names of at most `depth` parts. The rules are those of rclcpp.
 pub(super) fn list(names: Vec<String>, prefixes: &[impl AsRef<str>], depth: u64) -> ListParametersResult {
     let is_shallow = |below: &str| depth == DEPTH_RECURSIVE || (below.matches(SEPARATOR).count() as u64) < depth;
     let is_chosen = |name: &str| {

@@ -18,8 +18,8 @@ impl Node {
     /// Declares a parameter. A plain value is its default. Its type cannot change later, unless it is a
     /// [`ParameterValue`].
     ///
-    /// The initial value is the override of the node's [options](crate::NodeOptions::parameter_override), or else of a parameter
-    /// file or the program's [arguments](crate::RosArguments), or else the default. The [on-set
+    /// The initial value is the override of the node's [options](crate::NodeOptions::parameter_override), or else of a
+    /// parameter file or the program's [arguments](crate::RosArguments), or else the default. The [on-set
     /// callbacks](Self::add_on_set_parameters_callback) must accept it. Locks for a moment, and allocates.
     ///
     /// ```
@@ -34,8 +34,8 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If the name is empty or declared already, the range is invalid, or the initial value is missing, of another type, out of
-    /// range or rejected by a callback.
+    /// If the name is empty or declared already, the range is invalid, or the initial value is missing, of another
+    /// type, out of range or rejected by a callback.
     pub fn declare_parameter<T: ParameterVariant>(
         &self,
         name: &str,
@@ -52,8 +52,8 @@ impl Node {
         self.store().undeclare(name, None)
     }
 
-    /// Returns the value of a parameter, or `None` if it is not declared. Locks for a moment, and may allocate. The handle that
-    /// [`declare_parameter`](Self::declare_parameter) returns reads it in its type.
+    /// Returns the value of a parameter, or `None` if it is not declared. Locks for a moment, and may allocate. The
+    /// handle that [`declare_parameter`](Self::declare_parameter) returns reads it in its type.
     #[must_use]
     #[doc(alias = "get_parameter")]
     #[doc(alias = "has_parameter")]
@@ -70,8 +70,8 @@ impl Node {
         self.store().set(vec![ParameterSetting::new(name, value)])
     }
 
-    /// Sets all of these parameters, or none. The callbacks run once for all of them. A setting is a [`ParameterSetting`], or a name and a
-    /// value: `[("max_speed", 0.5)]`.
+    /// Sets all of these parameters, or none. The callbacks run once for all of them. A setting is a
+    /// [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
     ///
     /// Other nodes, and readers of a [`ParameterSet`](crate::ParameterSet), see all of the changes or none. A reader
     /// of single parameters may read one before the change and another one after it.
@@ -92,10 +92,10 @@ impl Node {
         self.store().descriptor(name)
     }
 
-    /// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it: with depth 1, `pid.p` is below
-    /// `pid`, and `pid.p.max` is too deep. Without prefixes, returns the names of at most `depth` parts.
-    /// [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE) is no limit. The result also has the beginnings of these names, up to their
-    /// last dots.
+    /// Returns the names that are equal to one of the prefixes, or at most `depth` parts below it: with depth 1,
+    /// `pid.p` is below `pid`, and `pid.p.max` is too deep. Without prefixes, returns the names of at most `depth`
+    /// parts. [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE) is no limit. The result also has the beginnings of these
+    /// names, up to their last dots.
     #[must_use]
     pub fn list_parameters(&self, prefixes: &[&str], depth: u64) -> ListParametersResult {
         list(self.store().names(), prefixes, depth)
@@ -145,10 +145,10 @@ impl Node {
 
     /// Adds a callback that runs after parameters were set or declared, and gets their values.
     ///
-    /// In rclcpp it runs on the thread that sets the parameters. Here it is a callback of the node's own group, and runs when the
-    /// executor selects it, so it may use what other callbacks of the group use, and may set parameters. See
-    /// [`create_post_set_parameters_callback`](Self::create_post_set_parameters_callback), which also says which changes it is told.
-    /// It runs for as long as the returned entity is kept.
+    /// In rclcpp it runs on the thread that sets the parameters. Here it is a callback of the node's own group, and
+    /// runs when the executor selects it, so it may use what other callbacks of the group use, and may set parameters.
+    /// See [`create_post_set_parameters_callback`](Self::create_post_set_parameters_callback), which also says which
+    /// changes it is told. It runs for as long as the returned entity is kept.
     ///
     /// # Errors
     /// If the node's [`Ros`](crate::Ros) was dropped.

@@ -105,8 +105,8 @@ impl<T: ParameterVariant> ParameterOptions<T> {
         self
     }
 
-    /// Sets the step between allowed values. Allowed are the start of the range plus a multiple of the step, and the end of the
-    /// range. A floating-point parameter with a step needs a [range](Self::range) with a start.
+    /// Sets the step between allowed values. Allowed are the start of the range plus a multiple of the step, and the
+    /// end of the range. A floating-point parameter with a step needs a [range](Self::range) with a start.
     #[must_use]
     pub fn step(mut self, step: T::Step) -> Self
     where
@@ -232,8 +232,8 @@ fn nearly_equal(a: f64, b: f64) -> bool {
 }
 
 impl Spec {
-    /// Returns the description for other nodes. `kind` is `None` for a parameter of dynamic type, whose value has the type number
-    /// `code` now.
+    /// Returns the description for other nodes. `kind` is `None` for a parameter of dynamic type, whose value has the
+    /// type number `code` now.
     pub(super) fn descriptor(&self, name: &str, kind: Option<ParameterKind>, code: u8) -> ParameterDescriptor {
         let mut descriptor = ParameterDescriptor {
             name: name.to_owned(),

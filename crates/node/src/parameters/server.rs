@@ -104,21 +104,22 @@ impl Drop for Events {
 }
 
 impl Node {
-    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. By default, the executor of the node's own group
-    /// does that; this method has `executor` do it instead. It answers the services `~/get_parameters`, `~/get_parameter_types`,
-    /// `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and `~/list_parameters`, in a group called
-    /// `parameters`, which a deployment file can move. They have the priority [`Priority::WAY_IN`], so that parameters can be set while
-    /// the executor is overloaded. When others set parameters, the node's pre-set and on-set callbacks run
-    /// there.
+    /// Lets other nodes, and `ros2 param`, read and set the node's parameters. By default, the executor of the node's
+    /// own group does that; this method has `executor` do it instead. It answers the services `~/get_parameters`,
+    /// `~/get_parameter_types`, `~/set_parameters`, `~/set_parameters_atomically`, `~/describe_parameters` and
+    /// `~/list_parameters`, in a group called `parameters`, which a deployment file can move. They have the priority
+    /// [`Priority::WAY_IN`], so that parameters can be set while the executor is overloaded. When others set
+    /// parameters, the node's pre-set and on-set callbacks run there.
     ///
     /// From then on changes are published on `/parameter_events`. The first event has all parameters that have a
     /// value already.
     ///
     /// Declares the parameter `use_sim_time`, false by default. While it is true, the context's ROS time [follows
-    /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor that does
-    /// nothing else. ROS time belongs to the context, so all of its nodes have the same value: a node without a value of its own gets
-    /// that of the others, and setting it in one node sets it in all. For nodes on simulated time beside others, create two contexts.
-    /// Dropping the server changes no parameter; ROS time then stands still until a node makes it follow `/clock` again.
+    /// `/clock`](Self::use_sim_time), by a group called `clock` on this executor. Better move that group to an executor
+    /// that does nothing else. ROS time belongs to the context, so all of its nodes have the same value: a node without
+    /// a value of its own gets that of the others, and setting it in one node sets it in all. For nodes on simulated
+    /// time beside others, create two contexts. Dropping the server changes no parameter; ROS time then stands still
+    /// until a node makes it follow `/clock` again.
     ///
     /// ```
     /// # use rospin::parameters::ParameterValue;
@@ -136,8 +137,9 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// If another [`ParameterServer`] of the node exists, `use_sim_time` is declared with another type than `bool`, the node was given
-    /// another value of it than other nodes of the context have, the middleware refuses, or the executor was dropped.
+    /// If another [`ParameterServer`] of the node exists, `use_sim_time` is declared with another type than `bool`, the
+    /// node was given another value of it than other nodes of the context have, the middleware refuses, or the executor
+    /// was dropped.
     pub fn serve_parameters(&self, executor: &ExecutorHandle) -> Result<ParameterServer, ServeParametersError> {
         self.standard.end_parameters();
         let store = self.store();

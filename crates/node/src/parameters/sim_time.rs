@@ -27,8 +27,8 @@ impl OneTime {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Declares the parameter, unless the user has declared it, and returns its value: that of the context's other nodes, unless this
-    /// node was given one. If the others were given none, they get it from this node.
+    /// Declares the parameter, unless the user has declared it, and returns its value: that of the context's other
+    /// nodes, unless this node was given one. If the others were given none, they get it from this node.
     pub(super) fn declare(&self, store: &Arc<Store>) -> Result<bool, ServeParametersError> {
         let mut stores = self.lock();
         stores.retain(|other| other.strong_count() > 0);

@@ -4,8 +4,8 @@
 //! while the callbacks run. If other threads changed parameters meanwhile, the checks are repeated, because their
 //! results may be out of date.
 //!
-//! So these callbacks may read parameters and may be slow, and nobody waits for them. They must not change parameters, or the
-//! checks would never end.
+//! So these callbacks may read parameters and may be slow, and nobody waits for them. They must not change parameters,
+//! or the checks would never end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,8 +67,8 @@ impl Entry {
     }
 }
 
-/// Checks that a value is of the type `kind`, of any if that is `None`, and in the range. No value at all is allowed with
-/// `is_optional`.
+/// Checks that a value is of the type `kind`, of any if that is `None`, and in the range. No value at all is allowed
+/// with `is_optional`.
 fn check_value(
     name: &str,
     kind: Option<ParameterKind>,
@@ -209,8 +209,8 @@ impl Store {
         self.set(own.into_iter().map(|(setting, _)| setting).collect())
     }
 
-    /// Runs the pre-set callbacks, and sets all of the parameters that they leave, or none. Other nodes of the context get the value of
-    /// `use_sim_time`.
+    /// Runs the pre-set callbacks, and sets all of the parameters that they leave, or none. Other nodes of the context
+    /// get the value of `use_sim_time`.
     pub(super) fn set(&self, settings: Vec<ParameterSetting>) -> Result<(), SetParameterError> {
         let before = self.value(sim_time::NAME);
         self.set_here(settings)?;
@@ -244,8 +244,8 @@ impl Store {
         self.change(&settings, |reason| reason, check, |state| state.set(&settings))
     }
 
-    /// Checks a change, runs the on-set callbacks with `settings`, and applies it. `check` and `make` check and apply it under
-    /// the lock; `refused` converts the error of a callback.
+    /// Checks a change, runs the on-set callbacks with `settings`, and applies it. `check` and `make` check and apply
+    /// it under the lock; `refused` converts the error of a callback.
     fn change<E>(
         &self,
         settings: &[ParameterSetting],

@@ -152,7 +152,8 @@ impl ParameterChanges {
     }
 }
 
-/// Handle of declared parameters that are a struct in Rust, see [`Parameters`]. Cheap to clone; clones are the same parameters.
+/// Handle of declared parameters that are a struct in Rust, see [`Parameters`]. Cheap to clone; clones are the same
+/// parameters.
 ///
 /// For a real-time callback that must not lock, use a [`Parameter`] for each value that it reads.
 pub struct ParameterSet<S: Parameters> {
@@ -162,7 +163,8 @@ pub struct ParameterSet<S: Parameters> {
 }
 
 impl<S: Parameters> ParameterSet<S> {
-    /// Returns the values of all fields at one moment. Locks for a moment, and allocates unless all values are plain numbers.
+    /// Returns the values of all fields at one moment. Locks for a moment, and allocates unless all values are plain
+    /// numbers.
     #[must_use]
     pub fn get(&self) -> S {
         self.store.at_once(|| S::read(&self.handles))

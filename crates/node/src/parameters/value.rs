@@ -139,7 +139,8 @@ impl ParameterValue {
         })
     }
 
-    /// Returns the value if it is a Boolean. Values of all types are converted by [`TryFrom`], too: `i64::try_from(value)`.
+    /// Returns the value if it is a Boolean. Values of all types are converted by [`TryFrom`], too:
+    /// `i64::try_from(value)`.
     #[must_use]
     pub const fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(value) = self { Some(*value) } else { None }
@@ -284,8 +285,8 @@ impl From<ParameterValue> for wire::ParameterValue {
     }
 }
 
-/// A change of parameters, as `/parameter_events` reports it. Watchers are told of `new` and `changed` alike, and not of
-/// `deleted`.
+/// A change of parameters, as `/parameter_events` reports it. Watchers are told of `new` and `changed` alike, and not
+/// of `deleted`.
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) new: Vec<ParameterSetting>,

@@ -31,7 +31,8 @@ pub(crate) mod sealed {
         /// Converts `value`; returns `None` if it has another type.
         fn from_value(value: ParameterValue) -> Option<Self>;
 
-        /// Converts from a word, for types that fit into one, which are read without a lock. Returns `None` for all other types.
+        /// Converts from a word, for types that fit into one, which are read without a lock. Returns `None` for all
+        /// other types.
         fn from_bits(_bits: u64) -> Option<Self> {
             None
         }
@@ -48,8 +49,8 @@ pub(super) fn bits_of(value: &ParameterValue) -> u64 {
     }
 }
 
-/// Implements [`ParameterVariant`] for each `$type`, whose variant of [`ParameterValue`] is `$kind`, and for the [`Option`] of it.
-/// `$from_bits` converts a word to the type, if its values fit into one.
+/// Implements [`ParameterVariant`] for each `$type`, whose variant of [`ParameterValue`] is `$kind`, and for the
+/// [`Option`] of it. `$from_bits` converts a word to the type, if its values fit into one.
 macro_rules! variants {
     ($($type:ty => $kind:ident $(, $from_bits:expr)?;)*) => {$(
         impl ParameterVariant for $type {}
@@ -183,8 +184,8 @@ pub(crate) mod sealed_range {
     }
 }
 
-/// Implements [`Ranged`] for each `$type`: the types of the ends and the step of a range, the variant `$kind` of [`RangeSpec`], and
-/// the ends of a range without ends.
+/// Implements [`Ranged`] for each `$type`: the types of the ends and the step of a range, the variant `$kind` of
+/// [`RangeSpec`], and the ends of a range without ends.
 macro_rules! ranged {
     ($($type:ty, $end:ty, $step:ty, $kind:ident, $least:expr, $greatest:expr;)*) => {$(
         impl Ranged for $type {}

@@ -1,7 +1,7 @@
 //! Post-set callbacks: the source of parameters that were set.
 //!
-//! rclcpp runs such callbacks on whichever thread sets a parameter. Here they are entities of their groups, which get the last
-//! values. So a payload needs no mutex, and memory is bounded by the number of parameters.
+//! rclcpp runs such callbacks on whichever thread sets a parameter. Here they are entities of their groups, which get
+//! the last values. So a payload needs no mutex, and memory is bounded by the number of parameters.
 
 use std::sync::Arc;
 

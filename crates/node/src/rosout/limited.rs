@@ -7,8 +7,8 @@ use log::{Log, Metadata, Record};
 use super::limits::Limit;
 use super::logger::Logger;
 
-/// Logger that drops some of the records of one line of code. [`Logger::throttle`], [`Logger::once`] and [`Logger::skip_first`]
-/// return it.
+/// Logger that drops some of the records of one line of code. [`Logger::throttle`], [`Logger::once`] and
+/// [`Logger::skip_first`] return it.
 ///
 /// Its messages are formatted only if they are logged. Locks for a moment, and allocates.
 #[derive(Clone, Debug)]

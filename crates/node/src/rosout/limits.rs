@@ -22,8 +22,8 @@ pub(super) enum Limit {
 }
 
 impl Limits {
-    /// Returns true if a record should be logged now, and notes its time. `interval` is the least time between two logged records
-    /// of one place.
+    /// Returns true if a record should be logged now, and notes its time. `interval` is the least time between two
+    /// logged records of one place.
     pub(super) fn passes(&self, record: &Record<'_>, limit: Limit, interval: Duration, now: Instant) -> bool {
         let place = ((record.file().map(str::to_owned), record.line()), limit);
         // A panic leaves the map consistent, so its poison is ignored.

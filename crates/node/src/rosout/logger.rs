@@ -12,10 +12,10 @@ use super::{Quiet, RecordQueue};
 /// Logger of a node, which passes records to the program's logger, and to `/rosout` if the node's log is
 /// [published](crate::Node::publish_rosout).
 ///
-/// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a [`RosoutLog`].
-/// Records that are more verbose than [`log::max_level`] are dropped first, as with any logger, and then those that are more
-/// verbose than the level that `--log-level` sets. The program's logger gets the node's logger name as the record's target,
-/// unless the record has a target of its own.
+/// For one record, write `log::info!(logger: node.logger(), "hello")`. For all records of a program, install a
+/// [`RosoutLog`]. Records that are more verbose than [`log::max_level`] are dropped first, as with any logger, and then
+/// those that are more verbose than the level that `--log-level` sets. The program's logger gets the node's logger name
+/// as the record's target, unless the record has a target of its own.
 ///
 /// Allocates, and locks for a moment. Waits neither for the middleware nor for the executor that publishes. May be
 /// called anywhere. Cheap to clone.

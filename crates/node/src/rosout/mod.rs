@@ -83,9 +83,9 @@ impl Node {
         Logger::new(Arc::clone(self.records()))
     }
 
-    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. By default, the
-    /// executor of the node's own group does that; this method has `executor` do it instead. The entity is in a group called
-    /// `rosout`, which a deployment file can move.
+    /// Makes `executor` publish on `/rosout` the records that are logged in the name of this node from now on. By
+    /// default, the executor of the node's own group does that; this method has `executor` do it instead. The entity is
+    /// in a group called `rosout`, which a deployment file can move.
     ///
     /// Late transient local subscriptions get the last 1000 records.
     ///

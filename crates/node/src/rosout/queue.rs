@@ -21,8 +21,8 @@ pub(super) const RECORDS_MAX: usize = 1000;
 pub(crate) struct RecordQueue {
     /// The logger's name: the node's fully qualified name, with dots for slashes.
     name: String,
-    /// The level of the node's logger, which drops more verbose records. Records of a [`RosoutLog`](super::RosoutLog) are not
-    /// compared with it.
+    /// The level of the node's logger, which drops more verbose records. Records of a [`RosoutLog`](super::RosoutLog)
+    /// are not compared with it.
     level: LevelFilter,
     /// Times at which limited loggers logged last.
     limits: Limits,
@@ -154,8 +154,8 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Mark that this thread publishes a record, or hands on one that is queued already. Records that the thread logs until the drop
-/// are not queued.
+/// Mark that this thread publishes a record, or hands on one that is queued already. Records that the thread logs until
+/// the drop are not queued.
 pub(crate) struct Quiet {
     before: bool,
 }

@@ -12,7 +12,8 @@ use crate::info::Way;
 pub(crate) struct Collector {
     node: String,
     clock: Clock,
-    /// Locked for a few instructions. Its users are callbacks of one group, so threads of one executor, which have one priority.
+    /// Locked for a few instructions. Its users are callbacks of one group, so threads of one executor, which have one
+    /// priority.
     window: Mutex<Window>,
 }
 
@@ -35,8 +36,8 @@ impl Collector {
 
     /// Measures a message that is taken now, and that came on that way.
     ///
-    /// Its age is the time since its publication, as in rclcpp since Jazzy: a message need not have a header. It has none if the
-    /// publisher did not send the time, and is negative if the publisher's clock is ahead.
+    /// Its age is the time since its publication, as in rclcpp since Jazzy: a message need not have a header. It has
+    /// none if the publisher did not send the time, and is negative if the publisher's clock is ahead.
     pub(crate) fn measure(&self, way: Way) {
         let now = self.clock.now();
         let age_ms = match way {
@@ -56,8 +57,8 @@ impl Collector {
         }
     }
 
-    /// Returns the messages of the window that ends now, and begins the next one. The first period of the next window is
-    /// measured from the last message of this one.
+    /// Returns the messages of the window that ends now, and begins the next one. The first period of the next window
+    /// is measured from the last message of this one.
     pub(super) fn take(&self) -> [MetricsMessage; 2] {
         let end = self.clock.time_of_day();
         let (begin, age, period) = {

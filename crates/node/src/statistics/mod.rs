@@ -1,7 +1,7 @@
 //! Topic statistics: the age and the period of a subscription's messages on `/statistics`, as rclcpp publishes them.
 //!
-//! The subscription's end measures each message that is taken. A timer in the group of the subscription publishes what it
-//! measured, and begins anew. A subscription without statistics looks at one empty option per message.
+//! The subscription's end measures each message that is taken. A timer in the group of the subscription publishes what
+//! it measured, and begins anew. A subscription without statistics looks at one empty option per message.
 
 mod measured;
 mod options;
@@ -29,8 +29,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares the statistics of the subscription `entity` to `topic`. Returns `None` if neither its options nor its node enable
-    /// them.
+    /// Prepares the statistics of the subscription `entity` to `topic`. Returns `None` if neither its options nor its
+    /// node enable them.
     pub(crate) fn new(
         node: &Node,
         group: &dyn Group,

@@ -62,8 +62,8 @@ impl TopicStatisticsOptions {
         self
     }
 
-    /// Sets the time from one message to the next, on the steady clock, which is also what the statistics are about. The default
-    /// is 1 s. Zero is an error when the subscription is created.
+    /// Sets the time from one message to the next, on the steady clock, which is also what the statistics are about.
+    /// The default is 1 s. Zero is an error when the subscription is created.
     #[must_use]
     pub const fn publish_period(mut self, period: Duration) -> Self {
         self.period = period;

@@ -145,7 +145,8 @@ fn a_lifespan_ends_in_the_queue() {
     publisher.publish(Number { data: 2 }).unwrap();
     clock.advance(ms(5));
     spin_all(&executor);
-    // A late subscription gets those of the kept messages whose lifespan is not over, and they expire when that is over.
+    // A late subscription gets those of the kept messages whose lifespan is not over, and they expire when that is
+    // over.
     let late = node.on(&group).create_subscription(options(), hear).unwrap();
     let too_late = node.on(&group).create_subscription(options(), |heard: &mut Vec<i64>, _: &Number| heard.push(-1));
     let too_late = too_late.unwrap();

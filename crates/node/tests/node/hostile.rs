@@ -25,7 +25,8 @@ pub(crate) fn number(text: &str) -> u32 {
     text.parse().unwrap()
 }
 
-/// A text whose own code panics: when it is decoded, if it is a negative number, and when it is encoded, if it is empty.
+/// A text whose own code panics: when it is decoded, if it is a negative number, and when it is encoded, if it is
+/// empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Moody(pub(crate) String);
 

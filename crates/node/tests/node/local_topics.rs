@@ -1,4 +1,5 @@
-//! The topics of one process under hostile programs: ends that come and go at bad moments, and messages whose own code does.
+//! The topics of one process under hostile programs: ends that come and go at bad moments, and messages whose own code
+//! does.
 
 use std::path::Path;
 use std::sync::{Arc, Barrier};

@@ -1,5 +1,5 @@
-//! Nodes of one process: one program, because linking one takes longer than compiling most of these files. Tests that install a logger
-//! are programs of their own.
+//! Nodes of one process: one program, because linking one takes longer than compiling most of these files. Tests that
+//! install a logger are programs of their own.
 
 mod actions;
 mod blob;

@@ -30,7 +30,8 @@ fn set_up(deployment: &str) -> (Context, Executor, Ros) {
     (context, executor, ros)
 }
 
-/// Creates a callback of priority 100 that is always ready, and counts its runs. It stops the executor after [`LIMIT`] of them.
+/// Creates a callback of priority 100 that is always ready, and counts its runs. It stops the executor after [`LIMIT`]
+/// of them.
 fn overload(executor: &Executor, ros: &Ros) -> (Subscription, Arc<AtomicU32>) {
     let node = ros.create_node(NodeOptions::new("planner").executor(&executor.handle())).unwrap();
     let publisher = node.create_publisher::<Work>("work").unwrap();
@@ -49,7 +50,8 @@ fn overload(executor: &Executor, ros: &Ros) -> (Subscription, Arc<AtomicU32>) {
     (subscription, runs)
 }
 
-/// Sets a parameter while the executor is overloaded. Returns its value afterwards, and the runs of the load until then.
+/// Sets a parameter while the executor is overloaded. Returns its value afterwards, and the runs of the load until
+/// then.
 fn set_in_overload(deployment: &str) -> (f64, u32) {
     let (_context, executor, ros) = set_up(deployment);
     let node = ros.create_node(NodeOptions::new("motor").executor(&executor.handle())).unwrap();

@@ -42,8 +42,8 @@ const CLIENTS: &str = r#"
     accelerator = "another"
 "#;
 
-/// A kernel that inverts bytes at the end of its time, one that says what is wrong, and one that panics. The first four bytes of the arguments are the
-/// length in microseconds.
+/// A kernel that inverts bytes at the end of its time, one that says what is wrong, and one that panics. The first four
+/// bytes of the arguments are the length in microseconds.
 struct Inverting<B>(std::marker::PhantomData<fn() -> B>);
 
 impl<B: Backend<Work = ModelWork>> Kernels for Inverting<B> {

@@ -67,15 +67,16 @@ pub struct Row {
 /// Bar of one activation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// Activation, with the times of its release, start and end. In the row of a thread, its release is set to its start.
+    /// Activation, with the times of its release, start and end. In the row of a thread, its release is set to its
+    /// start.
     pub activation: Activation,
-    /// Name that is written on the bar if there is room: that of the callback, in the row of a thread. `None` in the row of a
-    /// callback.
+    /// Name that is written on the bar if there is room: that of the callback, in the row of a thread. `None` in the
+    /// row of a callback.
     pub name: Option<String>,
 }
 
-/// Returns a timeline from 0 to `end_ns` with a row for each callback, in the order of registration. Activations that start at
-/// `end_ns` or later are left out.
+/// Returns a timeline from 0 to `end_ns` with a row for each callback, in the order of registration. Activations that
+/// start at `end_ns` or later are left out.
 #[must_use]
 pub fn by_callback(scenario: &Scenario, activations: &[Activation], end_ns: u64) -> Timeline {
     let row = |(number, callback): (usize, &rospin_scenario::Callback)| {
@@ -86,8 +87,8 @@ pub fn by_callback(scenario: &Scenario, activations: &[Activation], end_ns: u64)
     Timeline { end_ns, rows: scenario.callbacks.iter().enumerate().map(row).collect() }
 }
 
-/// Returns a timeline from 0 to `end_ns` with a row for each thread, by executor. Activations that start at `end_ns` or later, or
-/// whose thread is not known, are left out.
+/// Returns a timeline from 0 to `end_ns` with a row for each thread, by executor. Activations that start at `end_ns` or
+/// later, or whose thread is not known, are left out.
 #[must_use]
 pub fn by_thread(scenario: &Scenario, activations: &[Activation], end_ns: u64) -> Timeline {
     let mut rows = Vec::new();

@@ -36,7 +36,8 @@ fn kind(row: &Row) -> usize {
     }
 }
 
-/// Appends HTML to `page` that explains the colours of the bars in these timelines' plots, and the lines of waiting times.
+/// Appends HTML to `page` that explains the colours of the bars in these timelines' plots, and the lines of waiting
+/// times.
 pub fn legend(page: &mut String, timelines: &[Timeline]) -> fmt::Result {
     writeln!(page, "<ul class=\"legend\">")?;
     let is_there = |number: usize| timelines.iter().flat_map(|timeline| &timeline.rows).any(|row| kind(row) == number);
@@ -103,8 +104,9 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-/// Draws the waiting time of a callback's activation. Draws nothing for a bar with a name, which is in the row of a thread. The
-/// row's middle is at `middle` on the vertical axis, and `ns` is the number of nanoseconds in the unit of the horizontal one.
+/// Draws the waiting time of a callback's activation. Draws nothing for a bar with a name, which is in the row of a
+/// thread. The row's middle is at `middle` on the vertical axis, and `ns` is the number of nanoseconds in the unit of
+/// the horizontal one.
 fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b> {
     let activation = &bar.activation;
     if bar.name.is_some() {
@@ -117,8 +119,8 @@ fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b>
     area.draw(&line((release, middle), (start, middle)))
 }
 
-/// Draws the run of an activation, as far as it is before `end`, which is the end of the axis in its unit. `middle` and `ns` are
-/// those of [`wait`].
+/// Draws the run of an activation, as far as it is before `end`, which is the end of the axis in its unit. `middle` and
+/// `ns` are those of [`wait`].
 fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
     let activation = &bar.activation;
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end));
@@ -129,8 +131,8 @@ fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): 
     area.draw(&PathElement::new(vec![(from, middle - 0.35), (from, middle + 0.35)], INK.stroke_width(1)))
 }
 
-/// Writes the bar's name on it, if there is room up to the next bar, which begins at `next` in the axis's unit. `middle`, `ns`
-/// and `end` are those of [`run`].
+/// Writes the bar's name on it, if there is room up to the next bar, which begins at `next` in the axis's unit.
+/// `middle`, `ns` and `end` are those of [`run`].
 fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
     let activation = &bar.activation;
     let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end).min(next));

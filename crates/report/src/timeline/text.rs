@@ -12,7 +12,8 @@ const COLUMNS_MIN: usize = 20;
 /// Longest label, in characters. Longer ones are cut.
 const LABEL_MAX: usize = 20;
 
-/// Returns the timeline as text: an axis, and a line for each row. Lines have at most `width` characters, or 42 if that is more.
+/// Returns the timeline as text: an axis, and a line for each row. Lines have at most `width` characters, or 42 if that
+/// is more.
 pub fn render(timeline: &Timeline, width: usize) -> String {
     let longest = timeline.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let label_width = longest.clamp(4, LABEL_MAX);
@@ -56,8 +57,8 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
     format!("{unit:<label_width$}  {numbers}\n{:label_width$}  {ruler}\n", "")
 }
 
-/// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start. Draws nothing if it started
-/// at its release.
+/// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start. Draws nothing if it
+/// started at its release.
 fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
     let (release_ns, start_ns) = (bar.activation.release_ns, bar.activation.start_ns);
     if start_ns <= release_ns {
@@ -77,8 +78,8 @@ fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
     }
 }
 
-/// Draws the run of an activation: first half a character of gap, which tells two consecutive runs apart, then its name if it has
-/// one, and a bar for the rest.
+/// Draws the run of an activation: first half a character of gap, which tells two consecutive runs apart, then its name
+/// if it has one, and a bar for the rest.
 fn run(line: &mut [char], bar: &Bar, step_ns: u64) {
     let first = column(bar.activation.start_ns, step_ns);
     let end =

@@ -11,8 +11,8 @@ use super::{Level, Status};
 /// The most callbacks that a message names.
 const NAMED_MAX: usize = 3;
 
-/// Program whose losses, missed deadlines and violations [`Updater::add_program`](super::Updater::add_program) reports. `&Ros`
-/// converts into one.
+/// Program whose losses, missed deadlines and violations [`Updater::add_program`](super::Updater::add_program) reports.
+/// `&Ros` converts into one.
 ///
 /// | level | since the last report, or the program's start |
 /// | --- | --- |
@@ -20,8 +20,8 @@ const NAMED_MAX: usize = 3;
 /// | `Warn` | an item was lost; or threads lack settings, for as long as they do |
 /// | `Ok` | nothing of these |
 ///
-/// Values are the totals by callback, or chain, and what happened to it: `controller/steer: queue full`. What is new has a value of
-/// its own with ` (new)` after its key.
+/// Values are the totals by callback, or chain, and what happened to it: `controller/steer: queue full`. What is new
+/// has a value of its own with ` (new)` after its key.
 #[derive(Debug)]
 pub struct Program {
     context: Context,
@@ -30,7 +30,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Creates a program of all that is in a context. The threads of [`executor`](Self::executor)s must be named besides.
+    /// Creates a program of all that is in a context. The threads of [`executor`](Self::executor)s must be named
+    /// besides.
     #[must_use]
     pub fn new(context: &Context) -> Self {
         Self { context: context.clone(), executors: Vec::new(), monitor: None }
@@ -94,8 +95,8 @@ fn report_threads(executor: &ExecutorHandle, status: &mut Status) {
 struct Tally(BTreeMap<String, BTreeMap<String, u64>>);
 
 impl Tally {
-    /// Adds the totals, of which each has a name and what happened, to the status, and what is new since the last call, of which
-    /// the summary tells.
+    /// Adds the totals, of which each has a name and what happened, to the status, and what is new since the last call,
+    /// of which the summary tells.
     fn report(&mut self, level: Level, totals: impl Iterator<Item = (String, String, u64)>, status: &mut Status) {
         let mut news = Vec::new();
         let mut now: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
@@ -106,8 +107,8 @@ impl Tally {
             let of = |totals: &BTreeMap<String, u64>, name: &String| totals.get(name).copied().unwrap_or(0);
             let none = BTreeMap::new();
             let old = self.0.get(what).unwrap_or(&none);
-            // A callback that is gone and had no name of its own is counted under its group's name from then on. Such counts are
-            // not new: they are missing at another name.
+            // A callback that is gone and had no name of its own is counted under its group's name from then on. Such
+            // counts are not new: they are missing at another name.
             let mut moved: u64 = old.iter().map(|(name, total)| total.saturating_sub(of(totals, name))).sum();
             for (name, total) in totals {
                 let key = format!("{name}: {what}");

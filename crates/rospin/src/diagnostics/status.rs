@@ -31,8 +31,8 @@ impl Status {
         self.summary = Some((level, message.into()));
     }
 
-    /// Adds a level and a message to those before, as `mergeSummary` does in C++. The higher level wins. Two messages are
-    /// joined by `; ` if both say that all is well, or neither does; otherwise the message that says it is dropped.
+    /// Adds a level and a message to those before, as `mergeSummary` does in C++. The higher level wins. Two messages
+    /// are joined by `; ` if both say that all is well, or neither does; otherwise the message that says it is dropped.
     pub fn merge_summary(&mut self, level: Level, message: impl Into<String>) {
         let message = message.into();
         let Some((old_level, old)) = &mut self.summary else {

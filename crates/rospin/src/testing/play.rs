@@ -37,11 +37,12 @@ pub enum PlayError {
 }
 
 impl Harness {
-    /// Publishes the messages of a bag, each at its recorded time, and runs everything that is due between them. So the nodes see
-    /// what they saw on the robot, in the same order in every run, as fast as their callbacks are.
+    /// Publishes the messages of a bag, each at its recorded time, and runs everything that is due between them. So the
+    /// nodes see what they saw on the robot, in the same order in every run, as fast as their callbacks are.
     ///
-    /// The first message comes now; the system's clock, and with it ROS time, is set to the time at which it was recorded. Nodes
-    /// must be there before, because each topic needs a subscription. Timers that are due at the time of a message run before it.
+    /// The first message comes now; the system's clock, and with it ROS time, is set to the time at which it was
+    /// recorded. Nodes must be there before, because each topic needs a subscription. Timers that are due at the time
+    /// of a message run before it.
     ///
     /// ```no_run
     /// use rospin::testing::{Bag, Harness};

@@ -66,16 +66,16 @@ impl Scenario {
         self.check_faults()
     }
 
-    /// Returns the number of cores that the executors share: [`cores`](Self::cores), or without it the number of all executors'
-    /// threads.
+    /// Returns the number of cores that the executors share: [`cores`](Self::cores), or without it the number of all
+    /// executors' threads.
     #[must_use]
     pub fn core_count(&self) -> u16 {
         self.cores
             .unwrap_or_else(|| self.executors.iter().fold(0, |sum, executor| sum.saturating_add(executor.threads)))
     }
 
-    /// Returns the callbacks that receive a message to `name`, with their places in [`callbacks`](Self::callbacks): those that
-    /// subscribe to the topic or join it, or the callback of that name.
+    /// Returns the callbacks that receive a message to `name`, with their places in [`callbacks`](Self::callbacks):
+    /// those that subscribe to the topic or join it, or the callback of that name.
     pub fn receivers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a Callback)> {
         let is_for = move |callback: &Callback| {
             callback.subscribes.as_deref() == Some(name)
@@ -188,7 +188,8 @@ pub(crate) fn unique<'a>(section: &'static str, names: impl Iterator<Item = &'a 
     Ok(())
 }
 
-/// Checks that `name`, the value of `key`, is one of `names`. `what` says in the error which kind of thing it is to name.
+/// Checks that `name`, the value of `key`, is one of `names`. `what` says in the error which kind of thing it is to
+/// name.
 pub(crate) fn known<'a>(
     table: Table,
     key: &'static str,

@@ -147,8 +147,8 @@ impl Names {
 
     /// Returns the names of a described system.
     ///
-    /// A system file says what its callbacks are called, but not what their nodes are: the last two parts of a name count as the
-    /// node's own, `planner/scan` of `robot1/planner/scan`, and what stands before them as its namespace.
+    /// A system file says what its callbacks are called, but not what their nodes are: the last two parts of a name
+    /// count as the node's own, `planner/scan` of `robot1/planner/scan`, and what stands before them as its namespace.
     #[must_use]
     pub fn of_system(system: &Scenario) -> Self {
         let mut names = Self { whole: "system", ..Self::of_program() };
@@ -163,7 +163,8 @@ impl Names {
                 namespace,
                 is_timer: callback.kind == EntityKind::Timer,
             });
-            // The group's name may be a part of the callback's, so the node's may be shorter: `planner` in `planner/control/scan`.
+            // The group's name may be a part of the callback's, so the node's may be shorter: `planner` in
+            // `planner/control/scan`.
             let mut beginning = node.as_str();
             while !beginning.trim_start_matches('/').is_empty() {
                 groups.insert((beginning.to_owned(), callback.group.clone()));
@@ -194,7 +195,8 @@ impl Deployment {
         !passes && !mismatch.is_warning()
     }
 
-    /// Returns everything in which the deployment does not fit the program or system of these names, in the order of the file.
+    /// Returns everything in which the deployment does not fit the program or system of these names, in the order of
+    /// the file.
     #[must_use]
     pub fn compare(&self, names: &Names) -> Vec<Mismatch> {
         let mut found = Vec::new();
@@ -239,8 +241,8 @@ impl Search<'_> {
         found
     }
 
-    /// Returns the mismatch of a group that is not there, unless another program has it. The hint has both keys of the group that was meant,
-    /// since they are easily taken for one.
+    /// Returns the mismatch of a group that is not there, unless another program has it. The hint has both keys of the
+    /// group that was meant, since they are easily taken for one.
     fn unknown_group(&self, plan: &GroupPlan) -> Option<Mismatch> {
         let is_of_any_node = plan.node == "*";
         let written = if is_of_any_node { plan.name.clone() } else { plan.pattern() };
@@ -378,8 +380,8 @@ impl Search<'_> {
         self.names.callbacks.iter().map(form).collect()
     }
 
-    /// Returns the mismatch of a name that is not there, unless the file says that another program has it. `what` is the kind of
-    /// thing, and `of` what follows its name in the message. `known` has the program's names of that kind.
+    /// Returns the mismatch of a name that is not there, unless the file says that another program has it. `what` is
+    /// the kind of thing, and `of` what follows its name in the message. `known` has the program's names of that kind.
     fn unknown(&self, what: &str, name: &str, of: &str, mut known: Vec<String>) -> Option<Mismatch> {
         if self.deployment.is_elsewhere(name, &self.nodes) {
             return None;
@@ -398,14 +400,16 @@ impl Search<'_> {
     }
 }
 
-/// Returns the form of a name that a user who wrote `written` may have meant: the absolute one, or the shortest relative one.
+/// Returns the form of a name that a user who wrote `written` may have meant: the absolute one, or the shortest
+/// relative one.
 fn form_like(written: &str, name: &str, namespace: &str) -> String {
     let forms = forms(name, namespace);
     let shortest = forms.last().copied().unwrap_or(name);
     if written.starts_with('/') { format!("/{}", forms.first().copied().unwrap_or(name)) } else { shortest.to_owned() }
 }
 
-/// Returns the namespace, without a slash before it, in which the relative name `written` names the callback called `name`.
+/// Returns the namespace, without a slash before it, in which the relative name `written` names the callback called
+/// `name`.
 fn space_of(written: &str, name: &str) -> String {
     name.strip_suffix(written).unwrap_or("").trim_end_matches('/').to_owned()
 }

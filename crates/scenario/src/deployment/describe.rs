@@ -7,9 +7,9 @@ use crate::callback::Callback;
 use crate::model::{Executor, Priorities, Scenario};
 
 impl Deployment {
-    /// Returns the deployment of a program that corresponds to the scenario: its executors under `SCHED_FIFO` with their
-    /// priorities and cores, the groups on them, and the settings of its callbacks. Its chains are part of it only if the
-    /// scenario's priorities follow from them.
+    /// Returns the deployment of a program that corresponds to the scenario: its executors under `SCHED_FIFO` with
+    /// their priorities and cores, the groups on them, and the settings of its callbacks. Its chains are part of it
+    /// only if the scenario's priorities follow from them.
     #[must_use]
     pub fn describe(scenario: &Scenario) -> Self {
         let mut deployment = Self::default();

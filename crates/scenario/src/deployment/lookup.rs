@@ -30,11 +30,11 @@ impl Deployment {
         self.executors.iter().find(|plan| plan.name == name)
     }
 
-    /// Returns the executor of the group called `group` of `node`, or `None` if the program decides. `node` is a fully qualified
-    /// name: entries may name the node relative to its namespace.
+    /// Returns the executor of the group called `group` of `node`, or `None` if the program decides. `node` is a fully
+    /// qualified name: entries may name the node relative to its namespace.
     ///
-    /// An entry with the exact name of the group takes precedence over one with a pattern. Among those, an entry with the exact
-    /// name of the node does, and the more of the namespace that has the more.
+    /// An entry with the exact name of the group takes precedence over one with a pattern. Among those, an entry with
+    /// the exact name of the node does, and the more of the namespace that has the more.
     ///
     /// # Errors
     /// If the best entry is not the only one of its precedence, and another one names another executor.
@@ -55,8 +55,8 @@ impl Deployment {
         Ok(Some(best.executor.clone()))
     }
 
-    /// Returns the settings of the entity called `name`, whose node is in `namespace`; `None` if the file has none. An exact name
-    /// takes precedence over a pattern, and among exact names the one that has more of the namespace.
+    /// Returns the settings of the entity called `name`, whose node is in `namespace`; `None` if the file has none. An
+    /// exact name takes precedence over a pattern, and among exact names the one that has more of the namespace.
     #[must_use]
     pub fn callback(&self, name: &str, namespace: &str) -> Option<&CallbackPlan> {
         let named = self.callbacks.iter().filter(|plan| is_name(&plan.name, name, namespace));
@@ -64,7 +64,8 @@ impl Deployment {
         exact.or_else(|| self.callbacks.iter().find(|plan| plan.is_for(name, namespace)))
     }
 
-    /// Returns the settings of the thread called `name`; `None` if the file has none. An earlier entry takes precedence.
+    /// Returns the settings of the thread called `name`; `None` if the file has none. An earlier entry takes
+    /// precedence.
     #[must_use]
     pub fn thread(&self, name: &str) -> Option<&ThreadPlan> {
         self.threads.iter().find(|plan| WildMatch::new(&plan.name).matches(name))
@@ -73,8 +74,8 @@ impl Deployment {
     /// Returns true if the file says that another program has the executor, group or callback of that name. A group is
     /// named by its node, a slash and its name.
     ///
-    /// A pattern does not stand for names that begin with one of `nodes`, the nodes that this program has: a name that this
-    /// program's node does not have is misspelt. An entry without `*` and `?` stands for its name in any case.
+    /// A pattern does not stand for names that begin with one of `nodes`, the nodes that this program has: a name that
+    /// this program's node does not have is misspelt. An entry without `*` and `?` stands for its name in any case.
     #[must_use]
     pub fn is_elsewhere(&self, name: &str, nodes: &[String]) -> bool {
         let plain = name.trim_start_matches('/');
@@ -102,8 +103,8 @@ impl Deployment {
 }
 
 impl GroupPlan {
-    /// Returns true if this entry applies to the group called `group` of `node`, which is a fully qualified name. An entry for
-    /// `planner` applies to `/planner` and to `/robot1/planner`, one for `/planner` only to the former.
+    /// Returns true if this entry applies to the group called `group` of `node`, which is a fully qualified name. An
+    /// entry for `planner` applies to `/planner` and to `/robot1/planner`, one for `/planner` only to the former.
     #[must_use]
     pub fn is_for(&self, node: &str, group: &str) -> bool {
         matches(&self.node, node, namespace_of(node)) && WildMatch::new(&self.name).matches(group)

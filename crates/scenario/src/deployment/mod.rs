@@ -1,8 +1,8 @@
 //! Deployment files: the executors of callback groups, and the OS settings of executors and threads.
 //!
 //! The engine reads one at start, so groups move to other cores and priorities without a rebuild. The analysis writes
-//! one. Names in it that do not begin with `/` are relative to the namespaces of nodes, as ROS names are: see [`names`]. The examples
-//! in the folder `deployments` of this crate explain every key.
+//! one. Names in it that do not begin with `/` are relative to the namespaces of nodes, as ROS names are: see
+//! [`names`]. The examples in the folder `deployments` of this crate explain every key.
 //!
 //! ```
 //! let deployment = rospin_scenario::Deployment::parse(r#"

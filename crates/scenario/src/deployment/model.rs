@@ -18,12 +18,12 @@ pub struct Deployment {
     /// Reaction if the operating system refuses a setting.
     #[serde(default, skip_serializing_if = "text::is_default")]
     pub on_shortfall: Reaction,
-    /// Reaction if the file names an executor, a group or a callback that the program does not have. If a file leaves it out, it
-    /// is [`Fail`](Reaction::Fail). That of [`Deployment::default`] is [`Warn`](Reaction::Warn).
+    /// Reaction if the file names an executor, a group or a callback that the program does not have. If a file leaves
+    /// it out, it is [`Fail`](Reaction::Fail). That of [`Deployment::default`] is [`Warn`](Reaction::Warn).
     #[serde(default = "fail", skip_serializing_if = "is_fail")]
     pub on_unknown: Reaction,
-    /// Names and patterns of executors, groups and callbacks that other programs have. They let chains cross processes, and let
-    /// several programs share one file. A group is named by its node, a slash and its name.
+    /// Names and patterns of executors, groups and callbacks that other programs have. They let chains cross processes,
+    /// and let several programs share one file. A group is named by its node, a slash and its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
     /// True if the process keeps all of its memory in RAM.
@@ -48,7 +48,8 @@ pub struct Deployment {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub callbacks: Vec<CallbackPlan>,
-    /// Chains from which callbacks get their priorities, by the rules of PiCAS. A priority in this file takes precedence.
+    /// Chains from which callbacks get their priorities, by the rules of PiCAS. A priority in this file takes
+    /// precedence.
     #[serde(default, rename = "chain", deserialize_with = "lists::chains", skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<Chain>,
     /// Threads that do not belong to executors, such as a middleware's.
@@ -80,14 +81,14 @@ pub enum Reaction {
     Fail,
 }
 
-/// Settings of an executor. A setting that is `None` stays as the program has it. So do the cores if `cores` is empty, and the
-/// touched part of the stack if `stack_prefault_kib` is 0.
+/// Settings of an executor. A setting that is `None` stays as the program has it. So do the cores if `cores` is empty,
+/// and the touched part of the stack if `stack_prefault_kib` is 0.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an executor")]
 #[non_exhaustive]
 pub struct ExecutorPlan {
-    /// Name of the executor. If the program has no executor of that name, one is added, and spins while one of the program's
-    /// executors does.
+    /// Name of the executor. If the program has no executor of that name, one is added, and spins while one of the
+    /// program's executors does.
     pub name: String,
     /// Name of the policy, one of [`rospin_core::policy::POLICIES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +105,8 @@ pub struct ExecutorPlan {
     /// Cores on which the threads may run.
     #[serde(default, deserialize_with = "lists::cores", skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u16>,
-    /// Timer slack of the threads: the delay that the kernel may add to wake-ups of threads without real-time scheduling.
+    /// Timer slack of the threads: the delay that the kernel may add to wake-ups of threads without real-time
+    /// scheduling.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
     /// Part of each thread's stack that is touched at the beginning of a spin, in KiB.
@@ -134,8 +136,8 @@ impl ExecutorPlan {
 #[serde(deny_unknown_fields, expecting = "a group")]
 #[non_exhaustive]
 pub struct GroupPlan {
-    /// Name of the node, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the node's namespace. By
-    /// default it matches any node.
+    /// Name of the node, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the node's
+    /// namespace. By default it matches any node.
     #[serde(default = "any", skip_serializing_if = "is_any")]
     pub node: String,
     /// Name of the group, or a pattern with `*` and `?`. An exact name takes precedence over a pattern.
@@ -165,8 +167,9 @@ impl GroupPlan {
 #[serde(deny_unknown_fields, expecting = "a callback")]
 #[non_exhaustive]
 pub struct CallbackPlan {
-    /// Name of the entity, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the namespace of the
-    /// entity's node. An exact name takes precedence over a pattern, an earlier pattern over a later one.
+    /// Name of the entity, or a pattern with `*` and `?`. A name that does not begin with `/` is relative to the
+    /// namespace of the entity's node. An exact name takes precedence over a pattern, an earlier pattern over a later
+    /// one.
     pub name: String,
     /// Priority inside the executor; a larger number is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +231,8 @@ pub struct ClientPlan {
     /// Number of requests that it may have at a time; 8 if the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Longest bound that a segment may have. Requests with longer segments, or with segments without a bound, are refused.
+    /// Longest bound that a segment may have. Requests with longer segments, or with segments without a bound, are
+    /// refused.
     #[serde(default, with = "text::optional_duration", skip_serializing_if = "Option::is_none")]
     pub longest_segment: Option<Duration>,
     /// Device time that it may use.

@@ -1,13 +1,13 @@
-//! Names in a deployment file, as ROS has them: a name that begins with `/` is absolute, and any other one is relative to a
-//! namespace. So one file serves several robots, each in a namespace of its own.
+//! Names in a deployment file, as ROS has them: a name that begins with `/` is absolute, and any other one is relative
+//! to a namespace. So one file serves several robots, each in a namespace of its own.
 //!
-//! A relative name is in the namespace of an entity's node, or in one above it. With a node in `/robot1`, `planner/scan` names
-//! `/robot1/planner/scan` as well as `/planner/scan`.
+//! A relative name is in the namespace of an entity's node, or in one above it. With a node in `/robot1`,
+//! `planner/scan` names `/robot1/planner/scan` as well as `/planner/scan`.
 
 use wildmatch::WildMatch;
 
-/// Returns the forms that a file's relative names may have for a thing called `name`, whose node is in `namespace`. The first one is
-/// relative to the root, the last one to the innermost namespace that the name is in.
+/// Returns the forms that a file's relative names may have for a thing called `name`, whose node is in `namespace`. The
+/// first one is relative to the root, the last one to the innermost namespace that the name is in.
 pub fn forms<'a>(name: &'a str, namespace: &str) -> Vec<&'a str> {
     let mut rest = name.trim_start_matches('/');
     let mut forms = vec![rest];
@@ -21,7 +21,8 @@ pub fn forms<'a>(name: &'a str, namespace: &str) -> Vec<&'a str> {
     forms
 }
 
-/// Returns the namespace of the node of that fully qualified name, or the one around a namespace: `/robot1` of `/robot1/planner`.
+/// Returns the namespace of the node of that fully qualified name, or the one around a namespace: `/robot1` of
+/// `/robot1/planner`.
 #[must_use]
 pub fn namespace_of(node: &str) -> &str {
     node.rsplit_once('/').map_or("", |(namespace, _)| namespace)
@@ -36,7 +37,8 @@ pub fn is_name(written: &str, name: &str, namespace: &str) -> bool {
     }
 }
 
-/// Returns true if the pattern `written`, which a file has, matches the thing called `name`, whose node is in `namespace`.
+/// Returns true if the pattern `written`, which a file has, matches the thing called `name`, whose node is in
+/// `namespace`.
 pub(super) fn matches(written: &str, name: &str, namespace: &str) -> bool {
     match written.strip_prefix('/') {
         Some(absolute) => WildMatch::new(absolute).matches(name.trim_start_matches('/')),
@@ -56,7 +58,8 @@ pub fn is_of_every_node(name: &str) -> bool {
     name.rsplit('/').nth(1).is_some_and(|group| GROUPS_OF_NODES.contains(&group))
 }
 
-/// Returns how exactly a file's name names something: a name with more parts, which is relative to an outer namespace, is more exact.
+/// Returns how exactly a file's name names something: a name with more parts, which is relative to an outer namespace,
+/// is more exact.
 pub(super) fn exactness(written: &str) -> usize {
     written.trim_start_matches('/').split('/').count()
 }

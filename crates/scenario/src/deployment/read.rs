@@ -48,8 +48,8 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// Loads the deployment files that the environment variable `ROSPIN_DEPLOYMENT` names, separated by colons; `None` if it names
-    /// none.
+    /// Loads the deployment files that the environment variable `ROSPIN_DEPLOYMENT` names, separated by colons; `None`
+    /// if it names none.
     ///
     /// # Errors
     /// Those of [`load_all`](Self::load_all).

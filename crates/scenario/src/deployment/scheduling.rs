@@ -11,8 +11,9 @@ use crate::text;
 /// Forms of a scheduling, for errors.
 const ONE_OF: &str = "one of { nice = .. }, { fifo = .. }, { round-robin = .. }, { deadline = .. }";
 
-/// Text of a thread's scheduling: `{ nice = -5 }`, `{ fifo = 20 }`, `{ round-robin = 20 }` or `{ deadline = { runtime = "1 ms",
-/// deadline = "5 ms", period = "10 ms" } }`. Numbers have wide types, so that the check can say which range is allowed.
+/// Text of a thread's scheduling: `{ nice = -5 }`, `{ fifo = 20 }`, `{ round-robin = 20 }` or
+/// `{ deadline = { runtime = "1 ms", deadline = "5 ms", period = "10 ms" } }`. Numbers have wide types, so that the
+/// check can say which range is allowed.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(
     default,

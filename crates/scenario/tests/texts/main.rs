@@ -1,5 +1,5 @@
-//! Texts of scenarios and deployments, right and wrong: one program, because linking one takes longer than compiling most of
-//! these files.
+//! Texts of scenarios and deployments, right and wrong: one program, because linking one takes longer than compiling
+//! most of these files.
 
 mod deployment;
 mod errors;

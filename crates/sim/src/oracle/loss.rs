@@ -18,7 +18,8 @@ struct Timer {
     last: Option<Instant>,
     /// Number of due times that were given up since the last one that was dispatched.
     given_up: u64,
-    /// Number of due times given up that were announced since the last dispatch. They follow the due time of the next dispatch.
+    /// Number of due times given up that were announced since the last dispatch. They follow the due time of the next
+    /// dispatch.
     announced: u64,
 }
 
@@ -69,7 +70,8 @@ impl<'a> Loss<'a> {
         if queued > depth { Err(format!("{name} has {queued} messages queued, and room for {depth}")) } else { Ok(()) }
     }
 
-    /// Removes the oldest message from the queue. The error says that another message than this one was taken or displaced.
+    /// Removes the oldest message from the queue. The error says that another message than this one was taken or
+    /// displaced.
     fn leaves(&mut self, callback: usize, arrival: Option<Instant>) -> Verdict {
         let oldest = self.queues[callback].pop_front();
         if oldest == arrival {
@@ -93,8 +95,8 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// Checks the due time of a timer's activation: it follows the last one by the period and one more for each due time that was
-    /// given up.
+    /// Checks the due time of a timer's activation: it follows the last one by the period and one more for each due
+    /// time that was given up.
     fn timer_dispatched(&mut self, callback: usize, release: Instant) -> Verdict {
         let plan = &self.scenario.callbacks[callback];
         let timer = &mut self.timers[callback];
@@ -147,8 +149,8 @@ impl<'a> Loss<'a> {
         Ok(())
     }
 
-    /// Checks at a halt that no activation that may run is left if all threads of the executor were asleep at the end of the last
-    /// instant.
+    /// Checks at a halt that no activation that may run is left if all threads of the executor were asleep at the end
+    /// of the last instant.
     fn halted(&mut self, executor: usize) -> Verdict {
         self.spinning[executor] = false;
         let forgotten = self.books.eligible(executor).find(|_| self.slept_on[executor]);
@@ -159,8 +161,8 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Returns the due time after `last`, which was dispatched last, with `given_up` due times in between; the first due time if none
-/// was dispatched. Returns `None` after the only due time of a timer that fires once.
+/// Returns the due time after `last`, which was dispatched last, with `given_up` due times in between; the first due
+/// time if none was dispatched. Returns `None` after the only due time of a timer that fires once.
 fn next_due(plan: &Callback, last: Option<Instant>, given_up: u64) -> Option<Instant> {
     match last {
         None => Some(Instant::ZERO + plan.first_due()),

@@ -29,8 +29,8 @@ pub enum Rule {
     GroupExclusion,
     /// No thread is idle while a callback may run, and no core while a thread is runnable.
     WorkConservation,
-    /// Every release is dispatched, or something keeps it waiting. Every message is taken, displaced or queued. Every due
-    /// time of a timer is dispatched or counted as given up.
+    /// Every release is dispatched, or something keeps it waiting. Every message is taken, displaced or queued. Every
+    /// due time of a timer is dispatched or counted as given up.
     NothingLost,
     /// A dispatched activation is the first one, in the policy's order, of the activations that may run.
     Order,
@@ -133,8 +133,8 @@ impl<'a> Oracles<'a> {
         &self.violations
     }
 
-    /// Returns a report of the first violation: the events before it, the scenario, and `replay`, the command that repeats the
-    /// simulation. Returns `None` if there is no violation.
+    /// Returns a report of the first violation: the events before it, the scenario, and `replay`, the command that
+    /// repeats the simulation. Returns `None` if there is no violation.
     #[must_use]
     pub fn report(&self, replay: &str) -> Option<String> {
         let first = self.violations.first()?;
@@ -198,8 +198,8 @@ pub enum CheckFailed {
 /// Simulates the scenario with all oracles, with `seed` in place of the scenario's seed.
 ///
 /// # Errors
-/// If the scenario cannot be simulated, or a rule is broken. The report has the scenario and `replay`, the command that repeats
-/// it.
+/// If the scenario cannot be simulated, or a rule is broken. The report has the scenario and `replay`, the command that
+/// repeats it.
 pub fn check(scenario: &Scenario, seed: u64, replay: &str) -> Result<Outcome, CheckFailed> {
     let mut oracles = Oracles::new(scenario);
     let outcome = Simulation::new(scenario)?.seed(seed).observe(&mut oracles).run()?;

@@ -23,8 +23,8 @@ impl<'a> OrderRule<'a> {
         Self { scenario, books: Books::new(scenario), ready_sets }
     }
 
-    /// Checks that the activation is the first one in the order of the executor's policy. Policies that this oracle does not
-    /// know pass.
+    /// Checks that the activation is the first one in the order of the executor's policy. Policies that this oracle
+    /// does not know pass.
     fn dispatched(&self, executor: usize, callback: usize, activation: &Activation) -> Verdict {
         self.check_stamps(callback, activation)?;
         let first = match self.scenario.executors[executor].policy.as_str() {
@@ -56,8 +56,9 @@ impl<'a> OrderRule<'a> {
         Ok(())
     }
 
-    /// Returns the eligible activation with the smallest key; equal ones by release, registration and sequence. The holder of a
-    /// group inherits all of that from activations that wait for the group. `None` if no activation may run.
+    /// Returns the eligible activation with the smallest key; equal ones by release, registration and sequence. The
+    /// holder of a group inherits all of that from activations that wait for the group. `None` if no activation may
+    /// run.
     fn first<K: Ord>(&self, executor: usize, key: impl Fn(&Activation) -> K) -> Option<&(usize, Activation)> {
         let own = |ready: &Activation| (key(ready), ready.release, ready.registration, ready.sequence);
         let inherited = |(callback, ready): &&(usize, Activation)| {

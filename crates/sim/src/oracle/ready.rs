@@ -101,8 +101,8 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
-    /// Returns what keeps the activation from running, as words for an error: the group's holder, or the limit of its own
-    /// callback. `None` if nothing does.
+    /// Returns what keeps the activation from running, as words for an error: the group's holder, or the limit of its
+    /// own callback. `None` if nothing does.
     pub(super) fn obstacle(&self, executor: usize, callback: usize, activation: &Activation) -> Option<String> {
         let plans = &self.scenario.callbacks;
         let book = &self.of[executor];
@@ -127,8 +127,8 @@ impl<'a> Books<'a> {
         under_way.filter(|(other, known)| *other == callback && !same(known, activation)).count()
     }
 
-    /// Returns the ready activations that wait for a resumed one, because it holds their group: it inherits their urgency.
-    /// There are none if it holds no group.
+    /// Returns the ready activations that wait for a resumed one, because it holds their group: it inherits their
+    /// urgency. There are none if it holds no group.
     pub(super) fn waiting_for(
         &self,
         executor: usize,

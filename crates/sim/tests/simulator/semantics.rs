@@ -74,8 +74,8 @@ fn the_oldest_message_makes_room() {
     assert_eq!(outcome.callbacks[0].dropped, 2);
 }
 
-/// A callback is due one deadline after it became ready, whichever message it takes then. A was ready at 0 ms and is due at 100 ms, before
-/// B. A's message of 90 ms alone would be due at 190 ms.
+/// A callback is due one deadline after it became ready, whichever message it takes then. A was ready at 0 ms and is
+/// due at 100 ms, before B. A's message of 90 ms alone would be due at 190 ms.
 #[test]
 fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
     let (scenario, outcome) = run(&format!(
@@ -92,8 +92,8 @@ fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
     assert_eq!((misses("A"), misses("B")), (Some(1), Some(1)));
 }
 
-/// The sensor is faster than its callback's deadline, and the load leaves no time for it before that. If each message had a deadline of its
-/// own, the callback would always be due later than the load, and never run.
+/// The sensor is faster than its callback's deadline, and the load leaves no time for it before that. If each message
+/// had a deadline of its own, the callback would always be due later than the load, and never run.
 #[test]
 fn a_sensor_that_is_faster_than_its_deadline_is_served_in_an_overload() {
     let (scenario, outcome) = run(&format!(

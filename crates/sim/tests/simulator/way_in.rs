@@ -6,8 +6,9 @@ use rospin_core::{EntityKind, Priority};
 use rospin_scenario::{Callback, ExecutionTime, Group, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
-/// The reference system on one core, while an operator's tools read and set parameters: ten requests a second, of 200 us each. Once they are
-/// the most urgent callback of the executor, as a program has them, and once the least urgent one.
+/// The reference system on one core, while an operator's tools read and set parameters: ten requests a second, of 200
+/// us each. Once they are the most urgent callback of the executor, as a program has them, and once the least urgent
+/// one.
 #[test]
 #[expect(clippy::print_stderr, reason = "the figures are asked for")]
 fn a_way_in_costs_the_hot_path_less_than_two_percent() {

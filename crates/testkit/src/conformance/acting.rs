@@ -24,8 +24,8 @@ pub(super) type Handle = GoalHandle<Fibonacci>;
 pub(super) type Client = ActionClient<Fibonacci>;
 pub(super) type Goal = ClientGoalHandle<Fibonacci>;
 
-/// Creates a server on a group of its own, which keeps all results for the whole case. It rejects [`UNWANTED`] orders, and does
-/// not cancel goals with the order [`STUBBORN`].
+/// Creates a server on a group of its own, which keeps all results for the whole case. It rejects [`UNWANTED`] orders,
+/// and does not cancel goals with the order [`STUBBORN`].
 pub(super) fn serve<Fut: Future<Output = ()> + Send + 'static>(
     node: &Node,
     executor: &Executor,

@@ -40,7 +40,8 @@ pub fn asynchronous_callbacks_hold_their_group<F: Fixture>() {
     assert_eq!(group.into_payload().unwrap(), [0, 1, 2, 3, 4]);
 }
 
-/// A callback that was registered with `releases_group_at_await` releases its group at awaits, so the next one starts meanwhile.
+/// A callback that was registered with `releases_group_at_await` releases its group at awaits, so the next one starts
+/// meanwhile.
 pub fn a_group_can_be_released_at_await<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -169,8 +170,8 @@ pub fn a_panic_is_reported_and_the_next_message_is_heard<F: Fixture>() {
     assert!(matches!(&incident.kind, IncidentKind::Panicked(why) if why.contains("on purpose")), "{incident}");
 }
 
-/// In a group with `OnPanic::Remove`, a panic removes the subscription. The publisher notices that, and other callbacks of the
-/// group continue.
+/// In a group with `OnPanic::Remove`, a panic removes the subscription. The publisher notices that, and other callbacks
+/// of the group continue.
 pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -194,7 +195,8 @@ pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     assert_eq!((begun.all(), world.panics()), (vec![0], 1));
 }
 
-/// In a group with `OnPanic::Halt`, a panic ends the spin with an error. The next spin gets the messages that arrived meanwhile.
+/// In a group with `OnPanic::Halt`, a panic ends the spin with an error. The next spin gets the messages that arrived
+/// meanwhile.
 pub fn a_panic_halts_the_executor_where_its_group_says_so<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

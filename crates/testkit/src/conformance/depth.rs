@@ -150,9 +150,9 @@ pub fn a_successor_hears_nothing_that_was_left<F: Fixture>() {
     }
 }
 
-/// Publishes `early` on a transient local publisher with a depth of three. With `is_heard`, a subscription receives these
-/// messages; otherwise there is none. Then publishes one more to a late transient local subscription, which must receive exactly
-/// `expected`.
+/// Publishes `early` on a transient local publisher with a depth of three. With `is_heard`, a subscription receives
+/// these messages; otherwise there is none. Then publishes one more to a late transient local subscription, which must
+/// receive exactly `expected`.
 fn latched<F: Fixture>(early: std::ops::Range<i64>, is_heard: bool, expected: &[i64]) {
     let world = World::<F>::new();
     let main = world.executor("main");

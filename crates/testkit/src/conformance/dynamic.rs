@@ -312,8 +312,8 @@ pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
     assert_eq!(server.missed(), 0);
 }
 
-/// Types without a hash, as all are on Humble: a dynamic type that was learned from such a publisher meets it, and one that
-/// announces no hash meets such a subscription.
+/// Types without a hash, as all are on Humble: a dynamic type that was learned from such a publisher meets it, and one
+/// that announces no hash meets such a subscription.
 pub fn dynamic_ends_meet_types_without_a_hash<F: Fixture>() {
     #[derive(Clone, Serialize, Deserialize)]
     struct Plain {

@@ -17,8 +17,9 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// case that passes does not wait for it.
     const PATIENCE: Duration = Duration::from_secs(40);
 
-    /// Returns the reason why the middleware cannot pass the case with this function name, if its adapter cannot help it; `None`
-    /// if it can pass. The case is skipped and prints the reason. Users of the adapter must find it documented, too.
+    /// Returns the reason why the middleware cannot pass the case with this function name, if its adapter cannot help
+    /// it; `None` if it can pass. The case is skipped and prints the reason. Users of the adapter must find it
+    /// documented, too.
     #[must_use]
     fn deviation(_case: &str) -> Option<&'static str> {
         None

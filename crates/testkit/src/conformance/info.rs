@@ -11,8 +11,8 @@ use super::messages::{Number, number};
 use super::seen::Seen;
 use super::world::World;
 
-/// Largest error of a message's time that passes: the system clock may be set a little while a case runs, and the times of
-/// messages are calculated.
+/// Largest error of a message's time that passes: the system clock may be set a little while a case runs, and the times
+/// of messages are calculated.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// A message comes with the times when it was sent and received, in this order, on the system clock.
@@ -45,8 +45,8 @@ pub fn a_message_tells_when_it_was_sent_and_received<F: Fixture>() {
     }
 }
 
-/// Messages of one publisher have its id, and numbers that begin with 1 if the middleware has numbers. Each publisher has an id
-/// of its own, which is the same for all subscriptions.
+/// Messages of one publisher have its id, and numbers that begin with 1 if the middleware has numbers. Each publisher
+/// has an id of its own, which is the same for all subscriptions.
 pub fn a_message_tells_its_publisher_and_its_number<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -33,8 +33,8 @@ pub mod world;
 
 pub use fixture::{Fixture, run};
 
-/// Makes a test of every case, for the middleware of that [`Fixture`]. The tests are in modules that are called as the files of
-/// the cases.
+/// Makes a test of every case, for the middleware of that [`Fixture`]. The tests are in modules that are called as the
+/// files of the cases.
 ///
 /// ```ignore
 /// mod in_one_process {

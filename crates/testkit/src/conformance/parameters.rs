@@ -15,8 +15,8 @@ use super::sim_time::{at, every, show};
 use super::world::World;
 
 impl<F: Fixture> World<F> {
-    /// Serves the parameters of the node `here` on `executor`. Returns the server, and a client of the node `there` that has
-    /// found it.
+    /// Serves the parameters of the node `here` on `executor`. Returns the server, and a client of the node `there`
+    /// that has found it.
     #[track_caller]
     fn parameters(&self, executor: &Executor) -> (ParameterServer, ParameterClient) {
         let server = self.here.serve_parameters(&executor.handle()).expect("services");

@@ -163,7 +163,8 @@ pub fn subscriptions_come_and_go_while_messages_pour_in<F: Fixture>() {
     assert_eq!(world.panics(), 0);
 }
 
-/// The bytes of received messages stay valid after the subscription, the nodes and the middleware have gone, on every thread.
+/// The bytes of received messages stay valid after the subscription, the nodes and the middleware have gone, on every
+/// thread.
 pub fn bytes_outlive_the_network_that_they_came_through<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -36,7 +36,8 @@ pub(super) fn every(millis: u64) -> TimerOptions {
     TimerOptions::periodic(Duration::from_millis(millis)).clock(ClockKind::Ros)
 }
 
-/// Publishes the time `millis` on `clock` until `time` shows it, because best effort and late matching may lose messages.
+/// Publishes the time `millis` on `clock` until `time` shows it, because best effort and late matching may lose
+/// messages.
 pub(super) fn show<F: Fixture>(world: &World<F>, clock: &Publisher<Clock>, time: &RosTime, millis: u32) {
     let mut pause = 0;
     world.until("time has moved", || {

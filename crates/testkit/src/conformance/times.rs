@@ -26,8 +26,8 @@ fn subscription(qos: Qos) -> SubscriptionOptions {
     SubscriptionOptions::new("numbers").qos(qos)
 }
 
-/// Both ends are told of each period without a message, from the first message on. They are told when the period ends, not when
-/// another message comes.
+/// Both ends are told of each period without a message, from the first message on. They are told when the period ends,
+/// not when another message comes.
 pub fn missed_deadlines_are_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
@@ -211,7 +211,8 @@ pub fn a_silent_publisher_is_not_alive<F: Fixture>() {
 /// A publisher that asserts in time that it is alive needs no messages for it.
 ///
 /// # Panics
-/// If such a publisher or its subscription was told that it gives no sign of life, or if the machine never let it assert in time.
+/// If such a publisher or its subscription was told that it gives no sign of life, or if the machine never let it
+/// assert in time.
 pub fn whoever_asserts_to_be_alive_is_alive<F: Fixture>() {
     let lease = Duration::from_secs(2);
     // On a busy machine, the thread that asserts may not run for as long as the lease.
@@ -220,8 +221,8 @@ pub fn whoever_asserts_to_be_alive_is_alive<F: Fixture>() {
     assert_eq!((lost, changed), (vec![], vec![(1, 0)]));
 }
 
-/// Asserts to be alive for longer than `lease`. Returns the longest time between two assertions, and what the publisher and the
-/// subscription were told.
+/// Asserts to be alive for longer than `lease`. Returns the longest time between two assertions, and what the publisher
+/// and the subscription were told.
 fn assert_to_be_alive<F: Fixture>(lease: Duration) -> (Duration, Vec<u64>, Vec<(usize, usize)>) {
     let world = World::<F>::new();
     let main = world.executor("main");

@@ -219,8 +219,9 @@ fn answer(user: &Process, part: &str) -> String {
     found.map_or_else(|| format!("no: it said nothing; {lines:?}"), str::to_owned)
 }
 
-/// Tries everything in both directions, and prints the table of what works. `start` starts a part of the peer, whose parts are
-/// those of `rclpy_peer.py`: `serve`, or `ask` and the names of parts. The peers have the same nodes as [`Ours`].
+/// Tries everything in both directions, and prints the table of what works. `start` starts a part of the peer, whose
+/// parts are those of `rclpy_peer.py`: `serve`, or `ask` and the names of parts. The peers have the same nodes as
+/// [`Ours`].
 ///
 /// # Panics
 /// If something does not work.

@@ -21,12 +21,12 @@ use rospin_engine::{
 
 use crate::conformance::messages::Text;
 
-/// Longest time that a test waits for anything. Discovery on a loaded machine may take seconds; nothing takes that long unless it
-/// is stuck.
+/// Longest time that a test waits for anything. Discovery on a loaded machine may take seconds; nothing takes that long
+/// unless it is stuck.
 pub const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of the test's
-/// file.
+/// Returns a command that runs one test of this program in a process of its own. `module` is the `module_path!()` of
+/// the test's file.
 ///
 /// # Panics
 /// If the operating system does not know the program's file.

@@ -9,8 +9,8 @@ use std::thread;
 
 use super::PATIENCE;
 
-/// Environment variable with the part that a process has in a test. The test starts the process, which runs only the test
-/// `the_other_process`.
+/// Environment variable with the part that a process has in a test. The test starts the process, which runs only the
+/// test `the_other_process`.
 pub const PART: &str = "ROSPIN_TEST_NETWORK_PART";
 /// Environment variable with the address of the host that this process runs on.
 pub const ADDRESS: &str = "ROSPIN_TEST_NETWORK_ADDRESS";
@@ -52,8 +52,8 @@ impl Network {
         Ok(network)
     }
 
-    /// Pulls the cable out if `state` is `down`, or puts it back if it is `up`. While it is out, one end is down and the other
-    /// one has no carrier.
+    /// Pulls the cable out if `state` is `down`, or puts it back if it is `up`. While it is out, one end is down and
+    /// the other one has no carrier.
     ///
     /// # Panics
     /// If `ip` fails.
@@ -61,8 +61,8 @@ impl Network {
         ip(&format!("-n {} link set cable {state}", self.names[0])).expect("who made it may set it");
     }
 
-    /// Starts this program's test `the_other_process` in the namespace `at`, 0 or 1. The process finds `part` in the variable
-    /// [`PART`].
+    /// Starts this program's test `the_other_process` in the namespace `at`, 0 or 1. The process finds `part` in the
+    /// variable [`PART`].
     ///
     /// # Panics
     /// If the process cannot be started.
@@ -105,8 +105,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Waits for the next line of the process that begins with `word`, and returns the numbers behind the word. Other lines
-    /// before it are left out.
+    /// Waits for the next line of the process that begins with `word`, and returns the numbers behind the word. Other
+    /// lines before it are left out.
     ///
     /// # Panics
     /// If there is no such line within [`PATIENCE`], or it has anything but numbers.

@@ -1,13 +1,13 @@
 //! Peers under Python, which share no code with ours: scripts in the folder `peers` of this crate.
 //!
-//! The Python is that of `ROSPIN_TEST_PYTHON`, or `python3`. Where it lacks the package the tests say so and pass, unless
-//! `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
+//! The Python is that of `ROSPIN_TEST_PYTHON`, or `python3`. Where it lacks the package the tests say so and pass,
+//! unless `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Returns the name of a Python that has the package, or the reason for which there is none. `import` is Python code that imports
-/// the package.
+/// Returns the name of a Python that has the package, or the reason for which there is none. `import` is Python code
+/// that imports the package.
 fn find(package: &str, import: &str) -> Result<String, String> {
     let python = std::env::var("ROSPIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     match Command::new(&python).args(["-c", import]).output() {
@@ -20,8 +20,8 @@ fn find(package: &str, import: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the name of a Python that has the package. If there is none, prints that the test is skipped, and returns `None`.
-/// `import` is Python code that imports the package.
+/// Returns the name of a Python that has the package. If there is none, prints that the test is skipped, and returns
+/// `None`. `import` is Python code that imports the package.
 ///
 /// # Panics
 /// If there is none, and `ROSPIN_TEST_REQUIRE_PEERS` is set.
@@ -44,8 +44,8 @@ pub fn python(package: &str, import: &str) -> Option<String> {
 pub struct Peer(Child);
 
 impl Peer {
-    /// Starts a script of the folder `peers` under a [`python`] with the package. If there is none, prints that the test is
-    /// skipped, and returns `None`. `import` is Python code that imports the package.
+    /// Starts a script of the folder `peers` under a [`python`] with the package. If there is none, prints that the
+    /// test is skipped, and returns `None`. `import` is Python code that imports the package.
     ///
     /// # Panics
     /// If there is no such Python, and `ROSPIN_TEST_REQUIRE_PEERS` is set.

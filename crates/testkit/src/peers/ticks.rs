@@ -50,8 +50,8 @@ impl Ticks {
         Self { timer, seen, _group: group }
     }
 
-    /// Returns four numbers, as text with blanks between them: ticks, due times that were given up, ticks before which a due time
-    /// was neither served nor counted as given up, and the largest lateness in milliseconds.
+    /// Returns four numbers, as text with blanks between them: ticks, due times that were given up, ticks before which
+    /// a due time was neither served nor counted as given up, and the largest lateness in milliseconds.
     ///
     /// # Panics
     /// If a callback of the timer did.

@@ -1,7 +1,7 @@
 //! Peers that share no code with ours, and have all parts of nodes of ROS 2, in the folder `peers/wire`.
 //!
-//! They speak Cyclone DDS or Zenoh through these libraries' own Python packages, and write all else by hand: see `wire/peer.py`,
-//! and [`python`](super::python) for what they want.
+//! They speak Cyclone DDS or Zenoh through these libraries' own Python packages, and write all else by hand: see
+//! `wire/peer.py`, and [`python`](super::python) for what they want.
 
 use std::process::Command;
 
@@ -20,8 +20,9 @@ pub struct WirePeer {
 impl WirePeer {
     /// Finds a Python with the package. If there is none, prints that the test is skipped, and returns `None`.
     ///
-    /// `import` is Python code that imports the package. `place` is the middleware, and where its nodes meet: `cyclonedds` and
-    /// the id of a domain, or `zenoh` and an endpoint. `variable` is added to the environment of the nodes.
+    /// `import` is Python code that imports the package. `place` is the middleware, and where its nodes meet:
+    /// `cyclonedds` and the id of a domain, or `zenoh` and an endpoint. `variable` is added to the environment of the
+    /// nodes.
     ///
     /// # Panics
     /// If there is none, and `ROSPIN_TEST_REQUIRE_PEERS` is set.

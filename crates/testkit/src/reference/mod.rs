@@ -68,8 +68,8 @@ impl Reference {
         }
     }
 
-    /// Returns all ready activations, even if their group does not admit them: the pending ones of entities below their limit,
-    /// and the resumed ones.
+    /// Returns all ready activations, even if their group does not admit them: the pending ones of entities below their
+    /// limit, and the resumed ones.
     fn ready(&self) -> Vec<Decision> {
         let below_limit = self.entities.iter().filter(|entity| entity.in_flight < entity.plan.max_in_flight);
         let pending = below_limit.filter_map(|entity| entity.pending);

@@ -37,7 +37,8 @@ impl ReferencePolicy {
 }
 
 impl Reference {
-    /// Returns the activation to run now, without removing it; `None` if none can run. For wait sets, it updates the ready set.
+    /// Returns the activation to run now, without removing it; `None` if none can run. For wait sets, it updates the
+    /// ready set.
     pub(super) fn pick(&mut self) -> Option<Decision> {
         let (first, admitted): (Vec<Decision>, Vec<Decision>) =
             self.admitted().into_iter().partition(|decision| self.precedes_all(decision));
@@ -50,8 +51,8 @@ impl Reference {
         }
     }
 
-    /// Returns the activation's key with priority inheritance: a group's holder is as urgent as the most urgent ready activation
-    /// of the group, because all of these wait for it.
+    /// Returns the activation's key with priority inheritance: a group's holder is as urgent as the most urgent ready
+    /// activation of the group, because all of these wait for it.
     fn inherited_key(&self, policy: ReferencePolicy, decision: &Decision) -> Key {
         let own = policy.key(decision);
         if self.groups[decision.group].holder != Some(decision.identity()) {
@@ -68,8 +69,8 @@ impl Reference {
         self.ready().into_iter().filter(|decision| self.admits(decision)).collect()
     }
 
-    /// Returns the wait set's choice: a due timer if timers are outside, then the rest of the ready set, then that of a new
-    /// one.
+    /// Returns the wait set's choice: a due timer if timers are outside, then the rest of the ready set, then that of a
+    /// new one.
     fn pick_from_wait_set(&mut self, timers: Timers, admitted: &[Decision]) -> Option<Decision> {
         let outside = |decision: &&Decision| timers == Timers::Outside && decision.kind == EntityKind::Timer;
         let timer = admitted.iter().filter(outside).min_by_key(|timer| (timer.registration, timer.sequence));

@@ -47,8 +47,8 @@ fn wait_set_e2() {
     agrees_with_reference(5, like, || Box::new(WaitSet::new(Timers::Inside)));
 }
 
-/// Plays 3,000 scenarios under each of the policies that have a total order, against schedulers that `real` creates. Returns the sums
-/// of what `count` returns for each scheduler afterwards.
+/// Plays 3,000 scenarios under each of the policies that have a total order, against schedulers that `real` creates.
+/// Returns the sums of what `count` returns for each scheduler afterwards.
 fn counts(real: fn(Box<dyn Policy>) -> Real, count: fn(&Real) -> u64) -> [u64; 3] {
     let sum = |policy: fn() -> Box<dyn Policy>, like| -> u64 {
         let play = |seed| {

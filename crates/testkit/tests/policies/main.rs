@@ -1,5 +1,5 @@
-//! Policies and the scheduler against the reference: one program, because linking one takes longer than compiling most of
-//! these files.
+//! Policies and the scheduler against the reference: one program, because linking one takes longer than compiling most
+//! of these files.
 
 mod contract;
 mod custom_policy;

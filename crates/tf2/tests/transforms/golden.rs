@@ -7,25 +7,26 @@ use rospin::msgs::builtin_interfaces::msg::Time;
 use rospin::msgs::geometry_msgs::msg::{Quaternion, TransformStamped, Vector3};
 use rospin::tf2::{Buffer, TransformError, When};
 
-/// Answers of the C++ core of ROS 2's `tf2`, version 0.41.7 of the distribution Kilted, to 10,024 random look-ups among 5,054
-/// random transforms. A small program without ROS, around its class `BufferCore`, set the transforms, looked up, and wrote the
-/// results to this file, which is compressed by gzip. There are dynamic and static transforms, transforms that change from one
-/// kind to the other, frames that change their parents, loops, two trees, invalid names, rotations and numbers, transforms that
-/// are out of order or too old, and two cache times.
+/// Answers of the C++ core of ROS 2's `tf2`, version 0.41.7 of the distribution Kilted, to 10,024 random look-ups among
+/// 5,054 random transforms. A small program without ROS, around its class `BufferCore`, set the transforms, looked up,
+/// and wrote the results to this file, which is compressed by gzip. There are dynamic and static transforms, transforms
+/// that change from one kind to the other, frames that change their parents, loops, two trees, invalid names, rotations
+/// and numbers, transforms that are out of order or too old, and two cache times.
 ///
-/// A record begins with a letter; numbers are little-endian. Times are in milliseconds, and 0 is the latest. A frame is a byte: `f` and
-/// its number, or one of three that are invalid or unknown.
+/// A record begins with a letter; numbers are little-endian. Times are in milliseconds, and 0 is the latest. A frame is
+/// a byte: `f` and its number, or one of three that are invalid or unknown.
 ///
 /// - `W`: a new buffer, with its cache time (u32).
-/// - `T`: a transform: parent, child, flags (1 for static, 2 for a NaN, 4 for a rotation whose length is not one, 8 if tf2 took it), time
-///   (u32), translation in decimetres (3 i8), rotation before normalization (4 i8).
+/// - `T`: a transform: parent, child, flags (1 for static, 2 for a NaN, 4 for a rotation whose length is not one, 8 if
+///   tf2 took it), time (u32), translation in decimetres (3 i8), rotation before normalization (4 i8).
 /// - `C`: the buffer is cleared.
 /// - `L`: a look-up: target, source, time (u32); 1 if `canTransform` said yes; then the result.
 /// - `A`: a look-up between two times: target, its time, source, its time, fixed frame; then as for `L`.
 ///
-/// A result is 0, the time (u32), the translation in micrometres (3 i32), and the rotation in units of 1e-9 (4 i32), of which the
-/// largest component is positive. Or it is an error: 1 for lookup, 2 for connectivity, 6 for an invalid argument; 3 for too few data, 4
-/// for the future and 5 for the past, with the time that was asked for and that of the closest transform, from the error's text.
+/// A result is 0, the time (u32), the translation in micrometres (3 i32), and the rotation in units of 1e-9 (4 i32), of
+/// which the largest component is positive. Or it is an error: 1 for lookup, 2 for connectivity, 6 for an invalid
+/// argument; 3 for too few data, 4 for the future and 5 for the past, with the time that was asked for and that of the
+/// closest transform, from the error's text.
 const RECORDING: &[u8] = include_bytes!("../data/look_ups.bin.gz");
 
 struct Reader(std::vec::IntoIter<u8>);

@@ -112,8 +112,8 @@ impl Naive {
     }
 }
 
-/// Returns the transforms without those of a frame and time that there were before. tf2 has an order among these, and the naive buffer
-/// has not.
+/// Returns the transforms without those of a frame and time that there were before. tf2 has an order among these, and
+/// the naive buffer has not.
 fn distinct(mut sets: Vec<Set>) -> Vec<Set> {
     let mut seen = BTreeSet::new();
     sets.retain(|set| set.second == 0 || seen.insert((set.child, set.second)));

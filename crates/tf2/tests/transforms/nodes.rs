@@ -231,7 +231,8 @@ fn a_future_is_woken_by_the_frame_that_it_lacks_and_by_no_other() {
     assert_eq!(found.unwrap().header.stamp, at(12));
 }
 
-/// The error is about `base`, where the search from the target ends. But a transform of `arm` alone makes the look-up possible.
+/// The error is about `base`, where the search from the target ends. But a transform of `arm` alone makes the look-up
+/// possible.
 #[test]
 fn a_future_waits_for_the_frames_of_both_ways() {
     let buffer = Buffer::new();
@@ -426,7 +427,8 @@ fn frames_are_shown_as_yaml_and_as_a_tree() {
     assert!(matches!(error, TransformError::UnknownFrame { .. }));
 }
 
-/// The file sets the depths of a listener's queues: one on the node's own group, in a namespace, and one on a further group.
+/// The file sets the depths of a listener's queues: one on the node's own group, in a namespace, and one on a further
+/// group.
 #[test]
 fn a_deployment_file_names_the_listeners_subscriptions() {
     let file = "callback = [

@@ -14,8 +14,8 @@ use crate::model::Model;
 pub enum Format {
     /// Perfetto: tracks of threads, flows along messages, counters of queues.
     Perfetto,
-    /// MCAP with the response of each activation in a channel of its callback, for plots. The recording itself is MCAP, too: it has
-    /// the events.
+    /// MCAP with the response of each activation in a channel of its callback, for plots. The recording itself is MCAP,
+    /// too: it has the events.
     Mcap,
     /// The model as JSON.
     Json,

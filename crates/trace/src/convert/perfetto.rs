@@ -1,6 +1,7 @@
 //! The model as a trace of Perfetto, in protocol buffers.
 //!
-//! The messages here have only those of Perfetto's fields that are written, with the numbers of its published definitions.
+//! The messages here have only those of Perfetto's fields that are written, with the numbers of its published
+//! definitions.
 
 use prost::Message as _;
 
@@ -136,8 +137,9 @@ const PROCESS: u64 = 1;
 const THREAD: u64 = 2;
 const QUEUE: u64 = 3;
 
-/// Returns the trace: a track for each thread with the activations, whose arguments say what they waited for; flows from publications
-/// to the callbacks that take them; a counter for each queue; instants for missed deadlines, violations, losses and incidents.
+/// Returns the trace: a track for each thread with the activations, whose arguments say what they waited for; flows
+/// from publications to the callbacks that take them; a counter for each queue; instants for missed deadlines,
+/// violations, losses and incidents.
 #[must_use]
 pub fn trace(model: &Model) -> Trace {
     let mut packets = describe(model);
@@ -234,8 +236,8 @@ fn describe(model: &Model) -> Vec<Packet> {
     .collect()
 }
 
-/// Appends a slice for each segment of all activations; the first one says what the activation waited for. Each event has its time,
-/// and a number by which events of the same time are ordered.
+/// Appends a slice for each segment of all activations; the first one says what the activation waited for. Each event
+/// has its time, and a number by which events of the same time are ordered.
 fn activations(model: &Model, events: &mut Vec<(u64, u8, TrackEvent)>) {
     let blame = Blame::new(model);
     let labels: Vec<String> = (0..model.callbacks.len()).map(|callback| model.label(callback)).collect();

@@ -92,7 +92,8 @@ impl State {
         true
     }
 
-    /// Returns the state as a snapshot; nothing if the parts of the last one are still to come. When timers are due is not followed.
+    /// Returns the state as a snapshot; nothing if the parts of the last one are still to come. When timers are due is
+    /// not followed.
     pub(super) fn snapshot(&self, executor: u16) -> Vec<Event> {
         if self.parts_left > 0 {
             return Vec::new();

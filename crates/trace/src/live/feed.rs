@@ -59,8 +59,8 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Takes further bytes, and calls `each` with what they say. The events of a chunk come in the order in which they happened, and
-    /// those of one thread in the order in which it recorded them.
+    /// Takes further bytes, and calls `each` with what they say. The events of a chunk come in the order in which they
+    /// happened, and those of one thread in the order in which it recorded them.
     ///
     /// # Errors
     /// If the bytes are no recording. Nothing more can be read then.

@@ -76,7 +76,8 @@ impl Histogram {
         self.count
     }
 
-    /// Returns the duration that `percent` of 100 do not exceed, rounded up to the end of its bucket; 0 if there are none.
+    /// Returns the duration that `percent` of 100 do not exceed, rounded up to the end of its bucket; 0 if there are
+    /// none.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> u64 {
         let rank = (self.count * percent).div_ceil(100).max(1);
@@ -97,8 +98,8 @@ impl Histogram {
         (self.count > 0).then(of)
     }
 
-    /// Returns the durations in at most `bars` bars of equal width on a logarithmic scale: the longest duration of each, and the
-    /// number of durations.
+    /// Returns the durations in at most `bars` bars of equal width on a logarithmic scale: the longest duration of
+    /// each, and the number of durations.
     #[must_use]
     pub fn bars(&self, bars: usize) -> Vec<(u64, u64)> {
         let Some(first) = self.counts.iter().position(|count| *count > 0) else { return Vec::new() };

@@ -293,7 +293,8 @@ impl Live {
         self.open.insert((step.executor, step.entity, step.sequence), opened);
     }
 
-    /// Returns the thread, and notes that it was seen. If there are too many, the half of them goes that was not seen for longest.
+    /// Returns the thread, and notes that it was seen. If there are too many, the half of them goes that was not seen
+    /// for longest.
     fn thread(&mut self, number: u32) -> &mut Thread {
         if self.threads.len() >= THREADS && !self.threads.contains_key(&number) {
             let mut seen: Vec<u64> = self.threads.values().map(|thread| thread.seen).collect();

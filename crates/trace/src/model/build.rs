@@ -25,8 +25,8 @@ struct Numbers {
     queues: HashMap<u64, (u64, usize)>,
     /// Release and deadline of each segment that was released and not dispatched yet.
     released: HashMap<Step, (u64, u64)>,
-    /// Activations that have not ended, by executor, entity and sequence number: the place, and the thread's processor time at the
-    /// start of the last segment.
+    /// Activations that have not ended, by executor, entity and sequence number: the place, and the thread's processor
+    /// time at the start of the last segment.
     open: HashMap<(u16, u64, u64), (usize, u64)>,
     /// The activation that each thread runs.
     current: HashMap<u32, usize>,
@@ -305,8 +305,9 @@ impl Build {
         place
     }
 
-    /// Ends the activation's last segment at the time `at`, when the thread's processor time is `cpu`. `deadline` is `None` if the
-    /// activation goes on after an await. Otherwise it is the activation's deadline, and the activation ends, too.
+    /// Ends the activation's last segment at the time `at`, when the thread's processor time is `cpu`. `deadline` is
+    /// `None` if the activation goes on after an await. Otherwise it is the activation's deadline, and the activation
+    /// ends, too.
     fn end_segment(
         &mut self,
         numbers: &mut Numbers,
@@ -347,8 +348,8 @@ impl Build {
         place
     }
 
-    /// Records that the number of messages in a queue changed by `by` at the time `at`. Returns the name of the queue's topic; an
-    /// empty name if the queue is not known.
+    /// Records that the number of messages in a queue changed by `by` at the time `at`. Returns the name of the queue's
+    /// topic; an empty name if the queue is not known.
     fn change_level(&mut self, numbers: &Numbers, queue: u64, at: u64, by: i64) -> String {
         let Some((_, queue)) = numbers.queues.get(&queue) else { return String::new() };
         let queue = &mut self.model.queues[*queue];

@@ -13,7 +13,8 @@ pub(super) fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The shortest times that arrivals in a row may take: element `n` is the nanoseconds from an arrival to the `n`-th one after it.
+/// The shortest times that arrivals in a row may take: element `n` is the nanoseconds from an arrival to the `n`-th one
+/// after it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spans(Vec<u64>);
 
@@ -25,8 +26,8 @@ impl Spans {
 
     /// Returns the spans of a release, or `None` if it limits nothing.
     ///
-    /// Arrivals that a driver or a network brings are never exact. So where the release states no jitter, each may come early by a
-    /// tenth of the shortest time between two.
+    /// Arrivals that a driver or a network brings are never exact. So where the release states no jitter, each may come
+    /// early by a tenth of the shortest time between two.
     pub(super) fn release(release: &Release) -> Option<Self> {
         let spans = match &release.pattern {
             Pattern::Periodic { period, jitter, .. } => {
@@ -99,7 +100,8 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Adds the arrival at the time `at`, unless it came too early. One that is earlier than the last one counts as simultaneous.
+    /// Adds the arrival at the time `at`, unless it came too early. One that is earlier than the last one counts as
+    /// simultaneous.
     pub(super) fn pass(&mut self, spans: &Spans, at: u64) -> Result<(), TooEarly> {
         let at = self.times.back().map_or(at, |last| at.max(*last));
         let longest = spans.0.last().copied().unwrap_or(0);

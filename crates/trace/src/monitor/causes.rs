@@ -1,7 +1,7 @@
 //! The cause of a delay or a loss: the assumption that was broken meanwhile, or else what ran.
 //!
-//! The cause is the assumption of the analysis that was broken in the busy period, if it explains half of the lateness; else
-//! the longest share of the wait, by the rules of the report.
+//! The cause is the assumption of the analysis that was broken in the busy period, if it explains half of the lateness;
+//! else the longest share of the wait, by the rules of the report.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use super::known::{Callback, Segment};
 use super::violation::Cause;
 use crate::waits::Reason;
 
-/// The longest pause between two segments of a busy period, in nanoseconds: the executor picks the next callback meanwhile.
+/// The longest pause between two segments of a busy period, in nanoseconds: the executor picks the next callback
+/// meanwhile.
 const PAUSE: u64 = 20_000;
 
 /// A cause, and the place of the callback that is the culprit.
@@ -115,7 +116,8 @@ impl Judge {
             let Segment { callback, excess, stall, .. } = segment;
             let time = times.entry(callback).or_default();
             *time = time.saturating_add(segment.end.min(at).saturating_sub(segment.start.max(from)));
-            // Where the kernel did not run the thread for as long as the callback was too long, the callback is not to blame.
+            // Where the kernel did not run the thread for as long as the callback was too long, the callback is not to
+            // blame.
             let (cause, ns) = if stall >= excess { (Cause::NotScheduled, stall) } else { (Cause::RanTooLong, excess) };
             if ns > 0 {
                 add(&mut weights, (cause, Some(callback)), ns);
@@ -129,8 +131,8 @@ impl Judge {
         weights
     }
 
-    /// Returns the cause of an arrival that came too early and still had an effect at `since`: an arrival of the callback, or of a
-    /// callback that publishes what it takes. `None` if there was none.
+    /// Returns the cause of an arrival that came too early and still had an effect at `since`: an arrival of the
+    /// callback, or of a callback that publishes what it takes. `None` if there was none.
     fn early(&self, place: usize, since: u64) -> Option<Found> {
         let is_recent = |place: &usize| {
             self.callbacks[*place].early.is_some_and(|early| early.at.saturating_add(early.allowed) >= since)
@@ -145,7 +147,8 @@ impl Judge {
         publishers.find(is_recent).map(|publisher| (Cause::ArrivedTooOften, Some(publisher)))
     }
 
-    /// Returns the beginning of the executor's busy period that `from` is in; `from` itself if nothing ran right before.
+    /// Returns the beginning of the executor's busy period that `from` is in; `from` itself if nothing ran right
+    /// before.
     fn busy_since(&self, executor: u16, from: u64) -> u64 {
         let mut since = from;
         for segment in self.executors.get(&executor).iter().flat_map(|of| of.segments.iter().rev()) {

@@ -1,8 +1,8 @@
 //! The judge: events in the order of time, one by one, against the limits of a system. Pure, with bounded memory.
 //!
-//! Bounds come from a file, because the analysis would be a dependency of every robot, and because a robot should start with
-//! bounds that somebody has seen. The monitor is a sink, so executors do nothing for it; a missed deadline alone is counted by
-//! the engine, which tells the program at once.
+//! Bounds come from a file, because the analysis would be a dependency of every robot, and because a robot should start
+//! with bounds that somebody has seen. The monitor is a sink, so executors do nothing for it; a missed deadline alone
+//! is counted by the engine, which tells the program at once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -22,11 +22,11 @@ pub(super) const REMEMBERED: usize = 1 << 16;
 pub(super) const SEGMENTS: usize = 512;
 /// The nanoseconds after which callbacks that still run are looked at again.
 const LOOK: u64 = 10_000_000;
-/// The nanoseconds beyond its limit after which a callback that still runs is told of. Others are judged at their end, when more is
-/// known of the cause.
+/// The nanoseconds beyond its limit after which a callback that still runs is told of. Others are judged at their end,
+/// when more is known of the cause.
 const HANGS: u64 = 1_000_000_000;
-/// The nanoseconds for which a thread may not run within a callback, although it should. Interrupts take that, and the system calls
-/// that read its processor time.
+/// The nanoseconds for which a thread may not run within a callback, although it should. Interrupts take that, and the
+/// system calls that read its processor time.
 const STALL: u64 = 100_000;
 /// The queue's length where no definition tells it.
 pub(super) const UNKNOWN_DEPTH: u64 = u64::MAX;
@@ -318,7 +318,8 @@ impl Judge {
         self.look_at_waiting(at, 2);
     }
 
-    /// Tells of callbacks that should have run and have not: again once they have waited `times` as long as was told last.
+    /// Tells of callbacks that should have run and have not: again once they have waited `times` as long as was told
+    /// last.
     pub(super) fn look_at_waiting(&mut self, at: u64, times: u64) {
         for one in self.watch.overdue(at) {
             let place = self.callback(one.of.0, one.of.1);
@@ -327,8 +328,8 @@ impl Judge {
             let stated = of.limit.as_ref().and_then(|limit| limit.deadline_ns);
             let limit = one.limit_ns.or(stated);
             let is_due = one.for_ns > of.told_ns.saturating_mul(times);
-            // Without a limit nobody promised anything. What waits while no callback runs belongs to an executor that does not spin, or
-            // else is judged when it ends.
+            // Without a limit nobody promised anything. What waits while no callback runs belongs to an executor that
+            // does not spin, or else is judged when it ends.
             let Some(limit) = limit.filter(|_| is_due && one.reason != Reason::Idle && (!one.is_inferred || is_stated))
             else {
                 continue;
@@ -340,7 +341,8 @@ impl Judge {
         }
     }
 
-    /// Tells of callbacks that have run too long, or beyond their deadlines, by a second and still run: perhaps for ever.
+    /// Tells of callbacks that have run too long, or beyond their deadlines, by a second and still run: perhaps for
+    /// ever.
     pub(super) fn look_at_running(&mut self, at: u64) {
         let mut found = Vec::new();
         for key in self.running.values() {

@@ -145,8 +145,8 @@ impl Judge {
         })
     }
 
-    /// Returns the place of the callback, and adds the callback if it is not known. If there are too many, it replaces one that the
-    /// system file does not have: the one that ended longest ago.
+    /// Returns the place of the callback, and adds the callback if it is not known. If there are too many, it replaces
+    /// one that the system file does not have: the one that ended longest ago.
     pub(super) fn callback(&mut self, executor: u16, entity: u64) -> usize {
         if let Some(place) = self.entities.get(&(executor, entity)) {
             return *place;

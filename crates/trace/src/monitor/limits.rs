@@ -1,4 +1,5 @@
-//! Limits that a system file states, and bounds that an analysis has proven of it, by the names of callbacks and chains.
+//! Limits that a system file states, and bounds that an analysis has proven of it, by the names of callbacks and
+//! chains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub(super) struct Limit {
     pub(super) bound_ns: Option<u64>,
     /// The largest number of messages that wait at once, as the analysis has proven.
     pub(super) backlog: Option<u64>,
-    /// True if newer messages displace older ones in the described system, too: in a join, or where the analysis says so.
+    /// True if newer messages displace older ones in the described system, too: in a join, or where the analysis says
+    /// so.
     pub(super) may_lose: bool,
     /// The length of each of its queues; `None` for a timer.
     pub(super) depth: Option<u64>,

@@ -27,7 +27,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Adds a message. Forgets those that cannot be among the waiting ones any more, although nobody was seen to take them.
+    /// Adds a message. Forgets those that cannot be among the waiting ones any more, although nobody was seen to take
+    /// them.
     fn add(&mut self, ticket: u64, tags: Vec<Tag>) {
         self.tags.insert(ticket, tags);
         let most = self.depth.saturating_add(UNDER_WAY).min(TAGS);
@@ -117,7 +118,8 @@ impl Judge {
         }
     }
 
-    /// Returns false if the thread may run a callback whose beginning was not seen: at the beginning, and after a gap in its events.
+    /// Returns false if the thread may run a callback whose beginning was not seen: at the beginning, and after a gap
+    /// in its events.
     fn knows_what_runs(&self, thread: u32, at: u64) -> bool {
         let is_beginning = self.begin.is_none_or(|begin| at.saturating_sub(begin) < BEGINNING);
         self.seen.contains(&thread) || !is_beginning && !self.dropping.contains(&thread)

@@ -1,7 +1,8 @@
 //! A monitor compares what a program does with its system file, and with the bounds that were proven for it.
 //!
-//! It is a [`Sink`] of the recorder: it sees each release, dispatch, publication and loss some milliseconds later, on the ordinary
-//! thread that records. It is pure but for what it prints, so it does the same with a recording that is read from a file.
+//! It is a [`Sink`] of the recorder: it sees each release, dispatch, publication and loss some milliseconds later, on
+//! the ordinary thread that records. It is pure but for what it prints, so it does the same with a recording that is
+//! read from a file.
 //!
 //! ```
 //! use rospin_scenario::Scenario;
@@ -123,29 +124,30 @@ impl Monitor {
         Ok(Self::new(&system, bounds.as_ref()))
     }
 
-    /// Has violations and differences between program and file printed on stderr: the first of each callback and kind at once,
-    /// then at most one of them in ten seconds, with the number of those that were left out.
+    /// Has violations and differences between program and file printed on stderr: the first of each callback and kind
+    /// at once, then at most one of them in ten seconds, with the number of those that were left out.
     #[must_use]
     pub fn telling(self) -> Self {
         self.lock().teller.is_on = true;
         self
     }
 
-    /// Returns a sink for events whose times say everything: those of a recording, or of a program under a manual clock.
+    /// Returns a sink for events whose times say everything: those of a recording, or of a program under a manual
+    /// clock.
     #[must_use]
     pub fn sink(&self) -> MonitorSink {
         MonitorSink { monitor: self.clone(), last_event: None, is_live: false }
     }
 
-    /// Returns a sink for the recorder of a program that runs under the kernel's clock. It also notices callbacks that run for ever
-    /// in a program that does nothing else.
+    /// Returns a sink for the recorder of a program that runs under the kernel's clock. It also notices callbacks that
+    /// run for ever in a program that does nothing else.
     #[must_use]
     pub fn live_sink(&self) -> MonitorSink {
         MonitorSink { monitor: self.clone(), last_event: None, is_live: true }
     }
 
-    /// Has `call` called with each violation: for a safe state, or a record of it. It runs on the recording thread, some
-    /// milliseconds after the violation. A panic in it is caught.
+    /// Has `call` called with each violation: for a safe state, or a record of it. It runs on the recording thread,
+    /// some milliseconds after the violation. A panic in it is caught.
     pub fn on_violation(&self, call: impl FnMut(&Violation) + Send + 'static) {
         self.lock().callables.push(Arc::new(Mutex::new(call)));
     }
@@ -163,8 +165,8 @@ impl Monitor {
         counts.iter().map(count).collect()
     }
 
-    /// Returns the differences between the program and its system file, a sentence each. They are known a second after the
-    /// program has created its last callback.
+    /// Returns the differences between the program and its system file, a sentence each. They are known a second after
+    /// the program has created its last callback.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         self.lock().remarks.clone()

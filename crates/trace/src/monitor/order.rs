@@ -34,14 +34,15 @@ impl Order {
         }
     }
 
-    /// Ends a round, and returns the events that are in their order: all that happened until the end of the round before. What
-    /// another thread did until then has been read in this round.
+    /// Ends a round, and returns the events that are in their order: all that happened until the end of the round
+    /// before. What another thread did until then has been read in this round.
     pub(crate) fn end_round(&mut self) -> Vec<Ordered> {
         let until = std::mem::replace(&mut self.former, self.newest);
         self.take(until)
     }
 
-    /// Returns the time of the latest event in nanoseconds; `None` while events wait for their order, or if there was none.
+    /// Returns the time of the latest event in nanoseconds; `None` while events wait for their order, or if there was
+    /// none.
     pub(super) fn all_until(&self) -> Option<u64> {
         (self.newest > 0 && self.waiting.is_empty()).then_some(self.newest)
     }

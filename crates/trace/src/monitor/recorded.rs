@@ -9,10 +9,10 @@ use crate::names::Name;
 use crate::recording::{Order, Recorded, Recording};
 
 impl Monitor {
-    /// Judges recordings, of a process each: as if one monitor had run beside all of them. So the program that is compared with the
-    /// system file is all of them together, and chains are followed from process to process, as far as publishers have numbered
-    /// their messages. The steady clocks of different machines have nothing to do with each other, so their recordings are judged
-    /// one machine after the other.
+    /// Judges recordings, of a process each: as if one monitor had run beside all of them. So the program that is
+    /// compared with the system file is all of them together, and chains are followed from process to process, as far
+    /// as publishers have numbered their messages. The steady clocks of different machines have nothing to do with each
+    /// other, so their recordings are judged one machine after the other.
     pub fn judge_recordings(&self, recordings: &[Recording]) {
         let mut machines: BTreeMap<&str, Vec<&Recording>> = BTreeMap::new();
         for recording in recordings {
@@ -53,7 +53,8 @@ fn host(recording: &Recording) -> &str {
     ""
 }
 
-/// New numbers for those of executors, threads, accounts and queues, which processes count by themselves: each process has others.
+/// New numbers for those of executors, threads, accounts and queues, which processes count by themselves: each process
+/// has others.
 #[derive(Default)]
 struct Numbers {
     /// The number of the process whose definitions and events come now.
@@ -180,8 +181,8 @@ mod tests {
         callbacks = ["lidar", "plan"]
     "#;
 
-    /// Returns the recording of a process with one executor and one callback, which runs from `start` to `end` milliseconds. Its
-    /// numbers are those of any other process.
+    /// Returns the recording of a process with one executor and one callback, which runs from `start` to `end`
+    /// milliseconds. Its numbers are those of any other process.
     fn recording(
         host: &str,
         (executor, name, kind): (&str, &str, EntityKind),

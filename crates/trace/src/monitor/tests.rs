@@ -86,8 +86,8 @@ impl Run {
         self.sink.record(thread, &words);
     }
 
-    /// Records an activation: its release, start, end, and the processor time that it used, 0 if that is not recorded. The events
-    /// of `inside` happen at its end.
+    /// Records an activation: its release, start, end, and the processor time that it used, 0 if that is not recorded.
+    /// The events of `inside` happen at its end.
     fn runs(&mut self, entity: u64, sequence: u64, (release, start, end): (f64, f64, f64), cpu: f64, inside: &[Event]) {
         let step = Step { executor: 0, entity, sequence, segment: 0 };
         let release = Instant::from_nanos((release * 1e6) as u64);
@@ -338,8 +338,8 @@ fn events_of_nothing_that_is_known_do_no_harm() {
     assert_eq!(monitor.dropped(), 3);
 }
 
-/// Messages that no callback takes, such as those that a queue drops because they wait in two places, do not stay for ever, and those
-/// after them are followed all the same.
+/// Messages that no callback takes, such as those that a queue drops because they wait in two places, do not stay for
+/// ever, and those after them are followed all the same.
 #[test]
 fn messages_that_nobody_takes_are_forgotten() {
     let mut run = Run::new(SYSTEM, None);

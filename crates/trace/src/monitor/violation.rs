@@ -26,11 +26,11 @@ pub enum ViolationKind {
     ChainBound,
     /// A message was lost because the queue was full.
     Overflow,
-    /// A timer has not run for twice its period, and for its period and 100 ms at least: it is told while the timer waits, and again
-    /// whenever it has waited twice as long.
+    /// A timer has not run for twice its period, and for its period and 100 ms at least: it is told while the timer
+    /// waits, and again whenever it has waited twice as long.
     NotRun,
-    /// A message, a request or a response has waited for twice the deadline, and for the deadline and 100 ms at least. It is told as
-    /// [`NotRun`](Self::NotRun) is.
+    /// A message, a request or a response has waited for twice the deadline, and for the deadline and 100 ms at least.
+    /// It is told as [`NotRun`](Self::NotRun) is.
     NotServed,
 }
 
@@ -92,8 +92,9 @@ pub enum Cause {
     Priority,
     /// The culprit, which is not more urgent, ran meanwhile.
     Running,
-    /// The kernel did not run a thread: the culprit's while that ran, or else the one that should have run the callback. Another
-    /// program of a higher priority had its core, or the thread waited for something outside of rospin.
+    /// The kernel did not run a thread: the culprit's while that ran, or else the one that should have run the
+    /// callback. Another program of a higher priority had its core, or the thread waited for something outside of
+    /// rospin.
     NotScheduled,
     /// The queue is too short.
     QueueTooShort,
@@ -126,7 +127,8 @@ impl Cause {
         Self::ALL.get(usize::from(index)).copied().unwrap_or(Self::Unknown)
     }
 
-    /// Returns the cause of a violation of that kind in words, with the name of the culprit: ``because `detect` ran too long``.
+    /// Returns the cause of a violation of that kind in words, with the name of the culprit: ``because `detect` ran too
+    /// long``.
     #[must_use]
     pub fn describe(self, kind: ViolationKind, culprit: Option<&str>) -> String {
         if kind.is_waiting() {
@@ -174,8 +176,8 @@ pub struct Violation {
     pub chain: Option<String>,
     /// The nanoseconds that were measured; the number of messages for [`Overflow`](ViolationKind::Overflow).
     pub measured: u64,
-    /// The limit of `measured`: the most nanoseconds; for [`Arrival`](ViolationKind::Arrival) the least ones, and 0 if the system
-    /// file has no such arrival; for [`Overflow`](ViolationKind::Overflow) the length of the queue.
+    /// The limit of `measured`: the most nanoseconds; for [`Arrival`](ViolationKind::Arrival) the least ones, and 0 if
+    /// the system file has no such arrival; for [`Overflow`](ViolationKind::Overflow) the length of the queue.
     pub limit: u64,
     /// The cause.
     pub cause: Cause,

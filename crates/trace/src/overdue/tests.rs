@@ -32,8 +32,8 @@ fn due(step: Step, ms: u64) -> (u64, Event) {
     (ms, Event::Released { step, release: at(ms), deadline: at(ms + 25) })
 }
 
-/// Returns the watch of an executor with one thread and two timers: `PLAN`, every 50 ms and urgent, and `SCAN`, every 25 ms. Either
-/// holds its group at await points, which `is_one_group` puts both of them in.
+/// Returns the watch of an executor with one thread and two timers: `PLAN`, every 50 ms and urgent, and `SCAN`, every
+/// 25 ms. Either holds its group at await points, which `is_one_group` puts both of them in.
 fn watch(is_one_group: bool) -> Watch {
     let mut watch = Watch::default();
     watch.define(&Definition::Executor {

@@ -16,7 +16,8 @@ pub(crate) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Returns the sentence without its subject and its full stop: `has not run for 8.0 s (period 25 ms): planner/plan held its thread`.
+    /// Returns the sentence without its subject and its full stop:
+    /// `has not run for 8.0 s (period 25 ms): planner/plan held its thread`.
     pub(crate) fn text(&self) -> String {
         let least = if self.is_at_least { "at least " } else { "" };
         let (waiting, limit) = match self.kind {

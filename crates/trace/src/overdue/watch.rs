@@ -14,7 +14,8 @@ use crate::waits::{Beside, Reason, explain, reason};
 const REMEMBERED: usize = 1 << 16;
 /// The number of past segments of each executor, which say whom a callback waited for.
 const PARTS: usize = 1024;
-/// The nanoseconds for which a thread of a busy executor may run nothing: it picks the next callback meanwhile, or just woke up.
+/// The nanoseconds for which a thread of a busy executor may run nothing: it picks the next callback meanwhile, or just
+/// woke up.
 const PAUSE: u64 = 1_000_000;
 
 /// The number of a callback: its executor, and its entity there.
@@ -29,7 +30,8 @@ pub(crate) struct Overdue {
     pub(crate) of: Number,
     /// Its kind.
     pub(crate) kind: EntityKind,
-    /// The nanoseconds for which it has not run: since its last run if it is a timer, or else since what waits for it came.
+    /// The nanoseconds for which it has not run: since its last run if it is a timer, or else since what waits for it
+    /// came.
     pub(crate) for_ns: u64,
     /// True if no release of it was seen: it is a timer of which only the period tells that it should have run.
     pub(crate) is_inferred: bool,
@@ -182,8 +184,8 @@ impl Watch {
         }
     }
 
-    /// Returns the callbacks with an activation that was released and has not begun: the time from which it waits, and its absolute
-    /// deadline.
+    /// Returns the callbacks with an activation that was released and has not begun: the time from which it waits, and
+    /// its absolute deadline.
     #[cfg(feature = "model")]
     pub(crate) fn pending(&self) -> impl Iterator<Item = (Number, u64, Option<u64>)> + '_ {
         self.pending.iter().filter_map(|(number, (_, of))| {
@@ -275,7 +277,8 @@ impl Watch {
         if of.since.is_none() {
             (of.since, of.free_since) = (Some(at), at);
         }
-        // What waited already when the thread became free was kept from running by the kernel: the executor was not idle.
+        // What waited already when the thread became free was kept from running by the kernel: the executor was not
+        // idle.
         if release > of.free_since {
             of.note_pause(at);
         }
@@ -310,7 +313,8 @@ impl Watch {
         }
     }
 
-    /// Takes an activation that was under way when the recording began: its thread is not known, nor the time since which it is so.
+    /// Takes an activation that was under way when the recording began: its thread is not known, nor the time since
+    /// which it is so.
     fn found(&mut self, step: Step, at: u64, is_running: bool) {
         let key = (step.executor, step.entity, step.sequence);
         if self.open.contains_key(&key) || self.open.len() >= REMEMBERED {
@@ -404,8 +408,8 @@ impl Watch {
         }
     }
 
-    /// Returns the parts of the wait of a callback from `from` to `to`, as [`explain`] tells them, the longest first. It waits with
-    /// the activation that has that sequence number, if it has one yet.
+    /// Returns the parts of the wait of a callback from `from` to `to`, as [`explain`] tells them, the longest first.
+    /// It waits with the activation that has that sequence number, if it has one yet.
     pub(crate) fn shares(
         &self,
         of: Number,
@@ -448,8 +452,8 @@ impl Watch {
         shares
     }
 
-    /// Returns the callbacks that should have run by `now` and have not, in the order of their numbers. Timers of which no release
-    /// was seen are among them if their executor had no thread free since they must have been due.
+    /// Returns the callbacks that should have run by `now` and have not, in the order of their numbers. Timers of which
+    /// no release was seen are among them if their executor had no thread free since they must have been due.
     pub(crate) fn overdue(&self, now: u64) -> Vec<Overdue> {
         let mut found: HashMap<Number, Overdue> = HashMap::new();
         let pending = self.pending.iter().map(|(number, (sequence, pending))| (*number, *sequence, *pending));

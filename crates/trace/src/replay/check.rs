@@ -127,8 +127,8 @@ struct Run<'a> {
     is_another: bool,
 }
 
-/// Runs the events. Returns the first decision that differs; `None` if all are the same. With `stop`, ends before the event at that
-/// place instead, with a difference that lists everything that is ready then.
+/// Runs the events. Returns the first decision that differs; `None` if all are the same. With `stop`, ends before the
+/// event at that place instead, with a difference that lists everything that is ready then.
 fn run(
     ordered: &Ordered<'_>,
     described: &Described,
@@ -345,8 +345,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Handles that a wait set found nothing to run and discarded its ready set. Returns a difference if the replay has something
-    /// to run.
+    /// Handles that a wait set found nothing to run and discarded its ready set. Returns a difference if the replay has
+    /// something to run.
     fn discarded(&mut self, at: Instant, thread: ThreadIndex, decisions: u64) -> Option<Difference> {
         if self.is_another {
             return None;

@@ -1,7 +1,7 @@
 //! The beginning of a replay: the state of the scheduler that the recording has, and the places of its entities.
 //!
-//! What was ready, running and suspended then was recorded under the executor's lock: a callback that stays suspended has no
-//! event, and holds its group all the same.
+//! What was ready, running and suspended then was recorded under the executor's lock: a callback that stays suspended
+//! has no event, and holds its group all the same.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use super::order::Ordered;
 use crate::handover::is_found;
 use crate::recording::Recorded;
 
-/// The largest number of activations of an entity that may be under way at once. A hostile file may claim any number, and the
-/// scheduler looks through those of an entity one by one.
+/// The largest number of activations of an entity that may be under way at once. A hostile file may claim any number,
+/// and the scheduler looks through those of an entity one by one.
 const UNDER_WAY: usize = 10_000;
 
 /// The state from which a replay begins: what was ready or under way before its first event.
@@ -41,8 +41,8 @@ pub(super) struct Ready {
 }
 
 impl Initial {
-    /// Returns the first state that the recording has of the executor. Recordings of earlier versions have none: what they know at
-    /// their beginning is enough only if that is the executor's own.
+    /// Returns the first state that the recording has of the executor. Recordings of earlier versions have none: what
+    /// they know at their beginning is enough only if that is the executor's own.
     ///
     /// # Errors
     /// If nothing says what was ready and under way at any time of the recording, or if the state contradicts itself.

@@ -1,8 +1,9 @@
-//! Replay of recordings: the events of each executor go through the scheduling core once more, and whatever it decides is compared
-//! with what was decided then.
+//! Replay of recordings: the events of each executor go through the scheduling core once more, and whatever it decides
+//! is compared with what was decided then.
 //!
-//! The core gets what happened (releases, ends, awaits, withdrawn activations) in the order in which the executor's scheduler saw it.
-//! Wherever a thread was given an activation, the core is asked which one it would give to that thread.
+//! The core gets what happened (releases, ends, awaits, withdrawn activations) in the order in which the executor's
+//! scheduler saw it. Wherever a thread was given an activation, the core is asked which one it would give to that
+//! thread.
 
 mod check;
 mod described;
@@ -123,7 +124,8 @@ pub enum State {
 
 /// Policies for a replay, in place of the recorded ones.
 pub trait Policies {
-    /// Returns the policy for an executor with that name, whose policy had the name `recorded`. An error says why there is none.
+    /// Returns the policy for an executor with that name, whose policy had the name `recorded`. An error says why there
+    /// is none.
     ///
     /// # Errors
     /// If there is no policy of that name.

@@ -1,9 +1,9 @@
 //! The events of one executor in the order in which its scheduler saw them.
 //!
-//! What a scheduler decides follows from that order. All of it happens under the executor's lock, but each thread records into
-//! a log of its own. So where another thread takes over, it records a growing number, and how many events precede it: one more
-//! event for each change of threads, and none with one thread. A replay ends where events of another thread are missing. Timers
-//! are no timers in a replay: their releases are recorded.
+//! What a scheduler decides follows from that order. All of it happens under the executor's lock, but each thread
+//! records into a log of its own. So where another thread takes over, it records a growing number, and how many events
+//! precede it: one more event for each change of threads, and none with one thread. A replay ends where events of
+//! another thread are missing. Timers are no timers in a replay: their releases are recorded.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ pub struct Ordered<'a> {
     pub dropped: u64,
     /// True if a part of the file is damaged or cut off.
     pub is_damaged: bool,
-    /// The number of events that were left out, because events of other threads before them are missing. A recording that ends while
-    /// the program runs has what some threads did a moment longer than what others did.
+    /// The number of events that were left out, because events of other threads before them are missing. A recording
+    /// that ends while the program runs has what some threads did a moment longer than what others did.
     pub left_out: u64,
 }
 
@@ -45,8 +45,8 @@ struct Turn {
 
 /// Returns the events of the executor with that number, in the order in which its scheduler saw them.
 ///
-/// Each thread recorded its own events in order. Where another thread took over, it recorded a growing number. What a thread recorded
-/// before its first number is ordered by time.
+/// Each thread recorded its own events in order. Where another thread took over, it recorded a growing number. What a
+/// thread recorded before its first number is ordered by time.
 #[must_use]
 pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
     let mut ordered = Ordered { is_damaged: !recording.faults.is_empty(), ..Ordered::default() };
@@ -112,8 +112,8 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, (number, previous, coun
     *current = turns.len() - 1;
 }
 
-/// Returns the number of the first turn before which events are missing; `None` if there is none. If it `is_doubtful` where they are
-/// missing, returns that of the turn which lacks them.
+/// Returns the number of the first turn before which events are missing; `None` if there is none. If it `is_doubtful`
+/// where they are missing, returns that of the turn which lacks them.
 fn first_missing(turns: &[Turn], is_doubtful: bool) -> Option<u64> {
     let by_number: BTreeMap<u64, &Turn> = turns.iter().map(|turn| (turn.number, turn)).collect();
     // Nothing that precedes the state of the scheduler is needed.

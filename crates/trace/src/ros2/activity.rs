@@ -70,7 +70,8 @@ pub(super) struct Happened {
 pub(super) enum What {
     Started(usize),
     Ended(usize),
-    /// The publisher sent a message at a time that subscribers get with it; at the time of the event if that is not known.
+    /// The publisher sent a message at a time that subscribers get with it; at the time of the event if that is not
+    /// known.
     Sent(usize, u64),
     /// A message was appended to a buffer, and perhaps displaced the oldest one.
     Buffered(usize, u64, bool),
@@ -205,7 +206,8 @@ impl Activity {
         self.end_client(objects, thread, (line.at, cpu(line)));
     }
 
-    /// Ends the callback of a client, if the thread runs one, at a time and processor time: there is no event for its end.
+    /// Ends the callback of a client, if the thread runs one, at a time and processor time: there is no event for its
+    /// end.
     fn end_client(&mut self, objects: &Objects, thread: usize, at: (u64, u64)) {
         self.end(thread, |run| objects.entities[run.entity].kind == EntityKind::Client, at);
     }
@@ -247,8 +249,8 @@ impl Activity {
         self.happened.push(Happened { at: start, thread, what: What::Started(run) });
     }
 
-    /// Ends the innermost run for which `is_it` is true, at a time and processor time. Those within it, whose ends are missing,
-    /// stay without.
+    /// Ends the innermost run for which `is_it` is true, at a time and processor time. Those within it, whose ends are
+    /// missing, stay without.
     fn end(&mut self, thread: usize, is_it: impl Fn(&Run) -> bool, (at, cpu): (u64, u64)) {
         let of = &mut self.threads[thread];
         let Some(place) = of.running.iter().rposition(|run| is_it(&self.runs[*run])) else { return };
@@ -305,8 +307,9 @@ fn cpu(line: &Line<'_>) -> u64 {
     line.number("perf_thread_task_clock").or_else(|| line.number("perf_thread_cpu_clock")).unwrap_or(0)
 }
 
-/// Returns the due time of a timer that runs from `start`, and sets the next one as rcl does: the next multiple of the period that
-/// is not over. `idle_since` is the time since which its thread had nothing to do; `None` if it ran another callback, or nothing yet.
+/// Returns the due time of a timer that runs from `start`, and sets the next one as rcl does: the next multiple of the
+/// period that is not over. `idle_since` is the time since which its thread had nothing to do; `None` if it ran another
+/// callback, or nothing yet.
 fn due(objects: &mut Objects, entity: usize, start: u64, idle_since: Option<u64>) -> u64 {
     let of = &mut objects.entities[entity];
     let period = of.period_ns.unwrap_or(0);

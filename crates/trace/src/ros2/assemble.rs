@@ -1,4 +1,5 @@
-//! Recordings from what was seen: the executors and groups that the tracepoints do not name, and events with their definitions.
+//! Recordings from what was seen: the executors and groups that the tracepoints do not name, and events with their
+//! definitions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -146,7 +147,8 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Returns the publisher and the number of the message of a topic that was sent at that time; `None` if it is not in the trace.
+    /// Returns the publisher and the number of the message of a topic that was sent at that time; `None` if it is not
+    /// in the trace.
     fn message(&self, topic: &str, time: u64) -> Option<(usize, u64)> {
         let sent = self.sent.get(topic)?;
         if let Some(publisher) = sent.get(&time) {

@@ -1,18 +1,21 @@
-//! Traces of `ros2_tracing` as recordings: what rclcpp's executors did, read from the text of `babeltrace2 --clock-seconds`.
+//! Traces of `ros2_tracing` as recordings: what rclcpp's executors did, read from the text of
+//! `babeltrace2 --clock-seconds`.
 //!
-//! An LTTng trace is in the Common Trace Format, which describes itself in a language of its own. Everybody who traces with LTTng has
-//! babeltrace2 for it, so this module reads what that prints, and not the binary files.
+//! An LTTng trace is in the Common Trace Format, which describes itself in a language of its own. Everybody who traces
+//! with LTTng has babeltrace2 for it, so this module reads what that prints, and not the binary files.
 //!
-//! The tracepoints name nodes, topics, timers and callbacks. They do not name all that a recording has, so this is concluded:
+//! The tracepoints name nodes, topics, timers and callbacks. They do not name all that a recording has, so this is
+//! concluded:
 //!
-//! - **Executors.** Threads that ran the same callback belong to one executor. Its policy is that of rclcpp's wait sets if its threads
-//!   waited for work as these do, and otherwise first in, first out, as of the events executor.
-//! - **Callback groups.** The callbacks that a node has on an executor are one mutually exclusive group. Those that were seen to run
-//!   at the same time are in groups of their own, and one that ran beside itself is in a reentrant group.
-//! - **Releases.** A message releases its subscription when it is published, and a request its service when it is sent. A timer is
-//!   released when it is due: a whole number of periods after it was created, unless it was restarted.
-//! - **Runs.** A run begins when the executor has chosen its callback, so taking and decoding the message are part of it. The run of
-//!   a service ends when the response is sent, and that of a client when the executor goes on.
+//! - **Executors.** Threads that ran the same callback belong to one executor. Its policy is that of rclcpp's wait sets
+//!   if its threads waited for work as these do, and otherwise first in, first out, as of the events executor.
+//! - **Callback groups.** The callbacks that a node has on an executor are one mutually exclusive group. Those that
+//!   were seen to run at the same time are in groups of their own, and one that ran beside itself is in a reentrant
+//!   group.
+//! - **Releases.** A message releases its subscription when it is published, and a request its service when it is sent.
+//!   A timer is released when it is due: a whole number of periods after it was created, unless it was restarted.
+//! - **Runs.** A run begins when the executor has chosen its callback, so taking and decoding the message are part of
+//!   it. The run of a service ends when the response is sent, and that of a client when the executor goes on.
 
 mod activity;
 mod assemble;
@@ -47,19 +50,20 @@ pub fn is_text(beginning: &[u8]) -> bool {
     matches!(beginning, [b'[', digit, ..] if digit.is_ascii_digit())
 }
 
-/// Reads the text that `babeltrace2 --clock-seconds` prints for a trace, and returns a recording for each process. `path` is the name
-/// of the trace in [`Recording::path`] and in errors; it is not opened.
+/// Reads the text that `babeltrace2 --clock-seconds` prints for a trace, and returns a recording for each process.
+/// `path` is the name of the trace in [`Recording::path`] and in errors; it is not opened.
 ///
 /// # Errors
-/// If the text cannot be read, is not of babeltrace2, has times of another form, or has no events of ros2_tracing with thread and
-/// process. A text that is damaged or cut off is no error: see [`Recording::faults`].
+/// If the text cannot be read, is not of babeltrace2, has times of another form, or has no events of ros2_tracing with
+/// thread and process. A text that is damaged or cut off is no error: see [`Recording::faults`].
 pub fn read(text: impl BufRead, path: &Path) -> Result<Vec<Recording>, ReadError> {
     let mut scan = Scan::new(path);
     scan.read(text)?;
     scan.finish()
 }
 
-/// Notes the events that the tracer has discarded because nobody emptied its buffers in time, by what babeltrace2 says on stderr.
+/// Notes the events that the tracer has discarded because nobody emptied its buffers in time, by what babeltrace2 says
+/// on stderr.
 pub fn note_losses<'a>(recordings: &mut [Recording], said: impl IntoIterator<Item = &'a str>) {
     let count: u64 = said.into_iter().filter_map(discarded).sum();
     if let Some(first) = recordings.first_mut() {

@@ -20,9 +20,10 @@ pub(super) fn node_name(name: &str, namespace: &str) -> String {
     format!("{}/{name}", namespace.trim_end_matches('/'))
 }
 
-/// Returns the name of the callback that a node has for a topic or service: `NODE/TOPIC` without leading slash, as `arm/joints` for
-/// `/joints` in `/arm`. What lies in the node's own namespace is shortened: `/arm/state` is `arm/state`, and `/robot/joints` in
-/// `/robot/arm` is `robot/arm/joints`. The services of parameters are `NODE/parameters/SERVICE`.
+/// Returns the name of the callback that a node has for a topic or service: `NODE/TOPIC` without leading slash, as
+/// `arm/joints` for `/joints` in `/arm`. What lies in the node's own namespace is shortened: `/arm/state` is
+/// `arm/state`, and `/robot/joints` in `/robot/arm` is `robot/arm/joints`. The services of parameters are
+/// `NODE/parameters/SERVICE`.
 #[must_use]
 pub fn callback_name(node: &str, topic: &str) -> String {
     let namespace = node.rsplit_once('/').map_or("", |(namespace, _)| namespace);

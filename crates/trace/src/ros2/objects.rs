@@ -1,4 +1,5 @@
-//! The objects of a traced system, which its events name by addresses: nodes, publishers, entities with their callbacks, buffers.
+//! The objects of a traced system, which its events name by addresses: nodes, publishers, entities with their
+//! callbacks, buffers.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -5,8 +5,8 @@ use wgpu::util::{BufferInitDescriptor, DeviceExt};
 use wgpu::{BindGroup, BindGroupDescriptor, BindGroupEntry, Buffer, BufferUsages, ComputePipeline};
 use wgpu::{ComputePipelineDescriptor, ShaderModuleDescriptor, ShaderSource};
 
-/// Bytes to numbers from -1 to 1; a matrix product; a convolution with 3 by 3 weights, zero outside. All images are square, and their
-/// side is a multiple of 8.
+/// Bytes to numbers from -1 to 1; a matrix product; a convolution with 3 by 3 weights, zero outside. All images are
+/// square, and their side is a multiple of 8.
 const SOURCE: &str = "
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read> b: array<f32>;

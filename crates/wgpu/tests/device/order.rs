@@ -16,8 +16,8 @@ fn named(kernel: &Kernel, name: &'static str, ends: &Sender<&'static str>) -> Se
     Segment::new(kernel.run().then(move || ends.send(name).expect("the test listens")))
 }
 
-/// Returns a segment whose end waits for the barrier, so that the device stays busy until the test has asked for all it wants. While
-/// the device's thread waits there, it can report no end.
+/// Returns a segment whose end waits for the barrier, so that the device stays busy until the test has asked for all it
+/// wants. While the device's thread waits there, it can report no end.
 fn held(kernel: &Kernel, until: &Arc<Barrier>) -> Segment<WgpuWork> {
     let until = Arc::clone(until);
     Segment::new(kernel.run().then(move || {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 /// Bytes of a message: the type of its `uint8[]`, `byte[]` and `char[]` fields that have no bound.
 ///
-/// A blob is read like a slice and made of a `Vec<u8>`, which it takes over. Clones share the bytes until one of them is
-/// written to.
+/// A blob is read like a slice and made of a `Vec<u8>`, which it takes over. Clones share the bytes until one of them
+/// is written to.
 ///
 /// ```
 /// use rospin_wire::Blob;
@@ -33,11 +33,11 @@ use bytes::Bytes;
 ///
 /// # Clones and writing
 ///
-/// A clone of bytes that were received, or were made of a vector, shares them: it does not copy. The first write to shared
-/// bytes copies them, so nobody else sees it: an index or method that needs `&mut`, [`to_mut`](Self::to_mut), or a method
-/// that changes the length. A vector that only this blob has is not copied. A clone of a blob that was written to is a
-/// copy, as that of a vector is, so that later writes need not ask who else has the bytes. It shares again after
-/// `blob.into_vec().into()`. A loop that writes by index is faster on the slice: `let pixels = &mut blob[..];`.
+/// A clone of bytes that were received, or were made of a vector, shares them: it does not copy. The first write to
+/// shared bytes copies them, so nobody else sees it: an index or method that needs `&mut`, [`to_mut`](Self::to_mut), or
+/// a method that changes the length. A vector that only this blob has is not copied. A clone of a blob that was written
+/// to is a copy, as that of a vector is, so that later writes need not ask who else has the bytes. It shares again
+/// after `blob.into_vec().into()`. A loop that writes by index is faster on the slice: `let pixels = &mut blob[..];`.
 ///
 /// Inside a callback, the first write to shared bytes allocates and takes the time of the copy. Reading never does, and
 /// nothing blocks.
@@ -52,8 +52,8 @@ pub struct Blob(Held);
 
 /// The memory of a blob.
 ///
-/// Bytes that are written to are a vector of this blob alone: an index into a vector behind a reference count would look at the
-/// count at each write, with an atomic operation.
+/// Bytes that are written to are a vector of this blob alone: an index into a vector behind a reference count would
+/// look at the count at each write, with an atomic operation.
 #[derive(Clone)]
 enum Held {
     /// Bytes that clones share, of a payload or of a vector.

@@ -128,8 +128,8 @@ impl PartialEq for Blob {
     }
 }
 
-/// Implements comparisons of a blob with types that are a slice of bytes, from either side. Each type comes after its generic
-/// parameters in brackets.
+/// Implements comparisons of a blob with types that are a slice of bytes, from either side. Each type comes after its
+/// generic parameters in brackets.
 macro_rules! compare {
     ($([$($generic:tt)*] $other:ty;)*) => {
         $(

@@ -1,13 +1,14 @@
 //! Bytes that a decoded value shares with the payload.
 //!
-//! Serde hands slices to a value, from which nothing that owns memory can be made without a copy. A thread-local with the payload
-//! would have to be set before every decoding, and be right in those that nest. So a [`Blob`](crate::Blob) is a newtype with a
-//! name that this codec knows. Inside it, this codec answers the request for bytes with an error that owns them. An error is the
-//! only value of the codec's own type that serde lets through, and the standard library's `Error::source` gives it back its type.
+//! Serde hands slices to a value, from which nothing that owns memory can be made without a copy. A thread-local with
+//! the payload would have to be set before every decoding, and be right in those that nest. So a [`Blob`](crate::Blob)
+//! is a newtype with a name that this codec knows. Inside it, this codec answers the request for bytes with an error
+//! that owns them. An error is the only value of the codec's own type that serde lets through, and the standard
+//! library's `Error::source` gives it back its type.
 //!
-//! A part is shared if it has at least 64 KiB and is at least half of its payload. Smaller ones are copied, so that none keeps
-//! much more memory than its own. Nothing waits for the memory of a payload: Cyclone DDS allocates it for each message, Zenoh's
-//! receive buffers have less than 64 KiB, and what arrives in shared memory is copied at once.
+//! A part is shared if it has at least 64 KiB and is at least half of its payload. Smaller ones are copied, so that
+//! none keeps much more memory than its own. Nothing waits for the memory of a payload: Cyclone DDS allocates it for
+//! each message, Zenoh's receive buffers have less than 64 KiB, and what arrives in shared memory is copied at once.
 
 use bytes::Bytes;
 use serde::de::{Deserializer, Visitor};
@@ -17,9 +18,9 @@ use super::{CdrError, Decoder};
 /// The name of the newtype around bytes that may be shared.
 pub(crate) const BLOB: &str = "rospin_wire::Blob";
 
-/// Length of the shortest field that is shared. Below it, the copy takes a few microseconds. Above it, the field was in no
-/// receive buffer of Zenoh's, which have 65,535 bytes each and would have to be replaced while the field is there. The inputs of
-/// fuzz targets are shorter than that.
+/// Length of the shortest field that is shared. Below it, the copy takes a few microseconds. Above it, the field was in
+/// no receive buffer of Zenoh's, which have 65,535 bytes each and would have to be replaced while the field is there.
+/// The inputs of fuzz targets are shorter than that.
 pub(super) const SHARED_MIN: usize = if cfg!(fuzzing) { 8 } else { 64 << 10 };
 
 /// Bytes of the payload, on their way to a blob.

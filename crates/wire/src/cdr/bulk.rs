@@ -27,8 +27,8 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    /// Returns the encoding that a newtype's name stands for. `None` if it is not one of our names, or this machine's byte order
-    /// is not that of the encoding.
+    /// Returns the encoding that a newtype's name stands for. `None` if it is not one of our names, or this machine's
+    /// byte order is not that of the encoding.
     #[inline]
     pub(super) fn named(name: &str) -> Option<Self> {
         if cfg!(target_endian = "big") || !name.starts_with("rospin_engine::") {

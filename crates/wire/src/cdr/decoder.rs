@@ -1,7 +1,7 @@
 //! Decoding of values.
 //!
-//! Lengths in the input are not trusted: memory is allocated only for elements that are there. Each takes a byte at least,
-//! because messages without fields have a hidden one, and arrays of length zero are refused when types are read.
+//! Lengths in the input are not trusted: memory is allocated only for elements that are there. Each takes a byte at
+//! least, because messages without fields have a hidden one, and arrays of length zero are refused when types are read.
 
 use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -63,8 +63,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Returns bytes of the input without a copy. `None` if they are to be copied: they are fewer than [`SHARED_MIN`], or less
-    /// than half of the payload, all of which they would keep, or the decoder does not share a payload.
+    /// Returns bytes of the input without a copy. `None` if they are to be copied: they are fewer than [`SHARED_MIN`],
+    /// or less than half of the payload, all of which they would keep, or the decoder does not share a payload.
     pub(super) fn share(&self, bytes: &[u8]) -> Option<Bytes> {
         let payload = self.payload?;
         (bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2).then(|| payload.slice_ref(bytes))

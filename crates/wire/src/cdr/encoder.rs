@@ -1,8 +1,8 @@
 //! Encoding of values.
 //!
-//! The codec is ours because others walk numbers one by one: `cdr-encoding`, and `hiroz-cdr`, which also needs parts of Zenoh.
-//! It is compared byte by byte with `cdr-encoding`, with Cyclone DDS and with ROS 2. It reads either byte order with one copy
-//! of the code for each type.
+//! The codec is ours because others walk numbers one by one: `cdr-encoding`, and `hiroz-cdr`, which also needs parts of
+//! Zenoh. It is compared byte by byte with `cdr-encoding`, with Cyclone DDS and with ROS 2. It reads either byte order
+//! with one copy of the code for each type.
 
 use serde::{Serialize, ser};
 
@@ -201,8 +201,8 @@ impl ser::Serializer for &mut Encoder<'_> {
     }
 }
 
-/// Implements serde's traits for values with parts, each with its methods. Such a value is encoded as its parts, one after the
-/// other.
+/// Implements serde's traits for values with parts, each with its methods. Such a value is encoded as its parts, one
+/// after the other.
 macro_rules! parts {
     ($($of:ident { $($method:ident $(($name:ty))?),+ })*) => {
         $(

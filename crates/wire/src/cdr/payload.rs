@@ -66,8 +66,8 @@ pub fn from_payload_with<'de, S: DeserializeSeed<'de>>(payload: &'de [u8], seed:
     Ok(from_bytes_with(body, order, seed)?)
 }
 
-/// Decodes the value after the header, see [`from_payload`]. Its [`Blob`](crate::Blob)s of at least 64 KiB that are at least
-/// half of the payload share the payload's memory, and keep it.
+/// Decodes the value after the header, see [`from_payload`]. Its [`Blob`](crate::Blob)s of at least 64 KiB that are at
+/// least half of the payload share the payload's memory, and keep it.
 ///
 /// # Errors
 /// If the header or the value is invalid.

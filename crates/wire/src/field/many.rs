@@ -39,8 +39,8 @@ impl<K: As<T>, T, const MAX: usize> As<Vec<T>> for Sequence<K, MAX> {
     }
 }
 
-/// Visitor that reads the elements of a sequence, each in the encoding `K`, into a `Vec<T>`. More than `max` elements are an error; a
-/// `max` of 0 means no bound.
+/// Visitor that reads the elements of a sequence, each in the encoding `K`, into a `Vec<T>`. More than `max` elements
+/// are an error; a `max` of 0 means no bound.
 struct Elements<K, T> {
     max: usize,
     of: PhantomData<(K, T)>,

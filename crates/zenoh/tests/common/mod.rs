@@ -47,8 +47,8 @@ pub(crate) fn keep_all() -> Qos {
     qos
 }
 
-/// Settings by which a session waits long for room on a connection before it drops a message: a machine that is too busy
-/// to send within a millisecond is no failure.
+/// Settings by which a session waits long for room on a connection before it drops a message: a machine that is too
+/// busy to send within a millisecond is no failure.
 pub(crate) const PATIENT: [(&str, &str); 2] = [
     ("transport/link/tx/queue/congestion_control/drop/wait_before_drop", "1000000"),
     ("transport/link/tx/queue/congestion_control/drop/max_wait_before_drop_fragments", "1000000"),

@@ -1,5 +1,5 @@
-//! Sessions that meet over the loopback interface: one program, because linking one takes longer than compiling most of these files.
-//! Tests that install a logger or need networks of their own are programs of their own.
+//! Sessions that meet over the loopback interface: one program, because linking one takes longer than compiling most of
+//! these files. Tests that install a logger or need networks of their own are programs of their own.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -181,7 +181,8 @@ fn what_is_no_request_is_counted_and_its_client_told() {
     let server = server.unwrap();
     let attachment = |number: i64| [&number.to_le_bytes()[..], &0_i64.to_le_bytes(), &[16], &[7; 16]].concat();
     let request = cdr(&[2_i64, 3].map(i64::to_le_bytes).concat());
-    // None of these is a valid request: first the payload is cut short, then the attachment, then one or both are missing.
+    // None of these is a valid request: first the payload is cut short, then the attachment, then one or both are
+    // missing.
     let cut = (0..request.len()).map(|length| (Some(request[..length].to_vec()), Some(attachment(1))));
     let nameless = (0..33).map(|length| (Some(request.clone()), Some(attachment(1)[..length].to_vec())));
     let bare = [(None, Some(attachment(1))), (Some(request.clone()), None), (None, None)];

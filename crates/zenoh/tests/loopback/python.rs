@@ -1,4 +1,5 @@
-//! With a peer that shares no code: Eclipse Zenoh under Python, with the keys, tokens and attachments of `rmw_zenoh_cpp`.
+//! With a peer that shares no code: Eclipse Zenoh under Python, with the keys, tokens and attachments of
+//! `rmw_zenoh_cpp`.
 //!
 //! See `rospin_testkit::peers::python` for what it wants.
 

@@ -1,5 +1,5 @@
-//! Nodes of the crate ros2-client, which has a Zenoh back end of its own: they share Zenoh with ours, and no code that knows
-//! of ROS 2.
+//! Nodes of the crate ros2-client, which has a Zenoh back end of its own: they share Zenoh with ours, and no code that
+//! knows of ROS 2.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -156,8 +156,8 @@ fn calls_go_both_ways() {
     }
 }
 
-/// A type that ros2-client does not know the hash of: it says zeros, which is the hash of nothing, and its subscriptions hear
-/// whatever the hash is.
+/// A type that ros2-client does not know the hash of: it says zeros, which is the hash of nothing, and its
+/// subscriptions hear whatever the hash is.
 #[test]
 fn types_that_they_do_not_know_have_a_hash_of_zeros_there() {
     #[derive(Clone, Serialize, Deserialize)]

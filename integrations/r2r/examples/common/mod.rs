@@ -72,8 +72,8 @@ impl Tokio {
     }
 }
 
-/// Runs the same program under R2R's loop with a pool of futures, on Tokio beside a thread that spins, or under rospin, until the
-/// future that it returns resolves. Under rospin, the last spawner is more urgent than the other one.
+/// Runs the same program under R2R's loop with a pool of futures, on Tokio beside a thread that spins, or under rospin,
+/// until the future that it returns resolves. Under rospin, the last spawner is more urgent than the other one.
 macro_rules! run {
     ($arguments:expr, $name:literal, |$node:ident, $spawner:ident, $urgent:ident| $program:block) => {
         match $arguments.executor() {

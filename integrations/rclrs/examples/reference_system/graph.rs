@@ -104,7 +104,8 @@ static CHAINS: [&[(&str, Option<usize>)]; 9] = [
         (PLANNER, Some(0)),
     ],
     &[(LIDARS[1], None), ("PointsTransformerRear", Some(0)), ("PointCloudFusion", Some(1))],
-    // Below the lidars: the timers' phases differ from start to start, and the planner may become due in the middle of the hot path.
+    // Below the lidars: the timers' phases differ from start to start, and the planner may become due in the middle of
+    // the hot path.
     &[(PLANNER, None)],
     &[
         ("MPCController", Some(0)),
@@ -147,7 +148,8 @@ impl Group {
         }
     }
 
-    /// Returns the priority of one of its callbacks: that of its chain, and within the chain the later, the more urgent.
+    /// Returns the priority of one of its callbacks: that of its chain, and within the chain the later, the more
+    /// urgent.
     pub(crate) fn priority(&self, input: Option<usize>) -> u32 {
         let position = |chain: &[(&str, Option<usize>)]| chain.iter().position(|known| *known == (self.name(), input));
         let found = CHAINS.iter().rev().zip(1..).find_map(|(chain, rank)| Some((rank, position(chain)?)));

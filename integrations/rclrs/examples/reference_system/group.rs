@@ -14,7 +14,8 @@ use super::graph::{GROUPS, Kind, LIDARS, PLANNER, SINK, index_of};
 /// The numbers in a sample: 4 KiB.
 const LENGTH: usize = 512;
 
-/// The numbers that a sample has for each group that it passed: when its callback began, in nanoseconds, and the count of its samples.
+/// The numbers that a sample has for each group that it passed: when its callback began, in nanoseconds, and the count
+/// of its samples.
 const ENTRY: usize = 2;
 
 /// The payload of a group.

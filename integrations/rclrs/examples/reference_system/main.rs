@@ -1,9 +1,9 @@
 //! The Autoware reference system with rclrs nodes: 24 nodes, 36 callbacks that calculate.
 //! `reference_system [--executor basic|worker|rospin] [--work-ms 5|7] [--seconds N]`.
 //!
-//! `basic` creates the callbacks on nodes, `worker` on workers of rclrs's own executor, which have a thread each, and `rospin` on
-//! workers of one thread of rospin's, with priorities by chain. Prints one line of JSON; see the
-//! [reference system](https://github.com/ros-realtime/reference-system) for what it measures.
+//! `basic` creates the callbacks on nodes, `worker` on workers of rclrs's own executor, which have a thread each, and
+//! `rospin` on workers of one thread of rospin's, with priorities by chain. Prints one line of JSON; see the [reference
+//! system](https://github.com/ros-realtime/reference-system) for what it measures.
 
 mod graph;
 mod group;

@@ -22,7 +22,8 @@ impl Compared {
     }
 }
 
-/// Compares the systems that belong to `seeds`; those that are overloaded are left out. `also` looks at each of the others.
+/// Compares the systems that belong to `seeds`; those that are overloaded are left out. `also` looks at each of the
+/// others.
 pub(crate) fn compare(
     seeds: impl Iterator<Item = u64>,
     random: impl Fn(u64) -> Scenario,

@@ -26,8 +26,8 @@ pub(crate) enum Kind {
     Alone(&'static str),
     /// One executor, alone on its core, with callbacks that wait between two segments.
     Asynchronous(&'static str),
-    /// As `Asynchronous`, with up to three groups that callbacks may hold while they wait, and with so many threads. With one
-    /// thread, perhaps with another executor on its core.
+    /// As `Asynchronous`, with up to three groups that callbacks may hold while they wait, and with so many threads.
+    /// With one thread, perhaps with another executor on its core.
     Holding(&'static str, u16),
     /// Several executors of all policies on one core.
     Shared,
@@ -238,8 +238,8 @@ fn callback(rng: &mut Stream, scenario: &mut Scenario, kind: Kind, number: usize
     if asynchronous > 0 && percent(rng, asynchronous) {
         wait(rng, &mut callback, cost, period);
     }
-    // In most systems callback 0, the longest, is released 1 ns before all others: the critical instant of non-preemptive
-    // scheduling.
+    // In most systems callback 0, the longest, is released 1 ns before all others: the critical instant of
+    // non-preemptive scheduling.
     let offset =
         if percent(rng, 60) { if number == 0 { Duration::ZERO } else { NS } } else { us(rng.below(period_us)) };
     if is_timer {

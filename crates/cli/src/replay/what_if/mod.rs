@@ -1,4 +1,5 @@
-//! Replays with a change: the simulator runs the recorded arrivals and execution times with another policy, other priorities and so on.
+//! Replays with a change: the simulator runs the recorded arrivals and execution times with another policy, other
+//! priorities and so on.
 
 mod change;
 mod observed;

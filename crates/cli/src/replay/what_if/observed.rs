@@ -1,4 +1,5 @@
-//! Recorded behaviour of programs, callback by callback: arrivals from outside, execution times, and messages to other callbacks.
+//! Recorded behaviour of programs, callback by callback: arrivals from outside, execution times, and messages to other
+//! callbacks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -37,7 +38,8 @@ pub(super) struct Observed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observation {
     pub(super) release_ns: u64,
-    /// The time for which it waited before its executor ran its first callback. It counts neither as response nor as lateness.
+    /// The time for which it waited before its executor ran its first callback. It counts neither as response nor as
+    /// lateness.
     pub(super) before_spin_ns: u64,
     pub(super) deadline_ns: Option<u64>,
     pub(super) end_ns: Option<u64>,
@@ -182,7 +184,8 @@ impl System {
         self.come_from_outside(number);
     }
 
-    /// Notes a message to the callback `to` at the time `at`: as an output of its sender, or as an arrival from outside.
+    /// Notes a message to the callback `to` at the time `at`: as an output of its sender, or as an arrival from
+    /// outside.
     fn send(&mut self, from: Sender, to: usize, at: u64) {
         match from {
             Some((callback, activation)) => {
@@ -192,8 +195,8 @@ impl System {
         }
     }
 
-    /// Adds an arrival from outside for each activation of callbacks without a queue or a period, at its release. A middleware, a
-    /// request or a stream released it.
+    /// Adds an arrival from outside for each activation of callbacks without a queue or a period, at its release. A
+    /// middleware, a request or a stream released it.
     fn come_from_outside(&mut self, recording: usize) {
         for callback in self.callbacks.iter_mut().filter(|callback| callback.recording == recording) {
             if callback.period_ns.is_none() {
@@ -271,7 +274,8 @@ struct Follow {
 }
 
 impl Observation {
-    /// Returns the time from its release, or the beginning of its executor's work, to its end; `None` if it did not end.
+    /// Returns the time from its release, or the beginning of its executor's work, to its end; `None` if it did not
+    /// end.
     pub(super) fn response_ns(&self) -> Option<u64> {
         Some(self.end_ns?.saturating_sub(self.release_ns).saturating_sub(self.before_spin_ns))
     }
@@ -311,8 +315,8 @@ impl Observed {
             .unzip()
     }
 
-    /// Returns the first due time and the period of a timer that ran with this period until `end_ns`, both in nanoseconds; `None`
-    /// for other callbacks.
+    /// Returns the first due time and the period of a timer that ran with this period until `end_ns`, both in
+    /// nanoseconds; `None` for other callbacks.
     pub(super) fn steady_period(&self, end_ns: u64) -> Option<(u64, u64)> {
         let period = self.period_ns.filter(|period| *period > 0)?;
         let first = self.activations.first()?.release_ns;

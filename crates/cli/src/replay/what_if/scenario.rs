@@ -14,7 +14,8 @@ use super::observed::System;
 #[derive(Clone)]
 pub(super) struct Repeated {
     pub(super) scenario: Scenario,
-    /// The numbers of messages by callback, then by activation, then by receiver in the order in which the callback publishes.
+    /// The numbers of messages by callback, then by activation, then by receiver in the order in which the callback
+    /// publishes.
     pub(super) outputs: Vec<Vec<Vec<u32>>>,
     /// The node of each group, in the scenario's order; empty if the names of its callbacks do not tell.
     pub(super) nodes: Vec<String>,
@@ -42,8 +43,8 @@ impl Names {
 }
 
 impl Repeated {
-    /// Returns the scenario of the system on `cores`; `None` gives each thread a core of its own. `model` is made of the same
-    /// recordings.
+    /// Returns the scenario of the system on `cores`; `None` gives each thread a core of its own. `model` is made of
+    /// the same recordings.
     pub(super) fn of(system: &System, model: &Model, cores: Option<u16>) -> Self {
         let mut scenario = Scenario::default();
         let mut notes = Vec::new();
@@ -173,11 +174,11 @@ fn list(times: Vec<Duration>) -> ExecutionTime {
     if times.is_empty() { ExecutionTime::default() } else { ExecutionTime::List(times) }
 }
 
-/// Returns the node of a group, from the name of a callback: `left/camera` of `left/camera/driver/frame` in the group `driver`.
-/// Returns an empty text for a name without `/`.
+/// Returns the node of a group, from the name of a callback: `left/camera` of `left/camera/driver/frame` in the group
+/// `driver`. Returns an empty text for a name without `/`.
 ///
-/// The own group of a node in a namespace reads like a further group of a node: of `left/camera/frame` in the group `camera`, this
-/// returns `left`.
+/// The own group of a node in a namespace reads like a further group of a node: of `left/camera/frame` in the group
+/// `camera`, this returns `left`.
 fn node_of(callback: &str, group: &str) -> String {
     let inner = format!("/{group}/");
     let node = callback.find(&inner).map(|at| &callback[..at]);

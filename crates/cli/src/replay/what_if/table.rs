@@ -30,7 +30,8 @@ impl Figures {
         Self { responses_ns, misses, lost }
     }
 
-    /// Returns the smallest response that `percent` of all do not exceed, in milliseconds; `-` if there are no responses.
+    /// Returns the smallest response that `percent` of all do not exceed, in milliseconds; `-` if there are no
+    /// responses.
     fn percentile(&self, percent: usize) -> String {
         let of = percentile(&self.responses_ns, percent);
         of.map_or_else(|| "-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))

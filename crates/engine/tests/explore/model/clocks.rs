@@ -108,7 +108,8 @@ impl Clocks {
         }
     }
 
-    /// Returns the last note before this one at which all threads were blocked, and true if ROS time showed the requested time then.
+    /// Returns the last note before this one at which all threads were blocked, and true if ROS time showed the
+    /// requested time then.
     fn quiet_before(&self, at: At) -> (At, bool) {
         self.quiets.iter().rev().find(|(quiet, _)| *quiet <= at).copied().unwrap_or((0, true))
     }
@@ -167,7 +168,8 @@ impl Model {
         clocks.system_steps.push((at, clocks.system.max.max(to)));
         clocks.system = Span { min: clocks.system.min.min(to), max: clocks.system.max.max(to) };
         clocks.system_set = at;
-        // While ROS time follows the system clock, its timers keep the pace of the steady clock: they wait for what was left.
+        // While ROS time follows the system clock, its timers keep the pace of the steady clock: they wait for what was
+        // left.
         for timer in self.lives.iter_mut().filter_map(|life| life.timer.as_mut()) {
             if timer.clock == Clock::Ros {
                 let longest = timer.longest();

@@ -5,7 +5,8 @@ use super::lives::Place;
 use super::{Model, Rule};
 
 impl Model {
-    /// Judges the end of the program. `lost` returns the number of items that an entity lost to a full queue, and in all.
+    /// Judges the end of the program. `lost` returns the number of items that an entity lost to a full queue, and in
+    /// all.
     pub(crate) fn judge_end(&mut self, lost: &dyn Fn(usize) -> (u64, u64)) {
         let program = self.program.clone();
         for plan in &program.entities {

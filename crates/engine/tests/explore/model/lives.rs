@@ -195,11 +195,11 @@ impl Model {
         item.stamp_max = now;
     }
 
-    /// Returns the latest publication time of an item that is surely in the life's queue, counting only items that were sent before
-    /// `seen`.
+    /// Returns the latest publication time of an item that is surely in the life's queue, counting only items that were
+    /// sent before `seen`.
     ///
-    /// A queue returns its items in order, and only a newer item displaces the newest one. So the queue has an item if one was sent
-    /// after all items that were taken.
+    /// A queue returns its items in order, and only a newer item displaces the newest one. So the queue has an item if
+    /// one was sent after all items that were taken.
     pub(crate) fn surely_queued(&self, life: &Life, seen: At) -> Option<Ms> {
         let created = life.created?;
         let plan = self.program.entity(life.entity)?;

@@ -1,11 +1,12 @@
 //! A model of the engine, which judges a program by what its callbacks and threads note.
 //!
-//! Callbacks, outside threads and the main thread note what they do, in the order of the model's steps. Taking a note is no step of
-//! its own. From the notes the model knows what is surely true and what may be true. For example, a message is surely in the queue
-//! once `publish` has returned, and may be there from the call on. A rule counts as broken only if that is sure.
+//! Callbacks, outside threads and the main thread note what they do, in the order of the model's steps. Taking a note
+//! is no step of its own. From the notes the model knows what is surely true and what may be true. For example, a
+//! message is surely in the queue once `publish` has returned, and may be there from the call on. A rule counts as
+//! broken only if that is sure.
 //!
-//! A thread of an executor looks at requests between two callbacks. So when it picks a callback, it must have seen everything that came
-//! before the last note of its former callback (`outside`). It may have missed what came later.
+//! A thread of an executor looks at requests between two callbacks. So when it picks a callback, it must have seen
+//! everything that came before the last note of its former callback (`outside`). It may have missed what came later.
 
 mod clocks;
 mod conservation;

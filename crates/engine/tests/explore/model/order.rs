@@ -49,7 +49,8 @@ impl Model {
             && group.is_some_and(|group| group.reentrant || !self.may_be_held(group.id))
     }
 
-    /// Returns true if all threads that had left callbacks of the group had surely given them back when `seen` was noted.
+    /// Returns true if all threads that had left callbacks of the group had surely given them back when `seen` was
+    /// noted.
     fn is_given_back(&self, number: usize, seen: At) -> bool {
         let group = self.lives[number].group;
         let left = self.runs.iter().filter(|run| self.lives[run.life].group == group && run.left > 0);
@@ -193,7 +194,8 @@ impl Model {
         self.ready(executor, seen).next().map(|ready| ready.what)
     }
 
-    /// Judges the order when `run` begins or goes on: no callback that was surely ready at its pick should have come first.
+    /// Judges the order when `run` begins or goes on: no callback that was surely ready at its pick should have come
+    /// first.
     pub(super) fn judge_order(&mut self, task: usize, run: usize, seen: At) {
         let life = self.runs[run].life;
         let executor = self.lives[life].executor;

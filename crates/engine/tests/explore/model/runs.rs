@@ -120,7 +120,8 @@ impl Model {
 
     /// Returns true if an activation has the mutually exclusive group, or may still have it.
     pub(super) fn may_be_held(&self, group: usize) -> bool {
-        // An entity that was dropped keeps its group until its future is dropped, at the latest when all threads are blocked.
+        // An entity that was dropped keeps its group until its future is dropped, at the latest when all threads are
+        // blocked.
         let keeps = |run: &Run| run.state == RunState::Suspended && !self.plan_of(run.life).releases_group;
         let lingers = self.last_quiet != self.notes.len()
             && self.runs.iter().any(|run| self.lives[run.life].group == group && keeps(run));

@@ -157,8 +157,8 @@ impl Model {
     /// Returns true if the executor's callbacks may run now.
     pub(crate) fn may_run(&self, executor: usize) -> bool {
         let state = &self.executors[executor];
-        // Companions spin along with any leader. If the last leader spun within a callback of a companion, its end cannot wait for
-        // that companion.
+        // Companions spin along with any leader. If the last leader spun within a callback of a companion, its end
+        // cannot wait for that companion.
         let along = || self.executors.iter().any(|other| !other.spins.is_empty()) || self.last_end.1;
         !state.spins.is_empty() || (state.is_companion && along())
     }

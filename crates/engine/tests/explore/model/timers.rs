@@ -68,7 +68,8 @@ impl TimerModel {
         self.waits.iter().copied().max().unwrap_or(0)
     }
 
-    /// Returns the requests that may have been the last one to be done, for a thread that has seen everything up to `seen`.
+    /// Returns the requests that may have been the last one to be done, for a thread that has seen everything up to
+    /// `seen`.
     fn candidates(&self, seen: At) -> impl Iterator<Item = usize> + '_ {
         let is_superseded = move |asked: &Asked| {
             let Some(end) = asked.end else {

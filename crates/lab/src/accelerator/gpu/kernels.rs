@@ -15,8 +15,8 @@ const GROUP: u32 = 8;
 /// Bytes of an image or a matrix on the device.
 const BYTES: u64 = SIDE as u64 * SIDE as u64 * 4;
 
-/// A camera's bytes to numbers from -1 to 1; a layer of a net, which is a convolution with 3 by 3 weights and a limit; a matrix product,
-/// scaled so that its numbers stay small.
+/// A camera's bytes to numbers from -1 to 1; a layer of a net, which is a convolution with 3 by 3 weights and a limit;
+/// a matrix product, scaled so that its numbers stay small.
 const SOURCE: &str = "
 const SIDE: u32 = 128;
 

@@ -25,7 +25,8 @@ pub(super) fn sizes(device: Arc<WgpuDevice>) -> [Size; 3] {
     Criticality::ALL.map(|criticality| {
         let wanted = if criticality == Criticality::High { Lengths::SHORT } else { Lengths::LAYER }.longest;
         let time = |rounds, segments| lengths(&client, &kernels, criticality, rounds, segments);
-        // What a launch takes is not proportional to the kernels, so a segment of many of them tells how long one takes.
+        // What a launch takes is not proportional to the kernels, so a segment of many of them tells how long one
+        // takes.
         let mut rounds = 1;
         while median(&time(rounds, 5)) < wanted && rounds < ROUNDS_MAX {
             rounds *= 2;

@@ -62,7 +62,8 @@ fn open(options: &Options) -> Result<Arc<WgpuDevice>, Failure> {
     })
 }
 
-/// Work of a pipeline of a criticality in a segment, and its repetitions, so that the segment takes as long as it should.
+/// Work of a pipeline of a criticality in a segment, and its repetitions, so that the segment takes as long as it
+/// should.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// Number of kernels in a segment.

@@ -21,8 +21,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Creates a control. The receiver gets an item once the contender runs, and none if it fails before: wait for it with a
-    /// timeout.
+    /// Creates a control. The receiver gets an item once the contender runs, and none if it fails before: wait for it
+    /// with a timeout.
     pub(crate) fn new() -> (Self, Receiver<()>) {
         let (running, is_running) = sync_channel(1);
         let (over, wakes) = (AtomicBool::new(false), Mutex::default());
@@ -30,8 +30,8 @@ impl Control {
         (Self { over, wakes, running, lost_messages, lost_ticks }, is_running)
     }
 
-    /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end. It wakes
-    /// that thread, which then finds [`is_over`](Self::is_over) true.
+    /// Reports that a thread of the contender is ready for messages. `wake` is called when the contender must end. It
+    /// wakes that thread, which then finds [`is_over`](Self::is_over) true.
     pub(super) fn running(&self, wake: impl Fn() + Send + 'static) {
         self.wakes.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(wake));
         // Several threads of one contender report that they run. One report is enough.

@@ -31,8 +31,8 @@ struct Events {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Event>,
-    /// True if a thread waits for an event. Only then the condition variable is signalled: the standard library's makes a system
-    /// call for it even if nobody waits, that of C++ does not.
+    /// True if a thread waits for an event. Only then the condition variable is signalled: the standard library's makes
+    /// a system call for it even if nobody waits, that of C++ does not.
     waiting: bool,
 }
 
@@ -82,7 +82,8 @@ impl Wake for OnNewMessage {
     }
 }
 
-/// Runs the callbacks on the calling thread, and the timers manager on another one if there are timers, until `control` ends it.
+/// Runs the callbacks on the calling thread, and the timers manager on another one if there are timers, until `control`
+/// ends it.
 pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     let System { context, subscriptions, timers, .. } = system;
     let events = Arc::new(Events::default());

@@ -1,4 +1,5 @@
-//! The limit: no executor at all. A thread takes from its rings in turn and calls the closures; it parks if all are empty.
+//! The limit: no executor at all. A thread takes from its rings in turn and calls the closures; it parks if all are
+//! empty.
 
 use std::sync::Arc;
 use std::task::Wake;
@@ -32,7 +33,8 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     for taken in Taken::all(&context, subscriptions)? {
         shares[taken.group % threads].push(taken);
     }
-    // The last share of subscriptions is for this thread, which also has the timers. The other threads are started first.
+    // The last share of subscriptions is for this thread, which also has the timers. The other threads are started
+    // first.
     let own = shares.pop().unwrap_or_default();
     thread::scope(|scope| {
         for share in shares {
@@ -43,8 +45,8 @@ pub(super) fn spin(system: System, control: &Control) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs the subscriptions of `share`, and the timers of `heap` with their callbacks in `ticks`, on the calling thread until the
-/// contender must end.
+/// Runs the subscriptions of `share`, and the timers of `heap` with their callbacks in `ticks`, on the calling thread
+/// until the contender must end.
 fn bare(mut share: Vec<Taken>, mut ticks: Vec<OnTick>, mut heap: Heap, control: &Control) {
     let unpark = Arc::new(Unpark(thread::current()));
     for taken in &share {

@@ -1,7 +1,7 @@
 //! One Tokio task and one mailbox a group (rclrs calls it a worker), as in pull request 654 to rclrs.
 //!
-//! A message's arrival counts the entity's counter up, and puts the entity into the mailbox if it was not in there; the task
-//! takes as many messages as were counted.
+//! A message's arrival counts the entity's counter up, and puts the entity into the mailbox if it was not in there; the
+//! task takes as many messages as were counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +22,8 @@ enum Mail {
     Timer(usize),
 }
 
-/// Waker of a subscription. Counts the messages that wait, and puts a mail into its group's mailbox only when there were none
-/// before, so that a subscription has at most one mail there.
+/// Waker of a subscription. Counts the messages that wait, and puts a mail into its group's mailbox only when there
+/// were none before, so that a subscription has at most one mail there.
 struct Slip {
     /// Index of the subscription in its group.
     number: usize,
@@ -85,8 +85,8 @@ impl Worker {
     }
 }
 
-/// Puts a mail for the timer into the mailbox whenever the timer is due. `timer` is its first due time and its period, and
-/// `number` its index among the timers of its group.
+/// Puts a mail for the timer into the mailbox whenever the timer is due. `timer` is its first due time and its period,
+/// and `number` its index among the timers of its group.
 async fn keep_time(timer: (Instant, std::time::Duration), number: usize, mailbox: UnboundedSender<Mail>) {
     let mut interval = interval_at(timer.0, timer.1);
     interval.set_missed_tick_behavior(MissedTickBehavior::Skip);

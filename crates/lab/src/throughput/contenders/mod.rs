@@ -1,5 +1,5 @@
-//! The designs that are compared, a file each. Those of other projects are models: for each message they do the work of the
-//! design on the same rings, and leave out the work of the middleware.
+//! The designs that are compared, a file each. Those of other projects are models: for each message they do the work of
+//! the design on the same rings, and leave out the work of the middleware.
 
 mod control;
 mod engine;
@@ -135,8 +135,8 @@ impl Contender {
     }
 
     /// Returns the number of threads on which the contender runs callbacks in the cell: that of the cell, except that a
-    /// multi-threaded wait set has two under every workload but [`Workload::Threads`]. `None` if the contender has only one
-    /// thread and the cell wants several.
+    /// multi-threaded wait set has two under every workload but [`Workload::Threads`]. `None` if the contender has only
+    /// one thread and the cell wants several.
     pub(crate) const fn threads(self, cell: &Cell) -> Option<usize> {
         match self {
             Self::WaitSetMulti if !matches!(cell.workload, Workload::Threads) => Some(2),

@@ -1,5 +1,5 @@
-//! Model of R2R: `spin_once` waits on a wait set and takes one message of each subscription into a bounded channel. A task reads
-//! from the channel. If the channel is full, the newest message is lost.
+//! Model of R2R: `spin_once` waits on a wait set and takes one message of each subscription into a bounded channel. A
+//! task reads from the channel. If the channel is full, the newest message is lost.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ struct Channels {
 }
 
 impl Channels {
-    /// Waits until an entity is ready or the contender must end, and sends one item of each ready entity through its channel.
+    /// Waits until an entity is ready or the contender must end, and sends one item of each ready entity through its
+    /// channel.
     fn spin_once(&mut self, entities: &Entities, set: &mut WaitSet, control: &Control) {
         set.wait(entities, |_| true, || control.is_over());
         while let Some(ready) = set.next() {

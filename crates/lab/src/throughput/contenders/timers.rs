@@ -36,8 +36,8 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// Orders the timers by their first due times, each of which is the timer's delay from now. Their numbers are their indices in
-    /// `timers`.
+    /// Orders the timers by their first due times, each of which is the timer's delay from now. Their numbers are their
+    /// indices in `timers`.
     pub(super) fn new(timers: &[Timer]) -> Self {
         let dues: Vec<_> = timers.iter().map(Due::new).collect();
         let order = dues.iter().enumerate().map(|(number, due)| Reverse((due.at, number))).collect();

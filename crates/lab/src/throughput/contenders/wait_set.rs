@@ -1,8 +1,8 @@
-//! Model of a wait set that is built anew for every wait: rclcpp's single- and multi-threaded executors, and the lower part of
-//! R2R.
+//! Model of a wait set that is built anew for every wait: rclcpp's single- and multi-threaded executors, and the lower
+//! part of R2R.
 //!
-//! The model is kind to the design: for each entity, it only keeps the entity alive during a wait and looks if it is ready.
-//! Middlewares also attach and detach a condition.
+//! The model is kind to the design: for each entity, it only keeps the entity alive during a wait and looks if it is
+//! ready. Middlewares also attach and detach a condition.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,8 +27,8 @@ pub(super) struct Condition {
 #[derive(Default)]
 struct Trigger {
     triggered: bool,
-    /// True if a thread waits. Only then the condition variable is signalled: the standard library's makes a system call for it
-    /// even if nobody waits, that of C does not.
+    /// True if a thread waits. Only then the condition variable is signalled: the standard library's makes a system
+    /// call for it even if nobody waits, that of C does not.
     waiting: bool,
 }
 
@@ -133,9 +133,9 @@ pub(super) struct WaitSet {
 }
 
 impl WaitSet {
-    /// Builds the set of the entities whose group is free, and waits until one of them is ready or the condition is triggered.
-    /// `is_free` returns true for the number of a group of which no callback runs. If `is_over` returns true, the method does not
-    /// wait.
+    /// Builds the set of the entities whose group is free, and waits until one of them is ready or the condition is
+    /// triggered. `is_free` returns true for the number of a group of which no callback runs. If `is_over` returns
+    /// true, the method does not wait.
     pub(super) fn wait(&mut self, entities: &Entities, is_free: impl Fn(usize) -> bool, is_over: impl Fn() -> bool) {
         entities.condition.clear();
         self.build(entities, is_free);
@@ -156,8 +156,8 @@ impl WaitSet {
         self.subscriptions.extend(subscriptions.map(|(number, (queue, _))| (number, Arc::clone(queue))));
     }
 
-    /// Finds the entities of the set that are ready, timers first. Returns the earliest next due time of the set's timers; `None`
-    /// if there are none.
+    /// Finds the entities of the set that are ready, timers first. Returns the earliest next due time of the set's
+    /// timers; `None` if there are none.
     fn find_ready(&mut self) -> Option<Instant> {
         self.ready.clear();
         let mut next = None;

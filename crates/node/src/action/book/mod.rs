@@ -71,7 +71,8 @@ pub(crate) enum Asked<R, W> {
     Unknown(W),
     /// The goal has ended in this state, with this result.
     Ended(W, GoalState, Arc<R>),
-    /// The goal has not ended, and the request waits. `Some` has an older request that it displaced, which gets no answer.
+    /// The goal has not ended, and the request waits. `Some` has an older request that it displaced, which gets no
+    /// answer.
     Waits(Option<W>),
 }
 
@@ -82,14 +83,14 @@ pub(crate) enum Selected<T> {
     Unknown,
     /// The request names a goal and no time, and the goal has ended.
     Terminated,
-    /// All goals that the request means and that have not ended: id, ROS time of acceptance, state and data of each. The list may
-    /// be empty, unless the request names a goal and no time.
+    /// All goals that the request means and that have not ended: id, ROS time of acceptance, state and data of each.
+    /// The list may be empty, unless the request names a goal and no time.
     Active(Vec<(GoalId, Time, GoalState, T)>),
 }
 
 impl<T: Clone, R, W> Book<T, R, W> {
-    /// Returns a book with room for `room` goals, at least one. It keeps a goal that has ended for `retention`, unless a new one
-    /// needs its place.
+    /// Returns a book with room for `room` goals, at least one. It keeps a goal that has ended for `retention`, unless
+    /// a new one needs its place.
     pub(crate) fn new(room: usize, retention: Duration) -> Self {
         Self { goals: Vec::new(), room: room.max(1), retention }
     }
@@ -108,8 +109,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         if is_full { Err(NoRoom::Full) } else { Ok(()) }
     }
 
-    /// Enters a goal in the state accepted; `stamp` is the ROS time of that. Returns the ended goal that had to make room for it,
-    /// if any. Fails as [`check`](Self::check) does.
+    /// Enters a goal in the state accepted; `stamp` is the ROS time of that. Returns the ended goal that had to make
+    /// room for it, if any. Fails as [`check`](Self::check) does.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
         let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
@@ -125,7 +126,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         ended.min().map(|(_, index)| index)
     }
 
-    /// Applies an event that does not end the goal. Returns true if the book has the goal and the goal's state allowed the event.
+    /// Applies an event that does not end the goal. Returns true if the book has the goal and the goal's state allowed
+    /// the event.
     pub(crate) fn apply(&mut self, id: GoalId, event: GoalEvent) -> bool {
         let Some(entry) = self.goals.iter_mut().find(|entry| entry.id == id) else {
             return false;
@@ -139,9 +141,9 @@ impl<T: Clone, R, W> Book<T, R, W> {
         }
     }
 
-    /// Ends a goal. Returns its last state, and the clients that wait for its result; `None` if the goal has ended already or
-    /// does not exist. A goal whose execution had not begun counts as begun. A goal that should end as canceled, and is not
-    /// canceling, ends as aborted.
+    /// Ends a goal. Returns its last state, and the clients that wait for its result; `None` if the goal has ended
+    /// already or does not exist. A goal whose execution had not begun counts as begun. A goal that should end as
+    /// canceled, and is not canceling, ends as aborted.
     pub(crate) fn finish(
         &mut self,
         id: GoalId,
@@ -153,7 +155,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         Some(entry.finish(event, result, now))
     }
 
-    /// Aborts all goals that have not ended, with the result `result`. Returns the end of each, with the clients that wait for it.
+    /// Aborts all goals that have not ended, with the result `result`. Returns the end of each, with the clients that
+    /// wait for it.
     pub(crate) fn abort_all(&mut self, result: &Arc<R>, now: Instant) -> Vec<Finished<R, W>> {
         let active = self.goals.iter_mut().filter(|entry| entry.end.is_none());
         active.map(|entry| entry.finish(GoalEvent::Abort, result, now)).collect()
@@ -164,8 +167,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
         self.goals.iter().filter(|entry| entry.end.is_none()).map(|entry| &entry.goal)
     }
 
-    /// Returns the goals that a request to cancel means, as `action_msgs/srv/CancelGoal` defines it: a zero `id` names no goal,
-    /// and a zero `stamp` no time.
+    /// Returns the goals that a request to cancel means, as `action_msgs/srv/CancelGoal` defines it: a zero `id` names
+    /// no goal, and a zero `stamp` no time.
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
         // Stamps of other clients may be out of range: more nanoseconds than a second has.
         let until_ns = stamp.as_nanos();

@@ -1,14 +1,15 @@
 //! Approximate time: the algorithm of ROS's `ApproximateTime`, which finds the sets of the least span, with a
 //! [penalty](Limits::age_penalty) on later ends.
 //!
-//! Once each input has a message, the latest of the oldest messages is the *pivot*. The next set contains the pivot: a set
-//! without it would contain a later message of the same input, and leave out the pivot and all that could go with it. The search
-//! begins with the set of the oldest message of each input. Then it passes the oldest message of this set, and looks at the set
-//! of the oldest messages that it has not passed, and so on. Each of these sets ends no earlier than the ones before, so the
-//! search is over when even a set that began at the pivot would not be better.
+//! Once each input has a message, the latest of the oldest messages is the *pivot*. The next set contains the pivot: a
+//! set without it would contain a later message of the same input, and leave out the pivot and all that could go with
+//! it. The search begins with the set of the oldest message of each input. Then it passes the oldest message of this
+//! set, and looks at the set of the oldest messages that it has not passed, and so on. Each of these sets ends no
+//! earlier than the ones before, so the search is over when even a set that began at the pivot would not be better.
 //!
-//! The best set so far always consists of the first message of each queue, because older messages are dropped when it is found.
-//! So it needs no memory of its own. The end of a search means that the next one begins with the first message of each queue.
+//! The best set so far always consists of the first message of each queue, because older messages are dropped when it
+//! is found. So it needs no memory of its own. The end of a search means that the next one begins with the first
+//! message of each queue.
 
 use std::collections::VecDeque;
 
@@ -65,8 +66,8 @@ struct Span {
 }
 
 impl Span {
-    /// Returns the span of these stamps, of which there is at least one. Of equal stamps, that of the first input counts as
-    /// earlier.
+    /// Returns the span of these stamps, of which there is at least one. Of equal stamps, that of the first input
+    /// counts as earlier.
     fn of(stamps: impl Iterator<Item = i64>) -> Option<Self> {
         let mut span: Option<Self> = None;
         for (input, stamp) in stamps.enumerate() {
@@ -98,7 +99,8 @@ impl Penalty {
         Self { mantissa: i128::from(bits & ((1 << 52) - 1) | 1 << 52), shift: 52 - exponent }
     }
 
-    /// Returns true if `later`, penalized, is at least `other`. Differences of stamps fit 64 bits, so nothing overflows.
+    /// Returns true if `later`, penalized, is at least `other`. Differences of stamps fit 64 bits, so nothing
+    /// overflows.
     fn outweighs(self, later: i128, other: i128) -> bool {
         later * self.mantissa >= other << self.shift
     }
@@ -138,16 +140,16 @@ impl<T> Approximate<T> {
     fn search(&mut self, decided: &mut Vec<Set<T>>) {
         while let Some(span) = self.heads() {
             for (input, queue) in self.queues.iter_mut().enumerate() {
-                // A message that this input dropped was older than its message here, which is not the latest of this set. So the
-                // dropped message would have been in no better set.
+                // A message that this input dropped was older than its message here, which is not the latest of this
+                // set. So the dropped message would have been in no better set.
                 queue.has_dropped &= input == span.last;
             }
             let candidate = match self.candidate {
                 None if i128::from(span.end) - i128::from(span.start) > i128::from(self.limits.max_interval_ns)
                     || self.queues[span.last].has_dropped =>
                 {
-                    // Either the span is too long for a set, or the set may not be the best one: a message that was dropped may
-                    // have been the pivot.
+                    // Either the span is too long for a set, or the set may not be the best one: a message that was
+                    // dropped may have been the pivot.
                     self.drop_first(span.first, decided);
                     continue;
                 }
@@ -159,8 +161,8 @@ impl<T> Approximate<T> {
                 Some(best) => self.choose(Candidate { start: span.start, end: span.end, ..best }, decided),
             };
             self.queues[span.first].passed += 1;
-            // The sets that are left reach at least from the pivot to the end of this one. Those that begin after the pivot do
-            // not contain it.
+            // The sets that are left reach at least from the pivot to the end of this one. Those that begin after the
+            // pivot do not contain it.
             let is_best = span.first == candidate.pivot
                 || self.is_no_better(candidate, span.end, candidate.pivot_time)
                 || self.heads().is_none() && self.is_provably_best(candidate);
@@ -183,7 +185,8 @@ impl<T> Approximate<T> {
         self.penalty.outweighs(i128::from(end) - i128::from(best.end), i128::from(start) - i128::from(best.start))
     }
 
-    /// Makes the oldest messages that the search has not passed the best set so far. Those before them will be in no set.
+    /// Makes the oldest messages that the search has not passed the best set so far. Those before them will be in no
+    /// set.
     fn choose(&mut self, candidate: Candidate, decided: &mut Vec<Set<T>>) -> Candidate {
         for input in 0..self.queues.len() {
             for _ in 0..std::mem::take(&mut self.queues[input].passed) {

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{Approximate, Exact, Limits, Matching, Set};
 
-/// Sets that ROS 2's C++ `message_filters` found, version 7.1.11 of the distribution Kilted: 300 random streams of 60 messages. A
-/// small program fed each stream to the `ApproximateTime` or the `ExactTime` policy, without subscriptions, and wrote down each
-/// call of the callback. A line has three parts:
+/// Sets that ROS 2's C++ `message_filters` found, version 7.1.11 of the distribution Kilted: 300 random streams of 60
+/// messages. A small program fed each stream to the `ApproximateTime` or the `ExactTime` policy, without subscriptions,
+/// and wrote down each call of the callback. A line has three parts:
 ///
-/// - the policy, the number of inputs, the queue size, and the unit of all times in nanoseconds; for approximate time, also the age
-///   penalty, the longest interval (-1 for no limit), and the lower bounds;
-/// - the messages in the order of their arrival: the letter of the input, and the time since the input's message before;
+/// - the policy, the number of inputs, the queue size, and the unit of all times in nanoseconds; for approximate time,
+///   also the age penalty, the longest interval (-1 for no limit), and the lower bounds;
+/// - the messages in the order of their arrival: the letter of the input, and the time since the input's message
+///   before;
 /// - the sets: the number of the message that decided it, and the places of its messages among those of their inputs.
 ///
 /// The environment variable `MESSAGE_FILTERS_RECORDING` names another file in place of this one.
@@ -36,8 +37,8 @@ impl Random {
     }
 }
 
-/// Feeds messages (input and stamp) to a matching. Returns the complete sets, each with the number of the message that decided
-/// it, and the number of messages in incomplete ones.
+/// Feeds messages (input and stamp) to a matching. Returns the complete sets, each with the number of the message that
+/// decided it, and the number of messages in incomplete ones.
 fn play(matching: &mut Matched, inputs: usize, messages: &[(usize, i64)]) -> (Vec<(usize, Vec<usize>)>, usize) {
     let (mut sets, mut dropped, mut counts) = (Vec::new(), 0, vec![0; inputs]);
     let mut decided: Vec<Set<usize>> = Vec::new();
@@ -92,8 +93,8 @@ fn sets_are_those_of_ros() {
     assert!(streams >= 300 && count > 1000, "{streams} streams with {count} sets");
 }
 
-/// Returns a stream of messages: input and stamp. The stamps of each input grow. Those of different inputs come in order in about
-/// half of the streams.
+/// Returns a stream of messages: input and stamp. The stamps of each input grow. Those of different inputs come in
+/// order in about half of the streams.
 fn stream(random: &mut Random, inputs: usize, length: usize) -> Vec<(usize, i64)> {
     let periods: Vec<_> = (0..inputs).map(|_| random.between(1, 30)).collect();
     let mut next: Vec<_> = (0..inputs).map(|_| random.between(0, 60)).collect();
@@ -117,10 +118,10 @@ type Keys = Vec<(i64, usize)>;
 
 /// Returns the sets that ROS's published rules for approximate time ask for, of streams that are known as a whole.
 ///
-/// Contiguous: the next set contains the pivot, that is, the latest of the oldest messages that are left. A set without the pivot
-/// would leave out messages that form a set before it. Optimal: of all sets that contain the pivot (each of them is tried), it is
-/// the one whose end, with the penalty, minus its start is least. Of sets that are equally good, it is the first. Sets do not
-/// cross: all messages that are older than those of a set are left out.
+/// Contiguous: the next set contains the pivot, that is, the latest of the oldest messages that are left. A set without
+/// the pivot would leave out messages that form a set before it. Optimal: of all sets that contain the pivot (each of
+/// them is tried), it is the one whose end, with the penalty, minus its start is least. Of sets that are equally good,
+/// it is the first. Sets do not cross: all messages that are older than those of a set are left out.
 fn naive(limits: &Limits, streams: &[Vec<i64>]) -> Vec<Vec<usize>> {
     let mut left: Vec<_> = streams.iter().map(|_| 0).collect();
     let mut sets = Vec::new();
@@ -242,8 +243,8 @@ fn a_lower_bound_of_twice_the_span_decides_a_set_with_its_last_message() {
     }
 }
 
-/// One slow and one fast input. A set waits for the next message of the fast one at most, as the book says where it is about
-/// system files.
+/// One slow and one fast input. A set waits for the next message of the fast one at most, as the book says where it is
+/// about system files.
 #[test]
 fn with_a_fast_input_a_set_waits_for_no_message_of_the_slow_one() {
     let mut random = Random(6);
@@ -309,8 +310,8 @@ fn stamps_out_of_order_and_extreme_ones_lose_messages_and_nothing_else() {
     }
 }
 
-/// Random streams, and a queue that suffices. Each set has one stamp, which all inputs have. The inputs are not always in order
-/// with each other, so such a stamp may also be left out.
+/// Random streams, and a queue that suffices. Each set has one stamp, which all inputs have. The inputs are not always
+/// in order with each other, so such a stamp may also be left out.
 #[test]
 fn exact_sets_are_the_stamps_that_all_inputs_have() {
     let mut random = Random(5);

@@ -10,7 +10,8 @@ pub(crate) enum Given {
     Value(ParameterValue),
     /// An empty list. The declaration knows the type of its elements.
     EmptyList,
-    /// YAML's null as it is written. It is no value for parameters that may have none, and a text for the others, as in rcl.
+    /// YAML's null as it is written. It is no value for parameters that may have none, and a text for the others, as in
+    /// rcl.
     Null(String),
     /// A value that no parameter can have. The text is the end of a sentence about it.
     Invalid(String),
@@ -33,8 +34,8 @@ impl Given {
         }
     }
 
-    /// Returns the value for a parameter of the type `kind`, or of any type if it is `None`. The parameter may have no value if
-    /// `is_optional`. The error is the end of a sentence about what was given.
+    /// Returns the value for a parameter of the type `kind`, or of any type if it is `None`. The parameter may have no
+    /// value if `is_optional`. The error is the end of a sentence about what was given.
     pub(crate) fn value(
         self,
         kind: Option<ParameterKind>,

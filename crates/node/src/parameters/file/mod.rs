@@ -52,13 +52,15 @@ pub enum ParameterFileError {
 /// Values for the parameters of nodes: a YAML file as `ros2 param dump` writes it.
 ///
 /// Nodes are named by patterns: `*` stands for one part of a name, `**` for any number of them, including zero. If
-/// several entries set a parameter of a node, the last one counts. A section that comes again adds to the first one of its name.
+/// several entries set a parameter of a node, the last one counts. A section that comes again adds to the first one of
+/// its name.
 ///
-/// Values have the types that rcl gives them: `yes` is a bool, `inf`, `.5` and `08` are floating-point numbers, `010` and `0x1F`
-/// integers, `1_000` and `0b11` strings. A value is judged when a node declares its parameter. What no parameter can have, such as
-/// a list of mappings, is an error of that declaration, and leaves other nodes and parameters alone. An empty list gets its type
-/// from the declaration. `null`, which `ros2 param dump` writes for a parameter without a value, is no value for an [`Option`] or a
-/// [`ParameterValue`](crate::ParameterValue), and the text `null` for a string, as in rcl.
+/// Values have the types that rcl gives them: `yes` is a bool, `inf`, `.5` and `08` are floating-point numbers, `010`
+/// and `0x1F` integers, `1_000` and `0b11` strings. A value is judged when a node declares its parameter. What no
+/// parameter can have, such as a list of mappings, is an error of that declaration, and leaves other nodes and
+/// parameters alone. An empty list gets its type from the declaration. `null`, which `ros2 param dump` writes for a
+/// parameter without a value, is no value for an [`Option`] or a [`ParameterValue`](crate::ParameterValue), and the
+/// text `null` for a string, as in rcl.
 ///
 /// ```
 /// use rospin::parameters::ParameterFile;
@@ -144,7 +146,8 @@ impl ParameterFile {
         Ok(read)
     }
 
-    /// Reads the nodes below a namespace, which is in the line `line`. The error is the place, its line and the problem.
+    /// Reads the nodes below a namespace, which is in the line `line`. The error is the place, its line and the
+    /// problem.
     fn nodes(&mut self, file: &str, namespace: &str, line: usize, node: Node) -> Result<(), (String, usize, String)> {
         if node.is_nothing() && namespace.is_empty() {
             return Ok(());
@@ -242,7 +245,8 @@ fn matches(pattern: &[&str], name: &[&str]) -> bool {
     pattern[at..].iter().all(|rest| *rest == "**")
 }
 
-/// Reads the parameters whose names begin with `prefix`; all of them if it is empty. The error is the line and the problem.
+/// Reads the parameters whose names begin with `prefix`; all of them if it is empty. The error is the line and the
+/// problem.
 fn collect(file: &str, prefix: &str, node: Node, parameters: &mut Vec<(String, Given)>) -> Result<(), (usize, String)> {
     if prefix.is_empty() && node.is_nothing() {
         return Ok(());

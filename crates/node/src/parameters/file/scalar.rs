@@ -1,4 +1,5 @@
-//! Types and values of scalars, by the rules of rcl. These are YAML 1.1 in part, and C's functions `strtoll` and `strtod`.
+//! Types and values of scalars, by the rules of rcl. These are YAML 1.1 in part, and C's functions `strtoll` and
+//! `strtod`.
 
 use super::yaml::Scalar;
 use crate::parameters::value::ParameterValue;
@@ -54,8 +55,8 @@ fn integer(text: &str) -> Option<i64> {
     i64::try_from(if is_negative { -value } else { value }).ok()
 }
 
-/// Returns a floating-point number. `None` for a text that is none, and, as `strtod` reports it, for a number that is too large or too
-/// small.
+/// Returns a floating-point number. `None` for a text that is none, and, as `strtod` reports it, for a number that is
+/// too large or too small.
 fn double(text: &str) -> Option<f64> {
     if let ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | ".nan" | ".NaN" | ".NAN" | "-.inf" | "-.Inf"
     | "-.INF" = text

@@ -9,8 +9,8 @@ use rospin_node::{ActionClient, CancelError, ClientGoalHandle, GoalId, NodeOptio
 
 use super::set_up::{Fibonacci, Goal, Handle, Kind, World, watchdog};
 
-/// A server whose answers to requests to cancel the test sets, and a client of it. The goals themselves are those of an ordinary
-/// server; the client's name of the service is remapped.
+/// A server whose answers to requests to cancel the test sets, and a client of it. The goals themselves are those of an
+/// ordinary server; the client's name of the service is remapped.
 struct Raw {
     world: World,
     client: ActionClient<Fibonacci>,

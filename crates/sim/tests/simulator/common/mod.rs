@@ -127,7 +127,8 @@ fn callback(rng: &mut Stream, number: u64, scenario: &Scenario) -> Callback {
     callback
 }
 
-/// Publishes forward only, to callbacks with larger numbers, so that nothing goes round for ever; and chains along that.
+/// Publishes forward only, to callbacks with larger numbers, so that nothing goes round for ever; and chains along
+/// that.
 fn link(rng: &mut Stream, scenario: &mut Scenario) {
     for from in 0..scenario.callbacks.len() {
         if !percent(rng, 40) {

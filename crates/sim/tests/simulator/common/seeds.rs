@@ -1,7 +1,7 @@
 //! Seeds of the tests. The analysis's tests use this file, too.
 
-/// Returns the seeds of a test: `ROSPIN_TEST_COUNT` of them from `ROSPIN_TEST_SEED` on, or that single one if no count is
-/// given. By default `count` of them.
+/// Returns the seeds of a test: `ROSPIN_TEST_COUNT` of them from `ROSPIN_TEST_SEED` on, or that single one if no count
+/// is given. By default `count` of them.
 pub(crate) fn chosen(count: u64) -> std::ops::Range<u64> {
     let given = |name: &str| {
         let value = std::env::var(name).ok()?;

@@ -38,8 +38,8 @@ fn wait_for_all(executor: &Executor, processes: &mut [Process]) {
     }
 }
 
-/// Calls of many clients at one server of ours: `theirs` clients of ROS 2 in processes of their own, and `ours` of our own in
-/// another node. Each makes `calls` calls and gets its own answers.
+/// Calls of many clients at one server of ours: `theirs` clients of ROS 2 in processes of their own, and `ours` of our
+/// own in another node. Each makes `calls` calls and gets its own answers.
 ///
 /// # Panics
 /// If an answer is missing or another client's.
@@ -152,8 +152,8 @@ pub fn frequent_and_large_messages_are_heard(rclpy: &Rclpy, ros: &Ros, node: &No
     assert!(theirs.said(&expected), "{expected}: {:?}", theirs.lines());
 }
 
-/// All messages of a publisher of ROS 2 that publishes as soon as it is matched are heard, from the first one on: those of 1 kHz,
-/// and one of 1 and of 10 MiB.
+/// All messages of a publisher of ROS 2 that publishes as soon as it is matched are heard, from the first one on: those
+/// of 1 kHz, and one of 1 and of 10 MiB.
 ///
 /// # Panics
 /// If one is not.
@@ -175,7 +175,8 @@ pub fn a_publisher_is_heard_from_its_first_message_on(rclpy: &Rclpy, ros: &Ros, 
     assert_eq!((heard.len(), heard[TICKS].len()), (TICKS + 2, 1 << 20));
 }
 
-/// A subscription that wants a latched message of ROS 2 gets it, also beside another one of the process that wants no old ones.
+/// A subscription that wants a latched message of ROS 2 gets it, also beside another one of the process that wants no
+/// old ones.
 ///
 /// # Panics
 /// If it does not, or the other one does.
@@ -200,7 +201,8 @@ pub fn latched_messages_are_heard_beside_volatile_subscriptions(rclpy: &Rclpy, r
     }
 }
 
-/// A node of ROS 2 asks all nodes for their parameters, while one of ours is among them. Returns the seconds that it took.
+/// A node of ROS 2 asks all nodes for their parameters, while one of ours is among them. Returns the seconds that it
+/// took.
 ///
 /// # Panics
 /// If a node does not answer.

@@ -1,8 +1,9 @@
 //! Nodes of ROS 2 under rclpy, which are there as soon as Python packages are installed: the script `rclpy_peer.py`.
 //!
-//! `ROSPIN_TEST_ROS` is the folder of a virtual environment with the packages `ros-rclpy`, `ros-rmw-fastrtps-cpp`, `ros-std-srvs`
-//! and `ros-test-msgs`, whose middleware is ROS 2's default, Fast DDS. Without it, a ROS 2 that is sourced is used. Where there is
-//! none, the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_ROS` is set, as `.ci/run` does.
+//! `ROSPIN_TEST_ROS` is the folder of a virtual environment with the packages `ros-rclpy`, `ros-rmw-fastrtps-cpp`,
+//! `ros-std-srvs` and `ros-test-msgs`, whose middleware is ROS 2's default, Fast DDS. Without it, a ROS 2 that is
+//! sourced is used. Where there is none, the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_ROS` is set, as
+//! `.ci/run` does.
 
 pub mod load;
 
@@ -22,7 +23,8 @@ impl Rclpy {
     /// Finds ROS 2 with this middleware. If there is none, prints that the test is skipped, and returns `None`.
     ///
     /// # Panics
-    /// If there is none, and `ROSPIN_TEST_REQUIRE_ROS` is set and asks for this middleware: it always asks for Fast DDS.
+    /// If there is none, and `ROSPIN_TEST_REQUIRE_ROS` is set and asks for this middleware: it always asks for Fast
+    /// DDS.
     #[must_use]
     #[expect(clippy::print_stderr, reason = "it says that a test is skipped")]
     pub fn find(rmw: &str) -> Option<Self> {

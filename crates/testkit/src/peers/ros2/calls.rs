@@ -39,7 +39,8 @@ pub fn services_are_called_both_ways(network: impl Fn() -> Network) {
     wait_until(&executor, "the client has its answer", || client.has_ended());
 }
 
-/// Executes a goal: computes the Fibonacci numbers, one every 100 ms with feedback, until the goal is reached or canceled.
+/// Executes a goal: computes the Fibonacci numbers, one every 100 ms with feedback, until the goal is reached or
+/// canceled.
 async fn compute(executor: ExecutorHandle, goal: GoalHandle<Fibonacci>) {
     let mut sequence = vec![0, 1];
     for n in 1..goal.goal().order.max(1) as usize {

@@ -1,7 +1,8 @@
-//! ROS 2 itself as users have it, for the tests of the adapters: its demo nodes, nodes under rclpy, and its command `ros2`.
+//! ROS 2 itself as users have it, for the tests of the adapters: its demo nodes, nodes under rclpy, and its command
+//! `ros2`.
 //!
-//! A test is a function of `topics`, `calls` or `tools` that gets a [`Network`]. ROS 2 is found by `AMENT_PREFIX_PATH`, so it has to
-//! be sourced. Where it lacks the middleware, [`is_installed`] says so, and the tests pass.
+//! A test is a function of `topics`, `calls` or `tools` that gets a [`Network`]. ROS 2 is found by `AMENT_PREFIX_PATH`,
+//! so it has to be sourced. Where it lacks the middleware, [`is_installed`] says so, and the tests pass.
 
 pub mod calls;
 pub mod tools;
@@ -55,8 +56,8 @@ impl Network {
         Self { rmw, variables, join: Box::new(join), _routers: Vec::new() }
     }
 
-    /// Starts a program of ROS 2, with one more environment variable, that lives as long as the network. `path` is its path
-    /// below ROS 2's prefix.
+    /// Starts a program of ROS 2, with one more environment variable, that lives as long as the network. `path` is its
+    /// path below ROS 2's prefix.
     ///
     /// # Panics
     /// If the program is not there.
@@ -130,8 +131,8 @@ impl fmt::Debug for Network {
     }
 }
 
-/// A process and the lines that it has written. Its standard input is open until [`end_input`](Self::end_input). It gets SIGKILL
-/// when this value is dropped.
+/// A process and the lines that it has written. Its standard input is open until [`end_input`](Self::end_input). It
+/// gets SIGKILL when this value is dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,

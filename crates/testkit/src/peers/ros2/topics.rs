@@ -11,8 +11,8 @@ use super::super::{context, executor, text, wait, wait_until};
 use super::{Network, Process};
 use crate::conformance::messages::Text;
 
-/// Script of a node of ROS 2 with the arguments LENGTH and COUNT. It ends when it has heard COUNT messages on `chatter`, and
-/// fails if one of them has another number of characters than LENGTH.
+/// Script of a node of ROS 2 with the arguments LENGTH and COUNT. It ends when it has heard COUNT messages on
+/// `chatter`, and fails if one of them has another number of characters than LENGTH.
 const COUNTER: &str = "ros2_counter.py";
 
 /// Creates a listener of what a talker says. Returns it with the number of messages that it heard.
@@ -130,7 +130,8 @@ struct Published {
     _timer: Timer,
 }
 
-/// Publishes the text `data` on `chatter`, `count` times every `period`, once the `counter` is matched. Returns what goes on.
+/// Publishes the text `data` on `chatter`, `count` times every `period`, once the `counter` is matched. Returns what
+/// goes on.
 fn publish(
     executor: &Executor,
     node: &Node,
