@@ -20,7 +20,7 @@ put() {
 }
 
 put Cargo.toml '^license = .*' "repository = \"$url\""
-for manifest in crates/*/Cargo.toml; do
+for manifest in crates/*/Cargo.toml lab/Cargo.toml lab/*/Cargo.toml; do
     if grep -q '^license.workspace' "$manifest" && ! grep -q '^publish = false' "$manifest"; then
         put "$manifest" '^license\.workspace = true' 'repository.workspace = true'
     elif grep -q '^\[workspace\]' "$manifest"; then

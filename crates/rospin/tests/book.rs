@@ -65,7 +65,7 @@ fn commands_name_packages_and_examples_that_exist() {
             let folder = match after(&words, "-p") {
                 Some(package) => folder_of(package),
                 None if command.contains("$zenoh") => "crates/zenoh".to_owned(),
-                None => "crates/lab".to_owned(),
+                None => "lab".to_owned(),
             };
             let folder = root().join(folder);
             assert!(folder.join("Cargo.toml").exists(), "{}: {line}", path.display());

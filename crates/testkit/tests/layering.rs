@@ -215,7 +215,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the folders of all crates, as the map names them.
 fn folders() -> Vec<String> {
-    let mut all = vec!["fuzz".to_owned()];
+    let mut all = ["fuzz", "lab", "lab/synthetic"].map(str::to_owned).to_vec();
     for part in ["crates", "integrations", "examples"] {
         for folder in fs::read_dir(root().join(part)).expect("a folder of crates") {
             let folder = folder.expect("a folder").path();

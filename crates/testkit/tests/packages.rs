@@ -152,7 +152,7 @@ fn add_texts(folder: &Path, texts: &mut Vec<String>) {
 #[test]
 fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
     let mut texts = Vec::new();
-    for part in ["crates", "book/src"] {
+    for part in ["crates", "lab", "book/src"] {
         add_texts(&root().join(part), &mut texts);
     }
     for package in published() {

@@ -106,7 +106,7 @@ fn random_systems_are_learnt_as_far_as_they_ran() {
 
 #[test]
 fn the_reference_system_is_learnt_as_it_is() {
-    let text = include_str!("../../scenario/scenarios/reference_system.toml");
+    let text = include_str!("../../../crates/scenario/scenarios/reference_system.toml");
     let scenario = Scenario::parse(text).unwrap();
     let learned = learnt(&scenario).unwrap();
     let comparison = Comparison::of(&learned.scenario, &scenario);

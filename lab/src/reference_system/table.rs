@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn document(path: &str) -> String {
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
     }
 
     fn figures_of(executor: &Value) -> Figures {

@@ -165,7 +165,7 @@ fn does(group: &GroupSpec, port: Port) -> (Duration, bool) {
 
 #[test]
 fn the_file_is_the_graph() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/reference_system.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/scenario/scenarios/reference_system.toml");
     if std::env::var("ROSPIN_BLESS").is_ok_and(|value| value == "1") {
         std::fs::write(path, text()).unwrap();
     }
