@@ -12,7 +12,7 @@ use rospin_report::Failure;
 use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{ExecutorPlan, Mismatch, Names};
 
-use crate::isolated::{self, Filled, Template};
+use crate::isolated::{self, Filled, Format, Template};
 use crate::scenario_file;
 
 pub(crate) const NAME: &str = "deploy";
@@ -45,8 +45,8 @@ enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor writes: scheduling and cores of
-    /// callback groups
+    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor or agnocast writes: scheduling and
+    /// cores of callback groups
     Fill {
         /// Template, a YAML file
         template: PathBuf,
@@ -56,6 +56,9 @@ enum Action {
         /// Deployment file with scheduling and cores, which `rospin analyze --assign picas --deploy` wrote
         #[arg(long, value_name = "FILE")]
         deployment: PathBuf,
+        /// Writes the format of this version of the configurator, that of the template unless given
+        #[arg(long, value_name = "VERSION")]
+        format: Option<Format>,
         /// Writes it to this file, which must not be there, instead of the terminal
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -88,8 +91,8 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match Options::from_arg_matches(matches).map_err(Failure::input)?.action {
         Action::Template { scenario, output } => template(&scenario, output.as_deref(), out),
-        Action::Fill { template, system, deployment, output } => {
-            fill(&template, (&system, &deployment), output.as_deref(), out)
+        Action::Fill { template, system, deployment, format, output } => {
+            fill(&template, (&system, &deployment), format, output.as_deref(), out)
         }
         Action::Check { files, system } => check(&files, system.as_deref(), out),
     }
@@ -118,19 +121,22 @@ fn template(path: &Path, output: Option<&Path>, out: &mut dyn Write) -> Result<(
 fn fill(
     template: &Path,
     (system, deployment): (&Path, &Path),
+    format: Option<Format>,
     output: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let template = Template::read(template).map_err(Failure::input)?;
     let system = scenario_file::read(system).map_err(Failure::input)?;
     let deployment = Deployment::load(deployment).map_err(Failure::input)?;
-    let Filled { text, groups, rest } = isolated::fill(&template, &system, &deployment).map_err(Failure::input)?;
+    let filled = isolated::fill(&template, &system, &deployment, format).map_err(Failure::input)?;
+    let Filled { text, format, groups, rest } = filled;
     let Some(file) = output else {
         out.write_all(text.as_bytes())?;
         return Ok(());
     };
     write_new(file, &text).map_err(|reason| Failure::input(Unwritable { path: file.to_owned(), reason }))?;
     writeln!(out, "Configuration: {}, with {groups} of {} callback groups", file.display(), groups + rest.len())?;
+    writeln!(out, "Its format is {format}.")?;
     rest.iter().try_for_each(|id| writeln!(out, "As before, because the system has none of its callbacks: {id}"))?;
     Ok(())
 }

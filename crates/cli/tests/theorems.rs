@@ -1,11 +1,16 @@
 //! The book's part about the analysis is right: its commands work, the files and tests that it names exist, and each
 //! theorem has all its parts.
 
+mod common;
+
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+
+use common::Scratch;
 
 /// The parts of a theorem, in their order.
 const PARTS: [&str; 4] = ["**Statement.**", "**Proof.**", "**Published.**", "**Attacked by.**"];
@@ -43,16 +48,34 @@ fn every_command_works_and_prints_what_the_book_shows() {
     assert!(commands >= 10 && shown >= 10, "{commands}, {shown}");
 }
 
+/// Returns a new folder with the repository's `crates` and `examples`. The files that a page's commands write are those
+/// that its next commands read, and are gone at its end.
+fn desk(page: &str) -> Scratch {
+    let scratch = Scratch::new(&page.replace('/', "-"));
+    for folder in ["crates", "examples"] {
+        let there = fs::canonicalize(root().join(folder)).expect(folder);
+        symlink(there, scratch.path(folder)).expect("a link");
+    }
+    scratch
+}
+
 /// Runs the commands of a page, and compares what they print with the lines below them. Returns the number of both.
 fn run_page(page: &str, text: &str) -> (usize, usize) {
     let (mut commands, mut shown) = (0, 0);
+    let desk = desk(page);
     // Lines after a command, up to the next one or the end of the block, are its output.
     let mut output = None;
-    for line in text.lines() {
-        if line.starts_with("```") {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(file) = line.strip_prefix("$ cat >> ").and_then(|rest| rest.strip_suffix(" <<END")) {
+            let added = lines.by_ref().take_while(|line| *line != "END").map(|line| format!("{line}\n"));
+            let whole = fs::read_to_string(desk.path(file)).expect(file) + &added.collect::<String>();
+            desk.file(file, &whole);
+            output = None;
+        } else if line.starts_with("```") {
             output = None;
         } else if let Some(command) = line.strip_prefix("$ ") {
-            output = run(page, command);
+            output = run(page, command, &desk);
             commands += 1;
         } else if let Some(output) = output.as_ref().filter(|_| !line.trim().is_empty()) {
             let is_printed = output.lines().any(|printed| words(printed) == words(line));
@@ -63,14 +86,14 @@ fn run_page(page: &str, text: &str) -> (usize, usize) {
     (commands, shown)
 }
 
-/// Runs a command of `rospin`, and returns what it printed. Only checks that the file of a command of Cargo is there,
+/// Runs a command of `rospin` in the folder, and returns what it printed. Only checks that the file of a command of Cargo is there,
 /// since that would take long, and returns `None`.
-fn run(page: &str, line: &str) -> Option<String> {
+fn run(page: &str, line: &str, desk: &Scratch) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["rospin", ref arguments @ ..] => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
-            let output = command.args(arguments).current_dir(root()).output().expect("the command");
+            let output = command.args(arguments).current_dir(desk.path("")).output().expect("the command");
             let said = String::from_utf8_lossy(&output.stderr);
             // Deadlines that do not hold are a result.
             assert!(matches!(output.status.code(), Some(0 | 1)), "{page}: {line}: {said}");

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rospin_engine::EntityKind;
-use serde::Deserialize;
+use rospin_engine::os::OsScheduling;
 
+use super::entry::{File, Format, Mixed};
 use super::kind_of;
 
 /// The largest size of a template in bytes.
@@ -18,8 +19,8 @@ pub(crate) enum TemplateError {
     #[error("{}: cannot be read ({reason})", path.display())]
     Unreadable { path: PathBuf, reason: io::Error },
     #[error(
-        "{}: is no template of callback_isolated_executor ({reason}); `ros2 run cie_thread_configurator thread_configurator_node \
-         --prerun` writes one",
+        "{}: is no template of callback_isolated_executor ({reason}); `ros2 run cie_thread_configurator prerun_node` writes one, as does \
+         the `prerun_node` of agnocast_cie_thread_configurator",
         path.display()
     )]
     Invalid { path: PathBuf, reason: String },
@@ -29,6 +30,22 @@ pub(crate) enum TemplateError {
         path.display()
     )]
     Torn { path: PathBuf, id: String, executors: String },
+    #[error(
+        "{}: {id} stands for groups with different settings, on the executors {executors}; give each group an entry with its own id, which \
+         the dry run writes",
+        path.display()
+    )]
+    TornWildcard { path: PathBuf, id: String, executors: String },
+    #[error(
+        "{}: the formats of two versions are mixed: {priority} has `priority` for its niceness, as until July 2026, {other}; \
+         `--format nice` makes it a file for the configurator of today",
+        path.display()
+    )]
+    Mixed { path: PathBuf, priority: String, other: String },
+    #[error("{id}: the configurator has no policy for {scheduling}; choose another `scheduling` for its executor")]
+    Policy { id: String, scheduling: OsScheduling },
+    #[error("{}: line {line}: the configurator would refuse {id}: {reason}", path.display())]
+    Refused { path: PathBuf, line: usize, id: String, reason: String },
     #[error("{}: is not laid out as the dry run writes it: {reason}", path.display())]
     Layout { path: PathBuf, reason: String },
 }
@@ -39,6 +56,7 @@ pub(crate) struct Template {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
     pub(crate) ids: Vec<Id>,
+    pub(super) file: File,
 }
 
 /// The id of a callback group.
@@ -48,7 +66,16 @@ pub(crate) struct Id {
     pub(crate) text: String,
     /// The node with its namespace.
     pub(crate) node: String,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Members,
+}
+
+/// The callbacks that an id stands for.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Members {
+    /// Those of one group.
+    Of(Vec<Member>),
+    /// All of the node that no other id lists: `/node/*`.
+    Rest,
 }
 
 /// A callback in an id. Waitables cannot be told apart, so they are left out.
@@ -58,34 +85,6 @@ pub(crate) enum Member {
     Timer(u64),
     /// Another kind of callback with its topic or service.
     Other(EntityKind, String),
-}
-
-/// The configuration of a thread, as the file has it.
-#[derive(Deserialize, PartialEq, Debug)]
-pub(super) struct Entry {
-    pub(super) id: String,
-    #[serde(default)]
-    pub(super) affinity: Option<Vec<u32>>,
-    #[serde(default)]
-    pub(super) policy: Option<String>,
-    #[serde(default)]
-    pub(super) priority: Option<i64>,
-    #[serde(default)]
-    pub(super) runtime: Option<u64>,
-    #[serde(default)]
-    pub(super) deadline: Option<u64>,
-    #[serde(default)]
-    pub(super) period: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct File {
-    callback_groups: Vec<Entry>,
-}
-
-/// Returns the entries for callback groups in the text.
-pub(super) fn entries(text: &str) -> Result<Vec<Entry>, String> {
-    serde_saphyr::from_str::<File>(text).map(|file| file.callback_groups).map_err(|error| error.to_string())
 }
 
 impl Template {
@@ -112,13 +111,31 @@ impl Template {
             let reason = reason.lines().next().unwrap_or_default().to_owned();
             TemplateError::Invalid { path: path.to_owned(), reason }
         };
-        let ids = entries(text).map_err(invalid)?.into_iter().map(|entry| Id::parse(&entry.id)).collect();
-        Ok(Self { path: path.to_owned(), text: text.to_owned(), ids })
+        let file = File::parse(text).map_err(invalid)?;
+        let ids = file.callback_groups.iter().map(|entry| Id::parse(entry.id())).collect();
+        Ok(Self { path: path.to_owned(), text: text.to_owned(), ids, file })
+    }
+
+    /// Returns the format in which the template is written.
+    ///
+    /// # Errors
+    /// If its entries have different ones.
+    pub(super) fn format(&self) -> Result<Format, TemplateError> {
+        self.file.format().map_err(|Mixed { priority, nice }| {
+            let other = match nice {
+                Some(id) => format!("and {id} has `nice`, as since August 2026"),
+                None => "beside sections that there are only since August 2026".to_owned(),
+            };
+            TemplateError::Mixed { path: self.path.clone(), priority, other }
+        })
     }
 }
 
 impl Id {
     fn parse(text: &str) -> Self {
+        if let Some(node) = text.strip_suffix("/*") {
+            return Self { text: text.to_owned(), node: node.to_owned(), members: Members::Rest };
+        }
         let mut parts = text.split('@');
         let node = parts.next().unwrap_or_default().to_owned();
         let member = |part: &str| {
@@ -128,7 +145,7 @@ impl Id {
                 word => kind_of(word).map(|kind| Member::Other(kind, of.to_owned())),
             }
         };
-        Self { text: text.to_owned(), node, members: parts.filter_map(member).collect() }
+        Self { text: text.to_owned(), node, members: Members::Of(parts.filter_map(member).collect()) }
     }
 }
 
@@ -143,15 +160,15 @@ mod tests {
         );
         let other = |kind, of: &str| Member::Other(kind, of.to_owned());
         assert_eq!(id.node, "/robot/arm");
-        assert_eq!(
-            id.members,
-            [
-                other(EntityKind::Subscription, "/joints"),
-                Member::Timer(1_333_000_000),
-                other(EntityKind::Client, "/goal"),
-                other(EntityKind::Service, "/stop")
-            ]
-        );
+        let listed = vec![
+            other(EntityKind::Subscription, "/joints"),
+            Member::Timer(1_333_000_000),
+            other(EntityKind::Client, "/goal"),
+            other(EntityKind::Service, "/stop"),
+        ];
+        assert_eq!(id.members, Members::Of(listed));
+        let id = Id::parse("/robot/arm/*");
+        assert_eq!((id.node.as_str(), id.members), ("/robot/arm", Members::Rest));
     }
 
     #[test]
@@ -160,7 +177,7 @@ mod tests {
             ["", "a: 1", "callback_groups: 3", "callback_groups:\n  - affinity: ~", "{", "[[executor]]\nname = \"a\""]
         {
             let error = Template::parse(text, Path::new("t.yaml")).unwrap_err().to_string();
-            assert!(error.starts_with("t.yaml: is no template") && error.contains("--prerun"), "{error}");
+            assert!(error.starts_with("t.yaml: is no template") && error.contains("prerun_node"), "{error}");
         }
     }
 }
