@@ -37,7 +37,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
 for adapter in dds zenoh wgpu; do
     cargo package --manifest-path "crates/$adapter/Cargo.toml" --allow-dirty "${elsewhere[@]}" "$@"
 done
-cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom-messages \
+cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom_messages \
     --allow-dirty "${elsewhere[@]}" "$@"
 
 cat <<'ORDER'

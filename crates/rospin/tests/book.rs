@@ -52,7 +52,7 @@ fn after<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
 #[test]
 fn commands_name_packages_and_examples_that_exist() {
     let folder_of = |package: &str| match package {
-        "custom-messages" => "examples/custom_messages".to_owned(),
+        "custom_messages" => "examples/custom_messages".to_owned(),
         "robot" => "examples/robot".to_owned(),
         "rospin" => "crates/rospin".to_owned(),
         other => format!("crates/{}", other.trim_start_matches("rospin-")),

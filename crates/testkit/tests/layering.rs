@@ -64,7 +64,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
             "rospin-zenoh",
         ]),
         // A user's program depends on `rospin`, and on the generator in its build script.
-        "custom-messages" | "robot" => Some(&["rospin", "rospin-codegen"]),
+        "custom_messages" | "robot" => Some(&["rospin", "rospin-codegen"]),
         "rospin-synthetic" => Some(&["rospin-engine", "rospin-scenario"]),
         "rospin-measure" => Some(&["rospin-engine"]),
         "rospin-report" => Some(&["rospin-core", "rospin-measure", "rospin-scenario", "rospin-sim"]),

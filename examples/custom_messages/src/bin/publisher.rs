@@ -1,4 +1,4 @@
-//! Publishes the status of a robot: `cargo run -p custom-messages --features dds --bin publisher`.
+//! Publishes the status of a robot: `cargo run -p custom_messages --features dds --bin publisher`.
 
 use custom_messages::robot_msgs::msg::Status;
 use rospin::prelude::*;

@@ -1,4 +1,4 @@
-//! Prints the status of a robot: `cargo run -p custom-messages --features dds --bin subscriber`.
+//! Prints the status of a robot: `cargo run -p custom_messages --features dds --bin subscriber`.
 
 #![expect(clippy::print_stdout, reason = "it prints what it hears")]
 
