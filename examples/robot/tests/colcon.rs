@@ -121,7 +121,7 @@ fn the_index_of_ament_has_them(workspace: &Workspace) {
     assert_eq!(said(&output), expected);
 }
 
-/// What is installed runs by itself.
+/// The installed programs run.
 fn programs_run(workspace: &Workspace) {
     let output = workspace.run("install/robot/lib/robot/robot nothing");
     assert!(said(&output).contains("nothing"), "{}", said(&output));

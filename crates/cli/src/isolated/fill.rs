@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// What the dry run of agnocast of September 2026 writes: all sections, and what no configurator knows.
+    /// A template of agnocast of September 2026: all sections, and a key that no configurator knows.
     const NEWEST: &str = "hardware_info:\n  cpu_family: 6\nrt_throttling:\n  runtime_us: 950000\n  period_us: 1000000\n\
         callback_groups:\n  - id: /a@Subscription(/x)\n    domain_id: 0\n    affinity: []\n    policy: SCHED_OTHER\n    \
         nice: 0\n    owner: team # kept\n\n  - id: /a@Subscription(/x)\n    domain_id: 1\n    affinity: []\n    \

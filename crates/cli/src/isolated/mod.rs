@@ -101,7 +101,7 @@ pub(crate) fn isolate(scenario: &mut Scenario, template: &Template) -> Vec<Strin
             groups.push((&id.node, found));
         }
     }
-    // What no callback has any more is gone before the new names are chosen.
+    // Groups without callbacks are gone before the new names are chosen.
     for (place, found) in groups.iter().map(|(_, found)| found).enumerate() {
         found.iter().for_each(|callback| scenario.callbacks[*callback].group = moved(place));
     }
