@@ -1,7 +1,7 @@
 //! Private functions that the fuzz targets call. The module exists under `--cfg fuzzing` only.
 
+use crate::features::parameters::{Given, ParameterFile, ParameterValue};
 use crate::names::NodeName;
-use crate::parameters::{Given, ParameterFile, ParameterValue};
 
 /// Returns the parameters for which the file has a value for a node.
 #[must_use]

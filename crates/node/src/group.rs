@@ -1,7 +1,6 @@
 //! Callback groups on which a node's entities are created.
 
 use std::fmt;
-use std::ops::Deref;
 use std::time::Duration;
 
 use rospin_engine::{
@@ -95,7 +94,7 @@ pub trait Group {
 }
 
 /// The jumps after which earlier stamps mean nothing any more.
-const RESET: JumpThreshold =
+pub(crate) const RESET: JumpThreshold =
     JumpThreshold { min_forward: None, min_backward: Some(Duration::from_nanos(1)), on_clock_change: true };
 
 /// Callback group that runs at most one callback at a time.
@@ -112,14 +111,6 @@ impl<P: Send + 'static> Exclusive for CallbackGroup<P> {
 
     fn group(&self) -> &Self {
         self
-    }
-}
-
-impl<P: Send + 'static> Exclusive for crate::CallbackGroup<P> {
-    type Payload = P;
-
-    fn group(&self) -> &CallbackGroup<P> {
-        self.deref().group()
     }
 }
 
@@ -208,5 +199,5 @@ macro_rules! group {
 group!([P: Send + 'static] CallbackGroup<P>, (_), |group| group, Self: group);
 group!([] OwnGroup, (_), |group| group.0, Self: group);
 group!([] ReentrantGroup, (), |group| group, Self: group);
-group!([P: Send + 'static] crate::CallbackGroup<P>, (_), |group| group.group(), CallbackGroup<P>: group.group());
-group!([] crate::ReentrantGroup, (), |group| group.group(), ReentrantGroup: group.group());
+
+pub(crate) use group;

@@ -3,8 +3,12 @@
 use std::fmt;
 use std::ops::Deref;
 
-use rospin_engine::{ExecutorHandle, GroupGone, GroupOptions};
+use rospin_engine::{
+    Context, Entity, EntityKind, EntityOptions, ExecutorHandle, Failures, GroupGone, GroupOptions, JumpCallback,
+    Source, SourceError, TimeJump, Timer, TimerError, TimerOptions,
+};
 
+use crate::group::{Exclusive, Group, RESET, group};
 use crate::node::Node;
 use crate::on::On;
 
@@ -107,6 +111,17 @@ macro_rules! common {
 
 common!([P: Send + 'static] CallbackGroup<P>, rospin_engine::CallbackGroup<P>, "CallbackGroup");
 common!([] ReentrantGroup, rospin_engine::ReentrantGroup, "ReentrantGroup");
+
+group!([P: Send + 'static] CallbackGroup<P>, (_), |group| group.group(), rospin_engine::CallbackGroup<P>: group.group());
+group!([] ReentrantGroup, (), |group| group.group(), rospin_engine::ReentrantGroup: group.group());
+
+impl<P: Send + 'static> Exclusive for CallbackGroup<P> {
+    type Payload = P;
+
+    fn group(&self) -> &rospin_engine::CallbackGroup<P> {
+        self.deref().group()
+    }
+}
 
 impl<P: Send + 'static> Clone for CallbackGroup<P> {
     fn clone(&self) -> Self {

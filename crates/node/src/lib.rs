@@ -43,32 +43,26 @@
 
 #![forbid(unsafe_code)]
 
-mod action;
+// The lower half: the seam to middlewares, and nodes with publishers, subscriptions, services, clients, timers and
+// their place in the graph. None of these modules names one of the upper half, and they import each other without
+// circles. `crates/testkit/tests/layering.rs` checks both.
 mod address;
-mod arguments;
 pub mod callback;
 mod calls;
 mod client;
-mod clock;
 mod complaints;
-pub mod dynamic;
 mod error;
 mod events;
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing;
 mod graph;
 mod group;
 mod groups;
 mod inbox;
 mod info;
 pub mod interfaces;
-pub mod lifecycle;
 mod link;
 mod local_topics;
 mod matches;
 mod message;
-pub mod message_filters;
 mod middleware;
 mod named_qos;
 mod names;
@@ -76,38 +70,52 @@ mod network;
 mod node;
 mod on;
 mod options;
-mod parameters;
 mod publisher;
 mod qos;
-mod ros;
-mod rosout;
+mod remap;
 mod serialized;
 mod service;
-mod standard;
 mod statistics;
 mod subscription;
 mod terms;
 mod timer;
-mod wait_for_message;
 mod watchers;
 
-pub use action::{
+// The upper half: what else a node has, how nodes are started, and managed nodes.
+mod features;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod lifecycle;
+mod start;
+
+pub use calls::Calls;
+pub use client::Client;
+pub use complaints::Complaints;
+pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
+pub use events::{
+    DeadlineMissed, EndEvents, Event, IncompatibleQos, LivelinessChanged, LivelinessLost, MatchedStatus, MessageLost,
+    PublisherSide, QosPolicy, SubscriptionSide,
+};
+pub use features::action::{
     Action, ActionClient, ActionClientOptions, ActionError, ActionServer, ActionServerOptions, CancelError,
     CancelResponse, ClientGoalHandle, FeedbackStream, GoalEvent, GoalHandle, GoalId, GoalOutcome, GoalResponse,
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
-pub use arguments::{RosArguments, RosArgumentsError};
-pub use calls::Calls;
-pub use client::Client;
-pub use clock::SimTime;
-pub use complaints::Complaints;
-pub use dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
-pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
-pub use events::{
-    DeadlineMissed, EndEvents, Event, EventCallback, Eventful, IncompatibleQos, LivelinessChanged, LivelinessLost,
-    MatchedStatus, MessageLost, PublisherSide, QosPolicy, SubscriptionSide,
+pub use features::clock::SimTime;
+pub use features::dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
+pub use features::event_callbacks::{EventCallback, Eventful};
+pub use features::message_filters::Stamped;
+pub use features::parameters::{
+    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
+    ParameterKind, ParameterOptions, ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue,
+    ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
+    UnknownType, WrongParameterType,
 };
-pub use graph::{Endpoint, EndpointKind, Graph, GraphCallback, GraphChange, NamesAndTypes};
+pub use features::rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
+pub use features::wait_for_message::{WaitForMessage, WaitForMessageError};
+pub use features::{dynamic, message_filters};
+pub use graph::{Endpoint, EndpointKind, Graph, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};
 pub use groups::{CallbackGroup, ReentrantGroup};
 pub use inbox::{Delivery, Inbox};
@@ -115,38 +123,29 @@ pub use info::{Gid, MessageInfo, Packet, Publication};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Outgoing, ServiceInterface, ServicePart};
-pub use message_filters::Stamped;
 pub use middleware::{
     CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
     ZENOH_THREADS,
 };
 pub use named_qos::{NamedQos, QosOfName};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName, TypeNameError};
-pub use node::{Node, NodeError, NodeOptions};
+pub use node::{GraphCallback, Node};
 pub use on::On;
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
-pub use parameters::{
-    DEPTH_RECURSIVE, DeclareError, Parameter, ParameterClient, ParameterClientError, ParameterFile, ParameterFileError,
-    ParameterKind, ParameterOptions, ParameterRange, ParameterServer, ParameterSet, ParameterSetting, ParameterValue,
-    ParameterVariant, Parameters, ParametersCallback, Ranged, ServeParametersError, SetParameterError, UndeclareError,
-    UnknownType, WrongParameterType,
-};
 pub use publisher::Publisher;
 pub use qos::{Durability, History, Liveliness, Qos, Reliability};
-pub use ros::Ros;
-pub use rosout::{LimitedLogger, Logger, Rosout, RosoutError, RosoutLog};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
 pub use rospin_wire::Blob;
 pub use serialized::SerializedMessage;
 pub use service::Service;
+pub use start::{NodeError, NodeOptions, Ros, RosArguments, RosArgumentsError};
 pub use statistics::{TopicStatisticsOptions, TopicStatisticsState};
 pub use subscription::Subscription;
 pub use timer::{Tick, TimerOptions};
-pub use wait_for_message::{WaitForMessage, WaitForMessageError};
 
 /// Types that the code of `#[derive(Parameters)]` names. They are no part of the API.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::parameters::{DeclareError, Declarer, ParameterChanges};
+    pub use crate::features::parameters::{DeclareError, Declarer, ParameterChanges};
 }

@@ -12,7 +12,6 @@ use rospin_engine::{
 };
 
 use crate::callback::{Callback, Nothing, ServiceCallback, SubscriptionCallback};
-use crate::dynamic::{DynamicMessage, MessageType};
 use crate::error::{ServiceError, TopicError};
 use crate::group::{Group, OwnGroup};
 use crate::message::{Message, ServiceInterface};
@@ -83,24 +82,6 @@ impl<G: Group> On<G> {
     ) -> Result<Subscription, TopicError> {
         let draft = subscription::Draft::<PhantomData<M>>::of_message(&self.node, &self.group, options.into(), false)?;
         draft.finish_plain(&self.group, callback)
-    }
-
-    /// Creates a subscription whose message type is known only at run time. Its callback gets a [`DynamicMessage`].
-    /// The module [`callback`](crate::callback) lists the forms of `callback`.
-    ///
-    /// # Errors
-    /// If the topic's name is invalid, the middleware refuses, or the group is gone.
-    pub fn create_dynamic_subscription<F, Form>(
-        &self,
-        options: impl Into<SubscriptionOptions>,
-        message_type: &MessageType,
-        callback: F,
-    ) -> Result<Subscription, TopicError>
-    where
-        F: SubscriptionCallback<G, DynamicMessage, Form>,
-    {
-        let draft = self.node.dynamic_draft(&self.group, options.into(), message_type, F::ASKS_FOR_INFO)?;
-        draft.finish(&self.group, callback)
     }
 
     /// Creates a service, which answers each request with the callback's return value. A plain `&str` is its name. The
@@ -257,24 +238,6 @@ impl Node {
         callback: impl SubscriptionCallback<OwnGroup, M, Form>,
     ) -> Result<Subscription, TopicError> {
         self.on(self.own_group_for_source()?).create_subscription(options, callback)
-    }
-
-    /// Creates a subscription whose message type is known only at run time, on the node's own group. See
-    /// [`On::create_dynamic_subscription`].
-    ///
-    /// # Errors
-    /// Those of [`On::create_dynamic_subscription`], and if the node's [`Ros`](crate::Ros) was dropped.
-    pub fn create_dynamic_subscription<F, Form>(
-        &self,
-        options: impl Into<SubscriptionOptions>,
-        message_type: &MessageType,
-        callback: F,
-    ) -> Result<Subscription, TopicError>
-    where
-        F: SubscriptionCallback<OwnGroup, DynamicMessage, Form>,
-    {
-        let own = self.own_group_for_source()?;
-        self.on(own).create_dynamic_subscription(options, message_type, callback)
     }
 
     /// Creates a service on the node's own group. A plain `&str` is its name. See [`On::create_service`].

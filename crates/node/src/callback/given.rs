@@ -15,7 +15,6 @@ use super::forms::{
 use super::returned::{Convert, Nothing, Returns};
 use crate::group::Exclusive;
 use crate::info::MessageInfo;
-use crate::serialized::SerializedMessage;
 
 /// A message as it arrived.
 #[derive(Debug)]
@@ -131,8 +130,6 @@ macro_rules! subscription_callback {
         }
     };
 }
-
-impl Given for SerializedMessage {}
 
 subscription_callback!([G: Exclusive, M, F, R] G, ByValue<Synchronous>, M, GivesValue, [F: FnMut(M) -> R + Send + 'static, R: Returns<Nothing>]);
 subscription_callback!([G: Exclusive, M, F, Fut] G, ByValue<Asynchronous>, M, GivesValue, [F: FnMut(M) -> Fut + Send + 'static, Fut: Future<Output: Returns<Nothing>> + Send + 'static]);

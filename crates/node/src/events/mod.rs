@@ -4,14 +4,14 @@
 //! an entity whose source compares the record with what the callback was last told. So any number of events between two
 //! runs become one, no event is lost because its callback came later, and no memory is needed for events.
 
-mod callback;
 mod deadline;
+mod kind;
 mod liveliness;
 mod record;
 mod status;
 mod timed;
 
-pub use callback::{Event, EventCallback, Eventful, PublisherSide, SubscriptionSide};
+pub use kind::{Event, PublisherSide, SubscriptionSide};
 pub use record::EndEvents;
 pub use status::{
     DeadlineMissed, IncompatibleQos, LivelinessChanged, LivelinessLost, MatchedStatus, MessageLost, QosPolicy,

@@ -10,7 +10,6 @@ mod changes;
 mod departure;
 mod endpoint;
 mod mismatch;
-mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,11 +22,13 @@ use changes::Watchers;
 pub(crate) use departure::Departures;
 pub use endpoint::{Endpoint, EndpointKind};
 use mismatch::{Matching, Mismatch};
-pub use node::{GraphCallback, NamesAndTypes};
 
 use crate::complaints::Complaints;
 use crate::local_topics::LocalTopics;
 use crate::names::TypeName;
+
+/// Names of topics or services with their types. More than one type means that nodes disagree.
+pub type NamesAndTypes = BTreeMap<String, BTreeSet<String>>;
 
 /// Change of the graph, as a node's graph callback is told of it: a node or an endpoint came or went.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use rospin_engine::SourceError;
 use super::machine::State;
 use crate::error::ServiceError;
 use crate::error::TopicError;
-use crate::node::NodeError;
+use crate::start::NodeError;
 
 /// Reasons for which a managed node could not be created.
 #[derive(Debug, thiserror::Error)]

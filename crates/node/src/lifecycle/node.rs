@@ -11,8 +11,7 @@ use super::handle::LifecycleHandle;
 use super::requests::Request;
 use super::run;
 use super::services::{self, Services};
-use crate::node::NodeOptions;
-use crate::ros::Ros;
+use crate::start::{NodeOptions, Ros};
 
 /// Managed node: a [`Node`](crate::Node), and a callback group of its own whose payload implements [`Lifecycle`].
 ///

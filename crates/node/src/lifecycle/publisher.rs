@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::machine::State;
 use super::stage::Stage;
 use crate::error::PublishError;
+use crate::events::{EndEvents, PublisherSide};
+use crate::features::event_callbacks::Eventful;
 use crate::message::{Message, Outgoing};
 use crate::publisher::Publisher;
 
@@ -30,11 +32,6 @@ struct Silence {
 }
 
 impl<M: Message> LifecyclePublisher<M> {
-    /// Returns the publisher behind it, which sends in every state.
-    pub(crate) const fn inner(&self) -> &Publisher<M> {
-        &self.publisher
-    }
-
     pub(super) fn new(publisher: Publisher<M>, stage: &Arc<Stage>) -> Self {
         Self { publisher, stage: Arc::clone(stage), silence: Arc::default() }
     }
@@ -94,6 +91,18 @@ impl<M: Message> LifecyclePublisher<M> {
 impl<M: Message> Clone for LifecyclePublisher<M> {
     fn clone(&self) -> Self {
         Self { publisher: self.publisher.clone(), stage: Arc::clone(&self.stage), silence: Arc::clone(&self.silence) }
+    }
+}
+
+impl<M: Message> Eventful for LifecyclePublisher<M> {
+    type Side = PublisherSide;
+
+    fn events(&self) -> &EndEvents {
+        self.publisher.events()
+    }
+
+    fn entity_name(&self) -> String {
+        self.publisher.entity_name()
     }
 }
 

@@ -28,7 +28,7 @@ struct Window {
 }
 
 impl Collector {
-    pub(super) fn new(node: &str, clock: &Clock) -> Self {
+    pub(crate) fn new(node: &str, clock: &Clock) -> Self {
         let (age, period) = (Summary::EMPTY, Summary::EMPTY);
         let window = Window { begin: clock.time_of_day(), age, period, last: None };
         Self { node: node.to_owned(), clock: clock.clone(), window: Mutex::new(window) }
@@ -59,7 +59,7 @@ impl Collector {
 
     /// Returns the messages of the window that ends now, and begins the next one. The first period of the next window
     /// is measured from the last message of this one.
-    pub(super) fn take(&self) -> [MetricsMessage; 2] {
+    pub(crate) fn take(&self) -> [MetricsMessage; 2] {
         let end = self.clock.time_of_day();
         let (begin, age, period) = {
             let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);

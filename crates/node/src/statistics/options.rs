@@ -35,10 +35,10 @@ pub enum TopicStatisticsState {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TopicStatisticsOptions {
-    pub(super) state: TopicStatisticsState,
-    pub(super) topic: String,
-    pub(super) period: Duration,
-    pub(super) qos: Qos,
+    pub(crate) state: TopicStatisticsState,
+    pub(crate) topic: String,
+    pub(crate) period: Duration,
+    pub(crate) qos: Qos,
 }
 
 impl TopicStatisticsOptions {
@@ -77,7 +77,7 @@ impl TopicStatisticsOptions {
         self
     }
 
-    pub(super) const fn is_enabled(&self, node_default: bool) -> bool {
+    pub(crate) const fn is_enabled(&self, node_default: bool) -> bool {
         match self.state {
             TopicStatisticsState::NodeDefault => node_default,
             TopicStatisticsState::Enable => true,

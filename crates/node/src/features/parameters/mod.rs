@@ -1,0 +1,34 @@
+//! Parameters: named values of a node that others can read and set.
+
+mod callbacks;
+mod client;
+mod error;
+mod events;
+mod file;
+mod handle;
+mod list;
+mod node;
+mod options;
+mod server;
+mod sim_time;
+mod slot;
+mod store;
+mod structs;
+mod unused;
+mod value;
+mod variant;
+mod watch;
+
+pub use client::{ParameterClient, ParameterClientError};
+pub use error::{DeclareError, SetParameterError, UndeclareError, WrongParameterType};
+pub(crate) use file::Given;
+pub use file::{ParameterFile, ParameterFileError};
+pub use handle::{Parameter, ParametersCallback};
+pub use list::DEPTH_RECURSIVE;
+pub use options::{ParameterOptions, ParameterRange};
+pub use server::{ParameterServer, ServeParametersError};
+pub(crate) use store::Store;
+pub use structs::{Declarer, ParameterChanges, ParameterSet, Parameters};
+pub(crate) use unused::Stores;
+pub use value::{ParameterKind, ParameterSetting, ParameterValue, UnknownType};
+pub use variant::{ParameterVariant, Ranged};
