@@ -296,3 +296,114 @@ fn the_map_is_short_enough_to_be_read() {
     let words = text.split_whitespace().count();
     assert!(words <= 4000, "ARCHITECTURE.md has {words} words; reasons belong to the modules that they are about");
 }
+
+/// The modules of `crates/node/src` that stand above the lower half. Those in `features` are modules of their own.
+const UPPER_HALF: [&str; 3] = ["features", "start", "lifecycle"];
+
+/// An import of one module of `crates/node` by another.
+struct Import {
+    from: String,
+    to: String,
+    /// The file that imports, and the line in which it does.
+    place: String,
+}
+
+/// Returns the module that a path below `crates/node/src` belongs to, such as `node` or `features/action`.
+fn module_of<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<String> {
+    match segments.next()? {
+        "features" => Some(format!("features/{}", segments.next()?)),
+        module => Some(module.to_owned()),
+    }
+}
+
+/// Returns the code of a file with the number of each line, without comments and without the tests at its end.
+fn code_of(file: &Path) -> Vec<(usize, String)> {
+    let text = fs::read_to_string(file).expect("a source file");
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line == "mod tests {" {
+            break;
+        }
+        let code = line.trim_start();
+        if !code.starts_with("//") {
+            lines.push((index + 1, code.to_owned()));
+        }
+    }
+    lines
+}
+
+/// Returns the imports between modules of `crates/node`: its paths that begin with `crate::`.
+fn imports_of_node() -> Vec<Import> {
+    let folder = root().join("crates/node/src");
+    let mut imports = Vec::new();
+    for file in sources(&folder).expect("the sources of the nodes") {
+        let path = file.strip_prefix(&folder).expect("a file of the folder").to_string_lossy().into_owned();
+        let is_root = ["lib.rs", "fuzzing.rs", "features/mod.rs"].contains(&path.as_str());
+        if is_root || path.ends_with("tests.rs") {
+            continue;
+        }
+        let from = module_of(path.trim_end_matches(".rs").split('/')).expect("a module");
+        for (number, line) in code_of(&file) {
+            for named in line.split("crate::").skip(1) {
+                let place = format!("crates/node/src/{path}:{number}: {line}");
+                let begins_with_module = named.starts_with(|letter: char| letter.is_ascii_lowercase());
+                assert!(begins_with_module, "name the module from which this comes: {place}");
+                let end = named.find(|letter: char| !letter.is_alphanumeric() && !"_:".contains(letter));
+                let to = module_of(named[..end.unwrap_or(named.len())].split("::")).expect("a module");
+                if to != from {
+                    imports.push(Import { from: from.clone(), to, place });
+                }
+            }
+        }
+    }
+    imports
+}
+
+fn is_above(module: &str) -> bool {
+    UPPER_HALF.iter().any(|upper| module.split('/').next() == Some(*upper))
+}
+
+#[test]
+fn the_lower_half_of_the_nodes_names_no_feature() {
+    for Import { from, to, place } in imports_of_node() {
+        assert!(
+            is_above(&from) || !is_above(&to),
+            "`{from}` is below `{to}`, so it must not name it; let `{to}` extend `{from}` instead of this: {place}"
+        );
+    }
+}
+
+/// Returns the shortest way by imports from a module back to itself, if there is one.
+fn circle_at<'a>(module: &str, imports: &'a [Import]) -> Option<Vec<&'a Import>> {
+    let mut ways: Vec<Vec<&Import>> = vec![Vec::new()];
+    let mut seen = vec![module];
+    let mut next = 0;
+    while next < ways.len() {
+        let way = ways[next].clone();
+        next += 1;
+        let end = way.last().map_or(module, |import| import.to.as_str());
+        for import in imports.iter().filter(|import| import.from == end) {
+            let mut longer = way.clone();
+            longer.push(import);
+            if import.to == module {
+                return Some(longer);
+            }
+            if !seen.contains(&import.to.as_str()) {
+                seen.push(&import.to);
+                ways.push(longer);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn the_modules_of_the_nodes_import_each_other_without_circles() {
+    let imports = imports_of_node();
+    for Import { from, .. } in &imports {
+        if let Some(circle) = circle_at(from, &imports) {
+            let places: Vec<_> = circle.iter().map(|import| import.place.as_str()).collect();
+            panic!("these modules import each other in a circle; change one of these imports:\n{}", places.join("\n"));
+        }
+    }
+}
