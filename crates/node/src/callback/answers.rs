@@ -3,9 +3,8 @@
 use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, Payload, ReentrantGroup, Source, SourceError};
 use rospin_wire::{ServiceInterface, ServicePart};
 
-use super::Callback;
 use super::forms::{
-    Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, Synchronous, SynchronousWithPayload,
+    Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, Callback, Synchronous, SynchronousWithPayload,
     WithoutArgument, WithoutArgumentWithPayload,
 };
 use super::returned::{Convert, Value};

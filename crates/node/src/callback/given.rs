@@ -8,9 +8,9 @@ use rospin_engine::{
 };
 pub use rospin_wire::Given;
 
-use super::Callback;
 use super::forms::{
-    Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Synchronous, SynchronousWithPayload,
+    Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Callback, Synchronous,
+    SynchronousWithPayload,
 };
 use super::returned::{Convert, Nothing, Returns};
 use crate::group::Exclusive;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rospin_engine::{CallbackGroup, Entity, EntityKind, EntityOptions, Failures, Payload, ReentrantGroup, SourceError};
 
-use super::Callback;
 use super::forms::{
-    Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Synchronous, SynchronousWithPayload,
+    Asynchronous, AsynchronousWithPayload, ByReference, ByReferenceWithPayload, Callback, Synchronous,
+    SynchronousWithPayload,
 };
 use super::given::{
     Arrivals, ByArc, ByRef, ByReferenceTo, ByValue, Given, GivesArc, GivesRef, GivesValue, SubscriptionCallback,

@@ -45,43 +45,12 @@ mod given;
 mod informed;
 mod returned;
 
-use rospin_engine::{Entity, EntityKind, EntityOptions, Source, SourceError, Tick, Timer, TimerError, TimerOptions};
-
 pub use answers::ServiceCallback;
 pub use forms::{
-    Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, ByReference, ByReferenceWithPayload,
+    Asynchronous, AsynchronousWithPayload, AsynchronousWithoutArgument, ByReference, ByReferenceWithPayload, Callback,
     Synchronous, SynchronousWithPayload, WithoutArgument, WithoutArgumentWithPayload,
 };
 pub(crate) use given::GivesItem;
 pub use given::{Arrivals, ByArc, ByRef, ByReferenceTo, ByValue, Given, Received, SubscriptionCallback};
 pub use informed::Informed;
 pub use returned::{Convert, Nothing, Returned, Returns, Value};
-
-/// A callback of a group of type `G`. It takes an `A`, and returns a value of the kind `K`. `Form` is the form of the
-/// closure.
-#[diagnostic::on_unimplemented(
-    message = "this closure is not a callback with the argument `{A}` on `{G}`",
-    label = "the callback cannot have this form on this group",
-    note = "write the type of each parameter: first the payload, if the callback uses it (`&mut P`, or `Payload<P>` if it is \
-             asynchronous), then the argument: a timer's `Tick`, a wall timer's `Tick<Instant>`",
-    note = "a reentrant group and a node's own group have no payload",
-    note = "on a mutually exclusive group a callback is `FnMut + Send + 'static`, on a reentrant one `Fn + Send + Sync + 'static`",
-    note = "it returns `()` or a `Result<(), E>`; an asynchronous one returns a future of that"
-)]
-pub trait Callback<G, A, K: Returned, Form>: Send + 'static {
-    /// Creates an entity over a source that runs this callback. `convert` turns an item into the argument.
-    #[doc(hidden)]
-    fn on_source<S: Source>(
-        self,
-        group: &G,
-        kind: EntityKind,
-        options: EntityOptions,
-        source: S,
-        convert: impl Convert<S::Item, A, K>,
-    ) -> Result<Entity, SourceError>;
-
-    /// Creates a timer that runs this callback. `convert` turns a tick into the argument.
-    #[doc(hidden)]
-    fn on_timer(self, group: &G, options: TimerOptions, convert: impl Convert<Tick, A, K>)
-    -> Result<Timer, TimerError>;
-}

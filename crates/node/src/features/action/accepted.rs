@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::{Clock, Instant, Notifier, Pending, Source, TakeError};
+use rospin_wire::Action;
 
-use super::Action;
 use super::goal::GoalHandle;
 
 /// The queue of accepted goals. It never has more goals than the server has room for.

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rospin_engine::{Entity, EntityKind, GroupGone, GroupOptions, LossCause, SourceError};
+use rospin_wire::Action;
 
-use super::Action;
 use super::client_goal::ClientGoalHandle;
 use super::departed::Departed;
 use super::feedback::{Lost, Merged};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Action;
+use rospin_wire::Action;
+
 use super::client::{ActionClient, CancelError};
 use super::id::GoalId;
 use super::parts::{GetResultRequest, GetResultResponse};

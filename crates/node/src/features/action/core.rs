@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use rospin_engine::{Clock, Timer};
+use rospin_wire::Action;
 
-use super::Action;
 use super::book::{Asked, Book, Finished, NoRoom, Selected};
 use super::goal::{GoalHandle, Kept, Outlet};
 use super::id::GoalId;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Action;
+use rospin_wire::Action;
+
 use super::accepted::Accepted;
 use super::book::Selected;
 use super::core::{Core, Waiting};

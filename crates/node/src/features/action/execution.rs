@@ -1,8 +1,8 @@
 //! Executions of goals: their beginning, and their end by an error.
 
 use rospin_engine::Failures;
+use rospin_wire::Action;
 
-use super::Action;
 use super::goal::{GoalHandle, GoalTail};
 use crate::callback::{Nothing, Returns};
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{Closer, LossCause, Notifier, Pending, Source, TakeError};
+use rospin_wire::Action;
 
-use super::Action;
 use super::parts::FeedbackMessage;
 use crate::interfaces::action_msgs::GoalStatusArray;
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Action;
+use rospin_wire::Action;
+
 use super::id::GoalId;
 use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};

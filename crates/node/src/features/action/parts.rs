@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
+use rospin_wire::Action;
 use rospin_wire::Description;
 use serde::{Deserialize, Serialize};
 
-use super::Action;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::unique_identifier_msgs::UUID;
 use crate::message::{Message, ServiceInterface, ServicePart};

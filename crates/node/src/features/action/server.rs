@@ -8,8 +8,8 @@ use rospin_engine::{
     CallbackGroup, Entity, EntityKind, EntityOptions, LossCause, Payload, ReentrantGroup, SourceError, Tick, Timer,
     TimerError, TimerOptions,
 };
+use rospin_wire::Action;
 
-use super::Action;
 use super::accepted::{Accepted, Goals};
 use super::core::Core;
 use super::desk::Desk;

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use rospin_engine::{ForeignWaker, LossCause};
+use rospin_wire::Action;
 
-use super::Action;
 use super::feedback::{Lost, News};
 use super::id::GoalId;
 use super::state::GoalState;

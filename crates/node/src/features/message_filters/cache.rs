@@ -7,8 +7,8 @@ use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 
 use rospin_engine::{JumpCallback, Mutex, SourceError};
+use rospin_wire::Stamped;
 
-use super::Stamped;
 use crate::error::TopicError;
 use crate::group::Group;
 use crate::message::Message;

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::Stamped;
+use rospin_wire::Stamped;
+
 use super::options::SyncInput;
 use super::source::{AnyMessage, Input};
 use crate::error::TopicError;

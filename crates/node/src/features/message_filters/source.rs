@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rospin_engine::{Closer, Instant, LossCause, Notifier, Pending, Source, TakeError};
+use rospin_wire::Stamped;
 
-use super::Stamped;
 use super::matching::{Matching, Set};
 use super::set::MessageSet;
 use super::watch::Watch;

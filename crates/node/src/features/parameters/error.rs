@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use rospin_engine::SourceError;
+
 use super::value::{ParameterKind, UnknownType};
+use crate::error::{ServiceError, TopicError};
 
 /// Reasons for which parameters were not set. If one of several that are set together fails, none is set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -183,4 +186,44 @@ pub enum UndeclareError {
         /// Name of the parameter.
         name: String,
     },
+}
+
+/// Reasons for which the parameters of a node could not be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeParametersError {
+    /// The node's parameters are served already.
+    #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
+    AlreadyServed {
+        /// Fully qualified name of the node.
+        node: String,
+    },
+    /// `use_sim_time` could not be declared.
+    #[error(transparent)]
+    Declare(#[from] DeclareError),
+    /// The program declared `use_sim_time` with another type than `bool`.
+    #[error("parameter `use_sim_time` must be a bool; declare it as one, or leave that to `serve_parameters`")]
+    NoBool,
+    /// Another node of the context has the other value of `use_sim_time`, and they have one ROS time.
+    #[error(
+        "`use_sim_time` is {value} in node `{node}` and {} in node `{other}` of the same context, which has one ROS time: give both the \
+         same value, or create one of them in a context of its own", !value
+    )]
+    TwoTimes {
+        /// Fully qualified name of the node.
+        node: String,
+        /// Its value.
+        value: bool,
+        /// Fully qualified name of the other node.
+        other: String,
+    },
+    /// A service could not be created.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The publisher of `/parameter_events`, or the subscription of `/clock`, could not be created.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The executor was dropped.
+    #[error(transparent)]
+    Source(#[from] SourceError),
 }

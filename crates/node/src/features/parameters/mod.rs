@@ -20,13 +20,13 @@ mod variant;
 mod watch;
 
 pub use client::{ParameterClient, ParameterClientError};
-pub use error::{DeclareError, SetParameterError, UndeclareError, WrongParameterType};
+pub use error::{DeclareError, ServeParametersError, SetParameterError, UndeclareError, WrongParameterType};
 pub(crate) use file::Given;
 pub use file::{ParameterFile, ParameterFileError};
 pub use handle::{Parameter, ParametersCallback};
 pub use list::DEPTH_RECURSIVE;
 pub use options::{ParameterOptions, ParameterRange};
-pub use server::{ParameterServer, ServeParametersError};
+pub use server::ParameterServer;
 pub(crate) use store::Store;
 pub use structs::{Declarer, ParameterChanges, ParameterSet, Parameters};
 pub(crate) use unused::Stores;

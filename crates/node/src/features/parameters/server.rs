@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use rospin_engine::{
-    CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, Priority, SourceError,
+    CallbackGroup, Entity, EntityKind, EntityOptions, ExecutorHandle, GroupOptions, LossCause, Priority,
 };
 
-use super::error::{DeclareError, SetParameterError};
+use super::error::{ServeParametersError, SetParameterError};
 use super::events::EVENTS_MAX;
 use super::list::list;
 use super::options::Spec;
@@ -16,7 +16,6 @@ use super::store::Store;
 use super::value::ParameterValue;
 use super::watch::SetParameters;
 use crate::error::ServiceError;
-use crate::error::TopicError;
 use crate::interfaces::rcl_interfaces as wire;
 use crate::message::ServiceInterface;
 use crate::node::Node;
@@ -25,46 +24,6 @@ use crate::service::Service;
 
 /// Number of requests that are kept, as in rclcpp.
 const REQUESTS_MAX: usize = 1000;
-
-/// Reasons for which the parameters of a node could not be served.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeParametersError {
-    /// The node's parameters are served already.
-    #[error("the parameters of node `{node}` are served already; keep what the first call returned")]
-    AlreadyServed {
-        /// Fully qualified name of the node.
-        node: String,
-    },
-    /// `use_sim_time` could not be declared.
-    #[error(transparent)]
-    Declare(#[from] DeclareError),
-    /// The program declared `use_sim_time` with another type than `bool`.
-    #[error("parameter `use_sim_time` must be a bool; declare it as one, or leave that to `serve_parameters`")]
-    NoBool,
-    /// Another node of the context has the other value of `use_sim_time`, and they have one ROS time.
-    #[error(
-        "`use_sim_time` is {value} in node `{node}` and {} in node `{other}` of the same context, which has one ROS time: give both the \
-         same value, or create one of them in a context of its own", !value
-    )]
-    TwoTimes {
-        /// Fully qualified name of the node.
-        node: String,
-        /// Its value.
-        value: bool,
-        /// Fully qualified name of the other node.
-        other: String,
-    },
-    /// A service could not be created.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-    /// The publisher of `/parameter_events`, or the subscription of `/clock`, could not be created.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// The executor was dropped.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-}
 
 /// Server that lets other nodes, and `ros2 param`, read and set the parameters of a node. Ends when it is dropped.
 #[must_use = "the services are removed when it is dropped"]

@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rospin_engine::ExecutorHandle;
 
-use super::error::DeclareError;
+use super::error::{DeclareError, ServeParametersError};
 use super::options::ParameterOptions;
-use super::server::ServeParametersError;
 use super::store::Store;
 use super::value::{ParameterSetting, ParameterValue};
 use crate::features::clock::SimTime;
