@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rospin_analysis::{Change, Monitor, Overheads, Report, Reservation, Sensitivity};
+use rospin_analysis::{Analysis, Change, Monitor, Overheads, Report, Reservation, Sensitivity};
 use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_scenario::Scenario;
 
-use super::analysis_of;
 use super::critical::{self, Picture};
 use super::error::InputError;
 use super::options::Rule;
@@ -187,4 +186,19 @@ impl Analyzed {
         }
         Err(Failure::Run(format!("{}: {}", self.file.display(), self.verdict()).into()))
     }
+}
+
+/// Returns the analysis of `scenario` with these overheads, reservations by the executor's name, and steps of work.
+pub(super) fn analysis_of<'a>(
+    scenario: &'a Scenario,
+    overheads: Overheads,
+    reservations: &BTreeMap<String, Reservation>,
+    work: Option<u64>,
+) -> Analysis<'a> {
+    let all = reservations.iter();
+    let mut analysis = Analysis::new(scenario).overheads(overheads);
+    if let Some(steps) = work {
+        analysis = analysis.work(steps);
+    }
+    all.fold(analysis, |analysis, (executor, reservation)| analysis.reservation(executor, *reservation))
 }

@@ -31,7 +31,7 @@ use rospin_scenario::{Bounds, CallbackLimit, ChainLimit, Deployment, Scenario};
 use crate::deploy::write_new;
 use crate::scenario_file;
 
-use self::analyzed::Analyzed;
+use self::analyzed::{Analyzed, analysis_of};
 use self::error::InputError;
 use self::options::{Options, Rule};
 use self::watch::Watch;
@@ -170,21 +170,6 @@ fn check_names(options: &Options, scenario: &Scenario) -> Result<(), InputError>
         Some((executor, _)) => Err(InputError::Reserved { executor: executor.clone() }),
         None => Ok(()),
     }
-}
-
-/// Returns the analysis of `scenario` with these overheads, reservations by the executor's name, and steps of work.
-fn analysis_of<'a>(
-    scenario: &'a Scenario,
-    overheads: Overheads,
-    reservations: &BTreeMap<String, Reservation>,
-    work: Option<u64>,
-) -> Analysis<'a> {
-    let all = reservations.iter();
-    let mut analysis = Analysis::new(scenario).overheads(overheads);
-    if let Some(steps) = work {
-        analysis = analysis.work(steps);
-    }
-    all.fold(analysis, |analysis, (executor, reservation)| analysis.reservation(executor, *reservation))
 }
 
 /// Returns the scenario of `analysis` with priorities by `rule`.
