@@ -121,10 +121,10 @@ fn the_index_of_ament_has_them(workspace: &Workspace) {
     assert_eq!(said(&output), expected);
 }
 
-/// The installed programs run.
+/// An installed program runs with the arguments that a launch file's `Node` gives it.
 fn programs_run(workspace: &Workspace) {
-    let output = workspace.run("install/robot/lib/robot/robot nothing");
-    assert!(said(&output).contains("nothing"), "{}", said(&output));
+    let output = workspace.run("install/robot/lib/robot/robot nothing --ros-args");
+    assert!(said(&output).contains("there is no part `nothing`"), "{}", said(&output));
 }
 
 /// The commands of ROS 2 do what they do for packages in C++.
@@ -133,8 +133,9 @@ fn commands_of_ros_find_them(workspace: &Workspace) {
         eprintln!("SKIPPED for want of `ros2`: `ros2 pkg executables`, `ros2 run` and `ros2 launch`");
         return;
     }
-    assert_eq!(said(&workspace.run("ros2 pkg executables robot")), "robot first_node\nrobot robot\n");
-    assert!(said(&workspace.run("ros2 run robot robot nothing")).contains("nothing"));
+    let found = workspace.run("ros2 pkg executables robot");
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "robot first_node\nrobot robot\n", "{}", said(&found));
+    assert!(said(&workspace.run("ros2 run robot robot nothing")).contains("there is no part `nothing`"));
     let arguments = workspace.run("ros2 launch --print robot robot.launch.py");
     assert!(arguments.status.success(), "{}", said(&arguments));
 }
