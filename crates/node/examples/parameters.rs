@@ -48,7 +48,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let group = executor.create_group("motor", ());
     let _told = motor.create_post_set_parameters_callback(&group, |(), set| {
-        set.iter().for_each(|setting| println!("motor: {} is now {}", setting.name, setting.value));
+        for setting in &set {
+            println!("motor: {} is now {}", setting.name, setting.value);
+        }
     })?;
 
     let operator = ros.create_node("operator")?;

@@ -31,7 +31,7 @@ impl Address {
     /// Returns the address of an end of Rust type `M`.
     pub(crate) fn of<M: 'static>(topic: &FullName, type_key: String, message_type: &TypeName, qos: &Qos) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let timed = qos.is_timed().then(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let timed = if qos.is_timed() { Some(LAST.fetch_add(1, Ordering::Relaxed)) } else { None };
         let form = Form { rust_type: TypeId::of::<M>(), definition: message_type.definition.clone(), timed };
         Self { name: topic.to_string(), type_key, form }
     }

@@ -142,7 +142,8 @@ impl<T> Calls<T> {
 impl<T> fmt::Debug for Calls<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
-        let (waiting, servers) = (state.waiting.len(), state.servers.len());
+        let waiting = state.waiting.len();
+        let servers = state.servers.len();
         f.debug_struct("Calls").field("waiting", &waiting).field("servers", &servers).finish_non_exhaustive()
     }
 }

@@ -39,7 +39,8 @@ impl Node {
     ) -> Result<Client<S>, ServiceError> {
         let ClientOptions { service, qos } = options.into();
         qos.check_depth(&service)?;
-        let (name, service_type) = (self.resolve_service(&service)?, TypeName::of_service::<S>()?);
+        let name = self.resolve_service(&service)?;
+        let service_type = TypeName::of_service::<S>()?;
         let created = self.link().create_client(&name, &service_type, &qos);
         let link = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         self.link()

@@ -54,7 +54,9 @@ mod tests {
         let complaints = Complaints::default();
         assert!(complaints.tell("a", "the first one"));
         assert!(!complaints.tell("a", "the same in other words"));
-        (1..TOLD_MAX).for_each(|n| _ = complaints.0.lock().unwrap().insert(n.to_string()));
+        for n in 1..TOLD_MAX {
+            complaints.0.lock().unwrap().insert(n.to_string());
+        }
         assert!(!complaints.tell("b", "one too many"));
     }
 }

@@ -43,43 +43,48 @@
 
 #![forbid(unsafe_code)]
 
-// The lower half: the seam to middlewares, and nodes with publishers, subscriptions, services, clients, timers and
-// their place in the graph. None of these modules names one of the upper half, and they import each other without
-// circles. `crates/testkit/tests/layering.rs` checks both.
+// The lower half. None of these modules names one of the upper half, and they import each other without circles:
+// `crates/testkit/tests/layering.rs` checks both. First come data and small helpers.
 mod address;
-pub mod callback;
 mod calls;
-mod client;
 mod complaints;
 mod error;
-mod events;
-mod graph;
-mod group;
-mod groups;
-mod inbox;
 mod info;
 pub mod interfaces;
-mod link;
-mod local_topics;
 mod matches;
 mod message;
-mod middleware;
-mod named_qos;
 mod names;
+mod qos;
+mod remap;
+mod watchers;
+
+// The forms of callbacks, and the groups that run them.
+pub mod callback;
+mod group;
+
+// The ways of messages, in this process and through a middleware, and the graph of those who send and hear them.
+mod events;
+mod graph;
+mod inbox;
+mod link;
+mod local_topics;
+mod middleware;
 mod network;
+mod statistics;
+mod terms;
+
+// Nodes, and their publishers, subscriptions, services, clients, timers and groups.
+mod client;
+mod groups;
+mod named_qos;
 mod node;
 mod on;
 mod options;
 mod publisher;
-mod qos;
-mod remap;
 mod serialized;
 mod service;
-mod statistics;
 mod subscription;
-mod terms;
 mod timer;
-mod watchers;
 
 // The upper half: what else a node has, how nodes are started, and managed nodes.
 mod features;

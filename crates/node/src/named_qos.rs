@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_written_is_the_default_of_the_end() {
+    fn a_name_without_qos_has_the_default_of_the_end() {
         assert_eq!(ClientOptions::from("add".reliable()).qos, Qos::keep_last(100));
         let qos = SubscriptionOptions::from("map".to_owned().transient_local().keep_last(0)).qos;
         assert_eq!(qos, Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) });

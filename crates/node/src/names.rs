@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused_with_a_reason() {
+    fn invalid_names_are_refused_with_a_reason() {
         let node = NodeName::new("/", "talker").unwrap();
         for name in ["", "/", "a b", "1st", "a//b", "chatter/", "ü", "~"] {
             let error = node.resolve(name).unwrap_err();

@@ -93,8 +93,8 @@ where
 {
     type Kept = Reply<Response>;
 
-    fn open(&self, (request, reply): (Request, Reply<Response>)) -> (Request, Reply<Response>) {
-        (request, reply)
+    fn open(&self, item: (Request, Reply<Response>)) -> (Request, Reply<Response>) {
+        item
     }
 
     fn close(&self, reply: Reply<Response>, response: Response) {
@@ -113,7 +113,8 @@ pub(crate) struct Draft<S: ServiceInterface> {
 impl<S: ServiceInterface> Draft<S> {
     pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
-        let (resolved, service_type) = (node.resolve_service(&service)?, TypeName::of_service::<S>()?);
+        let resolved = node.resolve_service(&service)?;
+        let service_type = TypeName::of_service::<S>()?;
         let name = common.name_in(group, &service);
         let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));
         qos.check_depth(&name)?;

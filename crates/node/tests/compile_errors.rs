@@ -55,7 +55,9 @@ fn our_words(errors: &str) -> String {
         }
         text += &format!("error: {}\n", error["message"].as_str().unwrap_or_default());
         let labels = error["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
-        labels.filter_map(|span| span["label"].as_str()).for_each(|label| text += &format!("label: {label}\n"));
+        for label in labels.filter_map(|span| span["label"].as_str()) {
+            text += &format!("label: {label}\n");
+        }
         let notes = error["children"].as_array().into_iter().flatten().filter_map(|child| child["message"].as_str());
         notes
             .filter(|note| NOTES.iter().any(|ours| note.starts_with(ours)))

@@ -46,7 +46,9 @@ impl World {
 
     /// Publishes headers with these stamps, in milliseconds, on the topic of that place.
     fn publish(&self, topic: usize, stamps: &[i32]) {
-        stamps.iter().for_each(|millis| self.publishers[topic].publish(header(*millis)).unwrap());
+        for millis in stamps {
+            self.publishers[topic].publish(header(*millis)).unwrap();
+        }
     }
 
     fn spin(&self) {
@@ -214,7 +216,7 @@ fn encoded_messages_are_matched_with_those_of_this_process() {
 }
 
 #[test]
-fn what_waits_is_dropped_when_ros_time_jumps_back() {
+fn waiting_messages_are_dropped_when_ros_time_jumps_back() {
     let clock = ManualClock::new();
     let world = World::with(ContextOptions::new().manual_clock(clock.clone()));
     let time = world.context.ros_time();
@@ -247,7 +249,9 @@ fn a_synchronizer_with_nine_topics_is_one_entity() {
     let topics = ("t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8");
     let sync = world.node.create_synchronizer(SynchronizerOptions::approximate_time(5), topics, |_: Nine| ()).unwrap();
     let publishers = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|n| world.node.create_publisher(&*format!("t{n}")).unwrap());
-    publishers.iter().for_each(|publisher| publisher.publish(header(7)).unwrap());
+    for publisher in &publishers {
+        publisher.publish(header(7)).unwrap();
+    }
     world.spin();
     assert_eq!((sync.matched(), sync.name()), (1, "node/t0+t1+t2+t3+t4+t5+t6+t7+t8"));
 }

@@ -95,7 +95,9 @@ fn one_publisher_a_node_and_what_makes_room_is_counted() {
     let rosout = node.publish_rosout(&executor.handle()).unwrap();
     let error = node.publish_rosout(&executor.handle()).unwrap_err();
     assert!(matches!(error, RosoutError::AlreadyPublished { .. }), "{error}");
-    (0..1003).for_each(|n| log::trace!(logger: node.logger(), target: "silent", "{n}"));
+    for n in 0..1003 {
+        log::trace!(logger: node.logger(), target: "silent", "{n}");
+    }
     assert_eq!(rosout.missed(), 3);
     let records = published(&executor, &node);
     assert_eq!((records.len(), records[0].msg.as_str()), (1000, "3"));

@@ -136,7 +136,8 @@ where
 {
     methods!(G, A, |group| group.group(), create_source_async, create_timer_async, |this, convert| move |_, item| {
         let (argument, kept) = convert.open(item);
-        let (returned, convert) = (this(argument), convert.clone());
+        let returned = this(argument);
+        let convert = convert.clone();
         async move { convert.close(kept, returned.await.value()) }
     });
 }
@@ -176,7 +177,8 @@ where
 {
     methods!(G, A, |group| group.group(), create_source_async, create_timer_async, |this, convert| move |_, item| {
         let (_, kept) = convert.open(item);
-        let (returned, convert) = (this(), convert.clone());
+        let returned = this();
+        let convert = convert.clone();
         async move { convert.close(kept, returned.await.value()) }
     });
 }
@@ -206,7 +208,8 @@ where
     methods!(CallbackGroup<P>, A, |group| group, create_source_async, create_timer_async, |this, convert| {
         move |payload, item| {
             let (argument, kept) = convert.open(item);
-            let (returned, convert) = (this(payload, argument), convert.clone());
+            let returned = this(payload, argument);
+            let convert = convert.clone();
             async move { convert.close(kept, returned.await.value()) }
         }
     });
@@ -262,7 +265,8 @@ where
 {
     methods!(ReentrantGroup, A, |group| group, create_source_async, create_timer_async, |this, convert| move |item| {
         let (argument, kept) = convert.open(item);
-        let (returned, convert) = (this(argument), convert.clone());
+        let returned = this(argument);
+        let convert = convert.clone();
         async move { convert.close(kept, returned.await.value()) }
     });
 }
@@ -299,7 +303,8 @@ where
 {
     methods!(ReentrantGroup, A, |group| group, create_source_async, create_timer_async, |this, convert| move |item| {
         let (_, kept) = convert.open(item);
-        let (returned, convert) = (this(), convert.clone());
+        let returned = this();
+        let convert = convert.clone();
         async move { convert.close(kept, returned.await.value()) }
     });
 }

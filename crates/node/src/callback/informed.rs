@@ -45,7 +45,8 @@ macro_rules! informed_callback {
             ) -> Result<Entity, SourceError> {
                 #[allow(unused_mut, reason = "callbacks of reentrant groups are not changed by being called")]
                 let mut $callback = self;
-                let (kind, source) = (EntityKind::Subscription, source.informed());
+                let kind = EntityKind::Subscription;
+                let source = source.informed();
                 Callback::<$group, ($argument, MessageInfo), Nothing, $form>::on_source($inner, group, kind, options, source, $gives(failures))
             }
         }

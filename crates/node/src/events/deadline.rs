@@ -104,7 +104,7 @@ mod tests {
     /// The publisher's thread has read the clock, and another one finds a period to be missed before the first one
     /// notes its message.
     #[test]
-    fn what_is_missed_is_not_taken_back() {
+    fn a_missed_deadline_is_not_taken_back() {
         let at = |ms| Instant::from_millis(ms);
         let mut deadline = Deadline::new(Duration::from_millis(10));
         deadline.message(at(0));

@@ -53,7 +53,7 @@ impl Lease {
 
     /// Returns the first moment after the lease, unless it was found to have ended.
     fn next(&self) -> Option<Instant> {
-        (!self.has_ended).then(|| self.end() + Duration::from_nanos(1))
+        if self.has_ended { None } else { Some(self.end() + Duration::from_nanos(1)) }
     }
 }
 
@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn a_lease_ends_once_until_the_next_sign_of_life() {
         let qos = Qos::default().with_liveliness(Liveliness::ManualByTopic, Duration::from_millis(10));
-        let (publisher, subscription) = (EndEvents::of(&qos, at(0)), EndEvents::of(&qos, at(0)));
+        let publisher = EndEvents::of(&qos, at(0));
+        let subscription = EndEvents::of(&qos, at(0));
         subscription.follow(&publisher);
         let lost = |ms| LivelinessLost::look(&publisher, at(ms));
         let alive = |ms| {
@@ -160,7 +161,8 @@ mod tests {
     #[test]
     fn a_publisher_with_automatic_liveliness_is_alive() {
         let qos = Qos::default().with_liveliness(Liveliness::Automatic, Duration::from_millis(10));
-        let (publisher, subscription) = (EndEvents::of(&qos, at(0)), EndEvents::of(&qos, at(0)));
+        let publisher = EndEvents::of(&qos, at(0));
+        let subscription = EndEvents::of(&qos, at(0));
         subscription.follow(&publisher);
         subscription.liveliness(2, 1);
         let alive = LivelinessChanged::look(&subscription, at(500));

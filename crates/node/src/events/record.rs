@@ -68,7 +68,9 @@ impl EndEvents {
         let mut state = self.lock();
         if state.lease.as_mut().is_some_and(|lease| lease.sign(now)) {
             state.notify();
-            state.followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.state.lock().notify());
+            for follower in state.followers.iter().filter_map(Weak::upgrade) {
+                follower.state.lock().notify();
+            }
         }
     }
 
@@ -158,7 +160,11 @@ impl State {
     /// Notifies all watchers. Called under the lock: a watcher that goes now is not notified afterwards. A notifier
     /// neither blocks nor locks.
     fn notify(&mut self) {
-        self.watchers.iter_mut().filter_map(|watcher| watcher.notifier.as_ref()).for_each(Notifier::notify);
+        for watcher in self.watchers.iter_mut() {
+            if let Some(notifier) = &watcher.notifier {
+                notifier.notify();
+            }
+        }
     }
 }
 
@@ -276,7 +282,7 @@ impl<E: Told> Source for Changes<E> {
             E::totals(&state)
         };
         let before = std::mem::replace(&mut self.told, now);
-        Ok((before != now).then(|| E::between(before, now)))
+        Ok(if before == now { None } else { Some(E::between(before, now)) })
     }
 
     fn pending(&self) -> Pending {

@@ -33,7 +33,8 @@ pub(super) struct Passing<E: Timed> {
 
 impl<E: Timed> Passing<E> {
     pub(super) fn new(events: &EndEvents) -> Self {
-        let (watched, told) = (Watched::new(events), E::Totals::default());
+        let watched = Watched::new(events);
+        let told = E::Totals::default();
         Self { watched, told, notifier: None, alarm: None, has_looked: false }
     }
 
@@ -70,7 +71,7 @@ impl<E: Timed> Source for Passing<E> {
             self.sleep_until(&notifier, next);
         }
         let before = std::mem::replace(&mut self.told, now);
-        Ok((before != now).then(|| E::between(before, now)))
+        Ok(if before == now { None } else { Some(E::between(before, now)) })
     }
 
     fn pending(&self) -> Pending {

@@ -35,7 +35,8 @@ impl<M: Encode> Eventful for Publisher<M> {
     }
 
     fn entity_name(&self) -> String {
-        let (node, topic) = (self.node().fully_qualified_name(), self.topic());
+        let node = self.node().fully_qualified_name();
+        let topic = self.topic();
         format!("{}/{}", node.trim_start_matches('/'), topic.trim_start_matches('/'))
     }
 }
@@ -99,10 +100,12 @@ impl<G: Group> On<G> {
         E: Event<T::Side>,
         F: Callback<G, E, Nothing, Form>,
     {
-        let (node, group) = (self.node(), self.group());
+        let node = self.node();
+        let group = self.group();
         let name = format!("{}/{}", of.entity_name(), E::NAME);
         let failures = group.failures(&name);
-        let (options, source) = (EntityOptions::new(name), E::source(of.events()));
+        let options = EntityOptions::new(name);
+        let source = E::source(of.events());
         let entity = callback.on_source(group, EntityKind::Waitable, options, source, GivesItem(failures))?;
         Ok(EventCallback { entity, _node: node.clone() })
     }

@@ -84,7 +84,8 @@ impl<G: Group> On<G> {
     where
         F: SubscriptionCallback<G, SerializedMessage, Form>,
     {
-        let (node, group) = (self.node(), self.group());
+        let node = self.node();
+        let group = self.group();
         let draft = Draft::of_type(node, group, options.into(), message_type, Undecoded, F::ASKS_FOR_INFO)?;
         draft.finish(group, callback)
     }

@@ -88,7 +88,8 @@ impl Node {
         options: impl Into<SubscriptionOptions>,
     ) -> Result<WaitForMessage<M>, TopicError> {
         let options = options.into();
-        let (topic, name) = (options.topic.clone(), format!("wait_for_message/{}", options.topic));
+        let topic = options.topic.clone();
+        let name = format!("wait_for_message/{}", options.topic);
         let executor = self.own_executor();
         let executor = executor.ok_or_else(|| SourceError::from(GroupGone { group: name.clone() }))?;
         let (sender, received) = oneshot::channel();
@@ -126,7 +127,8 @@ impl<M: Message> Future for WaitForMessage<M> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { topic, executor, received, limit, subscription } = &mut *self;
         let gone = || {
-            let (topic, executor) = (topic.clone(), executor.name().to_owned());
+            let topic = topic.clone();
+            let executor = executor.name().to_owned();
             WaitForMessageError::ExecutorDropped { topic, executor }
         };
         let result = match (Pin::new(received).poll(cx), limit) {

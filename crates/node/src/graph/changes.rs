@@ -95,7 +95,9 @@ mod tests {
         let graph = Graph::new();
         let mut changes = Changes::new(&graph);
         let nodes = CHANGES_MAX + 5;
-        (0..nodes).for_each(|n| graph.node_came(&n.to_be_bytes(), format!("/{n}")));
+        for n in 0..nodes {
+            graph.node_came(&n.to_be_bytes(), format!("/{n}"));
+        }
         let first = changes.try_take().unwrap();
         assert_eq!(first, Some(GraphChange::NodeCame("/5".to_owned())));
         assert_eq!(std::iter::from_fn(|| changes.try_take().unwrap()).count(), CHANGES_MAX - 1);

@@ -69,8 +69,11 @@ impl Source for Departures {
 
     fn try_take(&mut self) -> Result<Option<()>, TakeError> {
         let mut state = self.graph.lock();
-        let watched = state.departures.find(self.number).map(|watcher| &mut watcher.news);
-        Ok(watched.and_then(|watched| std::mem::take(&mut watched.has_gone).then_some(())))
+        let Some(watcher) = state.departures.find(self.number) else {
+            return Ok(None);
+        };
+        let has_gone = std::mem::take(&mut watcher.news.has_gone);
+        Ok(if has_gone { Some(()) } else { None })
     }
 
     fn pending(&self) -> Pending {

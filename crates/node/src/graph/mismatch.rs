@@ -63,7 +63,8 @@ fn owner(end: &Endpoint) -> String {
 fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(String, String)> {
     let nodes = (owner(asks), owner(offers));
     if asks.type_name != offers.type_name {
-        let (one, other) = (&asks.type_name, &offers.type_name);
+        let one = &asks.type_name;
+        let other = &offers.type_name;
         let text =
             format!("has type `{one}` in {} and `{other}` in {}: {DEAF}; give both the same type", nodes.0, nodes.1);
         return Some((format!("{one}, {other}"), text));
@@ -82,7 +83,8 @@ fn of_types(kind: &str, asks: &Endpoint, offers: &Endpoint, matching: Matching) 
         }
     };
     let hash = |end: &Endpoint| end.type_hash.clone().unwrap_or_else(|| "none".to_owned());
-    let (one, other) = (hash(asks), hash(offers));
+    let one = hash(asks);
+    let other = hash(offers);
     let text = format!(
         "has type `{}` in {} and {}, but in different versions (type hashes {one} and {other}): {effect}; {fix}",
         asks.type_name, nodes.0, nodes.1
@@ -97,7 +99,8 @@ fn of_qos(asks: &Endpoint, offers: &Endpoint, matching: Matching) -> Option<(Str
     if asks.kind != EndpointKind::Subscription {
         return None;
     }
-    let (subscription, publisher) = (owner(asks), owner(offers));
+    let subscription = owner(asks);
+    let publisher = owner(offers);
     let (what, text) = if (asks.durability, offers.durability)
         == (Some(Durability::TransientLocal), Some(Durability::Volatile))
     {

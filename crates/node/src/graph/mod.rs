@@ -5,6 +5,9 @@
 //!
 //! The graph is fed, not asked: middlewares learn of it in different ways, by events, by messages that were kept for
 //! late subscriptions, by tokens. They enter what they learn on any thread, and queries only read it.
+//!
+//! It is below middlewares and nodes, and names neither: the queries and callbacks of a node stand in
+//! `crate::node`, and the middleware's end in `crate::middleware`.
 
 mod changes;
 mod departure;
@@ -15,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rospin_engine::{Notifier, Waiters, Waiting};
+use rospin_engine::{Waiters, Waiting};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;
@@ -113,7 +116,7 @@ impl State {
         let went = self.node_went(&id);
         let count = self.names.entry(name.clone()).or_default();
         *count += 1;
-        let came = (*count == 1).then(|| GraphChange::NodeCame(name.clone()));
+        let came = if *count == 1 { Some(GraphChange::NodeCame(name.clone())) } else { None };
         self.nodes.insert(id, name);
         [went, came]
     }
@@ -155,7 +158,8 @@ impl Graph {
 
     /// Enters a node of another process under its fully qualified name. Replaces the entry with the same id.
     pub fn node_came(&self, id: &[u8], name: impl Into<String>) {
-        let (id, name) = (Id::Others(id.to_vec()), name.into());
+        let id = Id::Others(id.to_vec());
+        let name = name.into();
         self.change(|state| state.node_came(id, name));
     }
 
@@ -304,7 +308,9 @@ impl Graph {
         let waiters = state.waiters.take();
         drop(state);
         told.notify();
-        departed.iter().for_each(Notifier::notify);
+        for notifier in departed {
+            notifier.notify();
+        }
         waiters.wake();
         for mismatch in mismatches {
             self.complaints.tell(mismatch.matter, &mismatch.text);
@@ -333,7 +339,8 @@ impl Graph {
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
-        let (nodes, endpoints) = (state.nodes.len(), state.endpoints.len());
+        let nodes = state.nodes.len();
+        let endpoints = state.endpoints.len();
         f.debug_struct("Graph").field("nodes", &nodes).field("endpoints", &endpoints).finish_non_exhaustive()
     }
 }
@@ -382,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_takes_all_of_it_along() {
+    fn a_participant_that_goes_takes_its_nodes_and_endpoints_along() {
         let graph = Graph::new();
         let ours = graph.enter_endpoint(endpoint(EndpointKind::Publisher, "/a"));
         graph.node_came(b"ab1", "/arm");
@@ -398,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_told_of_changes_only() {
+    fn a_waiting_future_is_woken_by_changes_only() {
         let graph = Graph::new();
         graph.endpoint_came(b"1", endpoint(EndpointKind::Server, "/a"));
         let mut changed = pin!(graph.next_change());

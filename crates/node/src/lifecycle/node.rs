@@ -113,7 +113,8 @@ impl<P: Lifecycle> Drop for RemoveGroup<'_, P> {
 fn listen<P: Lifecycle>(handle: &LifecycleHandle<P>) -> Result<Entity, LifecycleError> {
     let group = handle.group();
     let options = EntityOptions::new(group.entity_name("transitions")).priority(Priority::WAY_IN);
-    let (node, source) = (handle.clone(), handle.requests().source());
+    let node = handle.clone();
+    let source = handle.requests().source();
     let entity = group.create_source(EntityKind::Waitable, options, source, move |payload, request| {
         let Request { ask, answer } = request;
         if let Err(Err(unheard)) = answer.send(run::transition(payload, &node, &ask)) {

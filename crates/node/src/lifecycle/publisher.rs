@@ -53,7 +53,8 @@ impl<M: Message> LifecyclePublisher<M> {
         }
         self.silence.count.fetch_add(1, Ordering::Relaxed);
         if !self.silence.is_told.swap(true, Ordering::Relaxed) {
-            let (topic, node) = (self.topic(), self.publisher.node().fully_qualified_name());
+            let topic = self.topic();
+            let node = self.publisher.node().fully_qualified_name();
             log::warn!(
                 target: "rospin",
                 "a message on `{topic}` was not published, because node `{node}` is not active; further ones are dropped without a word"

@@ -29,7 +29,8 @@ pub(super) fn create<P: Lifecycle>(
         }
         msgs::ChangeStateResponse { success: outcome.is_ok() }
     };
-    let (now, here) = (handle.clone(), handle.clone());
+    let now = handle.clone();
+    let here = handle.clone();
     let state = move |_| msgs::GetStateResponse { current_state: now.state().message() };
     let states = |_| msgs::GetAvailableStatesResponse { available_states: State::ALL.map(State::message).to_vec() };
     let transitions = move |_| described(machine::ways_from(here.state()));

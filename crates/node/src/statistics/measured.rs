@@ -29,7 +29,8 @@ struct Window {
 
 impl Collector {
     pub(crate) fn new(node: &str, clock: &Clock) -> Self {
-        let (age, period) = (Summary::EMPTY, Summary::EMPTY);
+        let age = Summary::EMPTY;
+        let period = Summary::EMPTY;
         let window = Window { begin: clock.time_of_day(), age, period, last: None };
         Self { node: node.to_owned(), clock: clock.clone(), window: Mutex::new(window) }
     }
@@ -152,7 +153,9 @@ mod tests {
     #[test]
     fn a_summary_is_that_of_the_numbers_and_nan_without_any() {
         let mut summary = Summary::EMPTY;
-        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter().for_each(|number| summary.add(number));
+        for number in [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0] {
+            summary.add(number);
+        }
         let points: Vec<_> = summary.into_points().iter().map(|point| (point.data_type, point.data)).collect();
         assert_eq!(points, [(1, 5.0), (3, 9.0), (2, 2.0), (5, 8.0), (4, 2.0)]);
         let empty = Summary::EMPTY.into_points();
@@ -170,7 +173,9 @@ mod tests {
         let now = context.clock().time_of_day();
         let publication = |time| Way::Outside(Some(Publication { publisher: Gid::new([1; 16]), number: None, time }));
         let ages = |ways: &[Way]| {
-            ways.iter().for_each(|way| collector.measure(*way));
+            for way in ways {
+                collector.measure(*way);
+            }
             collector.take()[0].statistics.iter().map(|point| point.data).collect::<Vec<_>>()
         };
         let sent = |ago_ms| publication(Some(now - Duration::from_millis(ago_ms)));
@@ -186,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_time_that_ends_before_it_begins_is_negative() {
-        let (early, late) = (SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + Duration::from_millis(2));
+        let early = SystemTime::UNIX_EPOCH;
+        let late = SystemTime::UNIX_EPOCH + Duration::from_millis(2);
         assert_eq!((age_ms(early, late), age_ms(late, early)), (2.0, -2.0));
     }
 }

@@ -1,4 +1,8 @@
 //! Subscriptions as entities of callback groups.
+//!
+//! A [`Draft`] is made for a node and for a decoder of messages, and finished with a callback. Subscriptions of every
+//! kind are made of one: those of [`On`](crate::On), and those of features, such as dynamic ones and caches. So nothing
+//! here names them.
 
 mod statistics;
 
@@ -52,7 +56,7 @@ impl Registration {
 }
 
 impl Subscription {
-    fn new(entity: Entity, (topic, depth): (&FullName, usize), registration: Registration) -> Self {
+    fn new(entity: Entity, topic: &FullName, depth: usize, registration: Registration) -> Self {
         let node = &registration.node;
         node.link().recorder().declare(|| Declaration::Subscription {
             node: node.fully_qualified_name(),
@@ -196,7 +200,7 @@ impl<D: Decode> Draft<D> {
         let Self { options, messages, failures, resolved, depth, mut registration, statistics } = self;
         let entity = callback.create(group, options, messages, failures)?;
         registration.start(statistics, group)?;
-        Ok(Subscription::new(entity, (&resolved, depth), registration))
+        Ok(Subscription::new(entity, &resolved, depth, registration))
     }
 
     /// Creates the subscription with a callback that needs no payload, on a group of any kind.
@@ -209,6 +213,6 @@ impl<D: Decode> Draft<D> {
         let callback = move |received: Received<D::Message>| callback(received.into_arc());
         let entity = group.create_inner(EntityKind::Subscription, options, messages, callback)?;
         registration.start(statistics, group)?;
-        Ok(Subscription::new(entity, (&resolved, depth), registration))
+        Ok(Subscription::new(entity, &resolved, depth, registration))
     }
 }

@@ -105,7 +105,7 @@ fn subscriptions_on_a_reentrant_group() {
 }
 
 #[test]
-fn what_is_published_once_is_shared_by_all_who_take_an_arc() {
+fn one_message_is_shared_by_all_callbacks_that_take_an_arc() {
     let Fixture { ros, node, publisher, .. } = fixture();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let _kept = [(); 2].map(|()| {
@@ -357,7 +357,9 @@ fn errors_that_callbacks_return_are_incidents() {
     // A timer without a name of its own is called as deployment files call it.
     let unnamed = node.create_timer(TimerOptions::one_shot(Duration::ZERO), || Err::<(), _>("too early")).unwrap();
     let publisher = node.create_publisher("numbers").unwrap();
-    [0, 1].iter().for_each(|data| publisher.publish(Int32 { data: *data }).unwrap());
+    for data in [0, 1] {
+        publisher.publish(Int32 { data }).unwrap();
+    }
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let mut told: Vec<_> = incidents.lock().unwrap().iter().map(|one| (one.entity.clone(), one.kind.clone())).collect();
     told.sort_by(|one, other| one.0.cmp(&other.0));

@@ -111,7 +111,7 @@ fn attributes_end_up_in_the_descriptor() {
 }
 
 #[test]
-fn what_differs_is_set_all_or_none() {
+fn parameters_of_a_struct_that_differ_are_set_all_or_none() {
     let node = node_with("robot");
     let robot = node.declare_parameters::<Robot>("").unwrap();
     let mut wish = robot.get();
@@ -138,7 +138,7 @@ fn nothing_stays_declared_if_a_field_cannot_be() {
 }
 
 #[test]
-fn what_is_set_together_is_read_together() {
+fn parameters_that_are_set_together_are_read_together() {
     let node = node_with("robot");
     let gains = node.declare_parameters::<Gains>("").unwrap();
     gains.set(Gains { p: 0.0, i: 0.0 }).unwrap();

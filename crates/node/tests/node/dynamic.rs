@@ -109,7 +109,7 @@ fn ends_of_several_rust_types_hear_each_other_in_one_order() {
 }
 
 #[test]
-fn what_was_latched_is_heard_by_late_subscriptions_of_another_rust_type() {
+fn latched_messages_are_heard_by_late_subscriptions_of_another_rust_type() {
     let at = set_up();
     let string = find("std_msgs/msg/String");
     let options = PublisherOptions::new("topic").keep_last(2).transient_local();

@@ -214,7 +214,9 @@ fn a_subscription_that_has_gone_has_no_events() {
         on.create_event_callback(&subscription, |runs: &mut u64, _: DeadlineMissed| *runs += 1).unwrap(),
         on.create_event_callback(&subscription, |runs: &mut u64, _: LivelinessChanged| *runs += 1).unwrap(),
     ];
-    (0..3).for_each(|data| publisher.publish(Number { data }).unwrap());
+    for data in 0..3 {
+        publisher.publish(Number { data }).unwrap();
+    }
     clock.advance(ms(35));
     assert_eq!(subscription.missed(), 2);
     drop(subscription);

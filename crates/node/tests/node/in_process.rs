@@ -85,13 +85,15 @@ fn a_namespace_gets_its_first_slash() {
 }
 
 #[test]
-fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
+fn displaced_messages_are_counted_and_late_subscriptions_get_those_that_were_kept() {
     let (context, executor, ros) = set_up();
     let node = ros.create_node("node").unwrap();
     let group = executor.create_group("late", Vec::new());
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = node.create_publisher::<Number>(options).unwrap();
-    (0..5).for_each(|data| publisher.publish(Number { data }).unwrap());
+    for data in 0..5 {
+        publisher.publish(Number { data }).unwrap();
+    }
     let subscription = node
         .on(&group)
         .create_subscription(
@@ -99,7 +101,9 @@ fn what_makes_room_is_counted_and_late_subscriptions_get_what_was_kept() {
             |heard: &mut Vec<i64>, number: Number| heard.push(number.data),
         )
         .unwrap();
-    (5..8).for_each(|data| publisher.publish(Number { data }).unwrap());
+    for data in 5..8 {
+        publisher.publish(Number { data }).unwrap();
+    }
     assert_eq!(subscription.missed(), 2, "three kept and three new ones are two more than the depth");
     let losses = context.losses();
     assert_eq!(losses.iter().map(|loss| (loss.entity.as_str(), loss.count)).collect::<Vec<_>>(), [("late/numbers", 2)]);
@@ -136,7 +140,7 @@ fn a_call_is_awaited_and_its_end_is_told() {
 }
 
 #[test]
-fn whoever_waits_for_the_other_end_is_told() {
+fn a_publisher_can_wait_for_a_subscription() {
     let (_context, executor, ros) = set_up();
     let node = ros.create_node("node").unwrap();
     let publisher = node.create_publisher::<Number>("numbers").unwrap();
@@ -261,7 +265,7 @@ fn a_subscription_that_is_dropped_is_matched_no_longer_also_in_a_callback() {
 }
 
 #[test]
-fn what_is_remapped_is_another_topic_and_another_service() {
+fn a_remapped_name_is_another_topic_and_another_service() {
     let (_context, executor, ros) = set_up();
     let options = NodeOptions::new("arm").namespace("/robot");
     let options = options.remap("state", "/news").remap("~/double", "twice").remap("/robot/state", "/too/late");
@@ -325,7 +329,9 @@ fn a_reliable_publisher_that_keeps_all_waits_for_a_subscription_that_keeps_all_a
     let all = node.on(&group).create_subscription(all, ignore).unwrap();
     let publisher = node.create_publisher::<Number>(PublisherOptions::new("numbers").qos(keep_all)).unwrap();
     let begin = Instant::now();
-    (0..ROOM).for_each(|data| publisher.publish(Number { data }).unwrap());
+    for data in 0..ROOM {
+        publisher.publish(Number { data }).unwrap();
+    }
     // It would take minutes if it waited for each message.
     assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!([&last, &all].map(|one| one.lost(LossCause::QueueFull)), [ROOM as u64 - 1, 0]);

@@ -248,7 +248,7 @@ fn shutdown_leads_from_every_state_to_the_end() {
 }
 
 #[test]
-fn what_is_asked_for_in_a_transition_waits_for_its_end() {
+fn a_transition_that_is_requested_in_a_transition_waits_for_its_end() {
     let (sender, asked) = mpsc::channel();
     let device = Device::acting("configure", move |node| {
         assert_eq!(node.state(), State::Configuring);

@@ -79,7 +79,9 @@ fn late_subscriptions_of_another_type_miss_nothing_while_a_latched_publisher_pub
         let thread = thread::spawn(move || {
             for round in 0..ROUNDS {
                 other.wait();
-                (0..BURST).for_each(|number| publisher.publish(text(round * BURST + number)).unwrap());
+                for number in 0..BURST {
+                    publisher.publish(text(round * BURST + number)).unwrap();
+                }
                 other.wait();
             }
         });
@@ -119,7 +121,9 @@ fn a_late_subscription_comes_although_there_is_a_new_message_whenever_it_has_enc
 fn kept_messages_beyond_the_depth_are_no_loss() {
     let world = World::new();
     let publisher = world.latched(10);
-    (0..10).for_each(|number| publisher.publish(text(number)).unwrap());
+    for number in 0..10 {
+        publisher.publish(text(number)).unwrap();
+    }
     let groups = [(); 2].map(|()| world.executor.create_group("late", Vec::new()));
     let typed = |heard: &mut Vec<u32>, Text { data }: Text| heard.push(number(&data));
     let same = world.node.on(&groups[0]).create_subscription(late(2), typed).unwrap();
@@ -190,7 +194,7 @@ fn a_dynamic_subscription_gets_messages_of_its_own_definition_only() {
 }
 
 #[test]
-fn what_is_published_is_taken_or_counted_as_lost() {
+fn every_published_message_is_taken_or_counted_as_lost() {
     const EACH: u32 = 3000;
     watchdog(|| {
         let world = World::new();

@@ -290,7 +290,7 @@ fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
 }
 
 #[test]
-fn whose_executor_is_gone_leads_nobody_to_the_clock() {
+fn a_clock_subscription_whose_executor_is_gone_does_not_lead_the_others() {
     let at = set_up();
     let gone = at.context.create_executor(ExecutorOptions::new("gone"));
     let time = at.context.ros_time();

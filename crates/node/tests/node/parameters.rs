@@ -123,7 +123,7 @@ fn overrides_go_before_defaults_and_are_checked() {
 }
 
 #[test]
-fn what_cannot_be_declared_says_why() {
+fn a_parameter_that_cannot_be_declared_is_an_error_with_the_reason() {
     let node = node();
     let _rate = node.declare_parameter("rate", 1).unwrap();
     let again = node.declare_parameter("rate", 1).unwrap_err();
@@ -339,7 +339,7 @@ fn post_set_callbacks_are_entities_that_get_the_last_values() {
 }
 
 #[test]
-fn what_many_threads_set_together_stays_together() {
+fn parameters_that_many_threads_set_together_stay_together() {
     let node = node();
     let (low, high) = (node.declare_parameter("low", 0).unwrap(), node.declare_parameter("high", 0).unwrap());
     let _check = node.add_on_set_parameters_callback(|settings| {

@@ -43,7 +43,9 @@ fn ages_and_periods_of_a_second_are_published_once_a_second() {
     let _scans = subscribe(&test, &node, SubscriptionOptions::new("scan").topic_statistics(true), 30 * MS);
     let scans = test.node().create_publisher::<UInt32>("/left/scan").unwrap();
     test.run().unwrap();
-    (0..3).for_each(|data| scans.publish(UInt32 { data }).unwrap());
+    for data in 0..3 {
+        scans.publish(UInt32 { data }).unwrap();
+    }
     test.run_for(SECOND).unwrap();
     let reports = take(&heard);
     assert_eq!(reports.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [SECOND; 2]);
@@ -175,7 +177,9 @@ fn a_handle_counts_the_missed_deadlines_of_its_callback() {
         node.on(&group).create_service::<rospin::msgs::example_interfaces::srv::AddTwoInts, _>(options, echo).unwrap();
     let scans = test.node().create_publisher::<UInt32>("scan").unwrap();
     let add = test.node().create_client::<rospin::msgs::example_interfaces::srv::AddTwoInts>("add").unwrap();
-    (0..3).for_each(|data| scans.publish(UInt32 { data }).unwrap());
+    for data in 0..3 {
+        scans.publish(UInt32 { data }).unwrap();
+    }
     for a in [10, 11] {
         let call = add.call(rospin::msgs::example_interfaces::srv::AddTwoIntsRequest { a, b: 1 });
         assert_eq!(test.wait(call, SECOND).unwrap().unwrap().sum, a + 1);

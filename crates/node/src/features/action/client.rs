@@ -186,7 +186,8 @@ impl<G: Group> On<G> {
         &self,
         options: impl Into<ActionClientOptions>,
     ) -> Result<ActionClient<A>, ActionError> {
-        let (node, group) = (self.node(), self.group());
+        let node = self.node();
+        let group = self.group();
         let ActionClientOptions { action, name, priority, feedback_depth } = options.into();
         let name = group.name_of(name.as_deref(), &action);
         let send_goal = node.create_client(part(&action, "send_goal").as_str())?;
@@ -200,13 +201,15 @@ impl<G: Group> On<G> {
             read::<FeedbackMessage<A>>(node, &part(&action, "feedback"), qos)?;
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
         let (status, status_matches, reads_status) = read::<GoalStatusArray>(node, &part(&action, "status"), latched)?;
-        let (goals, lost) = (Goals::new(), Lost::default());
+        let goals = Goals::new();
+        let lost = Lost::default();
         let depth = qos.depth().unwrap_or(feedback_depth);
         let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
         let source = Merged::new(feedback, status, depth, lost);
         // On a reentrant group, too, one message is handled at a time: otherwise the order of feedback and status would
         // be lost.
-        let (kind, options) = (EntityKind::Subscription, options.max_in_flight(1));
+        let kind = EntityKind::Subscription;
+        let options = options.max_in_flight(1);
         let entity = group.create_inner(kind, options, source, move |news| router.deliver(news))?;
         let departed = Departed::watch(node, group, &action, &name, priority, &goals)?;
         Ok(ActionClient(Arc::new(Inner {
@@ -228,7 +231,8 @@ impl<G: Group> On<G> {
 /// Subscribes to a topic of an action.
 fn read<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
     qos.check_depth(topic)?;
-    let (name, message_type) = (node.resolve_topic(topic)?, TypeName::of_message::<M>()?);
+    let name = node.resolve_topic(topic)?;
+    let message_type = TypeName::of_message::<M>()?;
     let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData, false);
     let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
     Ok((Values(messages), matches, node.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
@@ -305,8 +309,10 @@ impl<A: Action> ActionClient<A> {
         goal_info: GoalInfo,
     ) -> impl Future<Output = Result<Vec<GoalId>, CancelError>> + Send + use<A> {
         let call = self.0.cancel_goal.call(CancelGoalRequest { goal_info });
-        let (action, goals) = (self.0.action.clone(), self.0.goals.clone());
-        let (asked, until) = (GoalId::from(goal_info.goal_id), goal_info.stamp);
+        let action = self.0.action.clone();
+        let goals = self.0.goals.clone();
+        let asked = GoalId::from(goal_info.goal_id);
+        let until = goal_info.stamp;
         async move {
             let CancelGoalResponse { return_code, goals_canceling } = call.await?;
             match return_code {

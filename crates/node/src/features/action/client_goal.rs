@@ -130,10 +130,12 @@ impl<A: Action> ClientGoalHandle<A> {
     /// # Errors
     /// If the server has gone, does not know the goal, or does not answer.
     pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
-        let (action, goal) = (self.client.action().to_owned(), self.id());
+        let action = self.client.action().to_owned();
+        let goal = self.id();
         let call = self.client.result_client().call(GetResultRequest { goal_id: goal.into() });
         // The future keeps the client alive until it resolves.
-        let (client, tracked) = (self.client.clone(), Arc::clone(&self.tracked));
+        let client = self.client.clone();
+        let tracked = Arc::clone(&self.tracked);
         async move {
             let GetResultResponse { status, result } = match call.await {
                 Ok(response) => response,

@@ -75,18 +75,22 @@ impl<A: Action> Core<A> {
     /// callback is asked.
     pub(crate) fn check(&self, id: GoalId) -> bool {
         let checked = if id == GoalId::ZERO { Err(NoRoom::Duplicate) } else { self.lock().book.check(id) };
-        self.log_refusal(id, checked)
+        match checked {
+            Ok(()) => true,
+            Err(reason) => {
+                self.log_rejection(id, &reason);
+                false
+            }
+        }
     }
 
-    /// Returns true if nothing is against the goal, otherwise logs the reason.
-    fn log_refusal(&self, id: GoalId, checked: Result<(), NoRoom>) -> bool {
-        let reason = match checked {
-            Ok(()) => return true,
-            Err(NoRoom::Duplicate) => "its id is zero, or that of another goal",
-            Err(NoRoom::Full) => "as many as there is room for are active (`ActionServerOptions::max_goals`)",
+    /// Logs that the goal was rejected, and the reason.
+    fn log_rejection(&self, id: GoalId, reason: &NoRoom) {
+        let reason = match reason {
+            NoRoom::Duplicate => "its id is zero, or that of another goal",
+            NoRoom::Full => "as many as there is room for are active (`ActionServerOptions::max_goals`)",
         };
         log::warn!(target: "rospin", "goal {id} of action `{}` was rejected: {reason}", self.action);
-        false
     }
 
     /// Accepts a goal. With `is_deferred`, its execution itself reports its beginning. Returns the time of acceptance
@@ -109,7 +113,13 @@ impl<A: Action> Core<A> {
             state.news |= accepted.is_ok();
             Some((stamp, accepted))
         })?;
-        self.log_refusal(id, accepted.map(drop)).then(|| (stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _)))
+        match accepted {
+            Ok(_) => Some((stamp, GoalHandle::new(kept, Arc::<Self>::clone(self) as _))),
+            Err(reason) => {
+                self.log_rejection(id, &reason);
+                None
+            }
+        }
     }
 
     /// Returns the goals that a request to cancel means.
@@ -129,13 +139,16 @@ impl<A: Action> Core<A> {
             };
             goals.iter().map(cancel).collect()
         });
-        // The references to the other goals are dropped here, outside the lock: they may be the last ones, if the book
-        // has forgotten these goals.
-        let canceling =
-            goals.into_iter().zip(is_canceling).filter_map(|(goal, is_canceling)| is_canceling.then_some(goal));
-        let canceling: Vec<_> = canceling.collect();
-        canceling.iter().for_each(|(_, kept)| kept.stop.give());
-        canceling.into_iter().map(|(info, _)| info).collect()
+        // The references to the goals are dropped here, outside the lock: they may be the last ones, if the book has
+        // forgotten these goals.
+        let mut canceling = Vec::new();
+        for ((info, kept), is_canceling) in goals.into_iter().zip(is_canceling) {
+            if is_canceling {
+                kept.stop.give();
+                canceling.push(info);
+            }
+        }
+        canceling
     }
 
     /// Answers a request for a result, now or when the goal has ended. The oldest of too many requests gets no answer.
@@ -193,14 +206,20 @@ impl<A: Action> Core<A> {
             state.news |= !stops.is_empty();
             (stops, state.book.abort_all(&default, now))
         });
-        finished.into_iter().for_each(Self::tell);
-        stops.iter().for_each(|stop| stop.give());
+        for finished in finished {
+            Self::tell(finished);
+        }
+        for stop in stops {
+            stop.give();
+        }
     }
 
     /// Sends the result of a goal that has ended to the clients that wait for it.
     fn tell(finished: Finished<A::Result, Waiting<A>>) {
         let Finished { state, result, waiting } = finished;
-        waiting.into_iter().for_each(|who| who.answer(state.status(), A::Result::clone(&result)));
+        for waiting in waiting {
+            waiting.answer(state.status(), A::Result::clone(&result));
+        }
     }
 
     /// Changes the state, and publishes the status of all goals if it has changed.
@@ -271,7 +290,8 @@ impl<A: Action> Outlet<A> for Core<A> {
     }
 
     fn finish(&self, id: GoalId, event: GoalEvent, result: A::Result) -> Option<GoalState> {
-        let (now, result) = (self.clock.now(), Arc::new(result));
+        let now = self.clock.now();
+        let result = Arc::new(result);
         let (finished, wait) = self.change(|state| {
             let finished = state.book.finish(id, event, &result, now);
             state.news |= finished.is_some();
@@ -328,7 +348,8 @@ mod tests {
         let clock = ManualClock::new();
         let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
         let node = Ros::in_process(&context).create_node("node").unwrap();
-        let (feedback, status) = (node.create_publisher("feedback").unwrap(), node.create_publisher("status").unwrap());
+        let feedback = node.create_publisher("feedback").unwrap();
+        let status = node.create_publisher("status").unwrap();
         let core = Core::new("watched".to_owned(), context.clock().clone(), feedback, status, 1, Duration::ZERO);
         let core = Arc::new(core);
         let (sender, dropped) = channel();

@@ -45,7 +45,8 @@ impl Departed {
         let departures = Departures::new(node.graph(), EndpointKind::Server, service.as_str());
         let common = entity(name, "server_gone", priority);
         let (options, _) = common.into_entity(format!("{name}/server_gone"), Qos::default(), |_| None);
-        let (orphans, begins) = (goals.clone(), Arc::clone(&grace));
+        let orphans = goals.clone();
+        let begins = Arc::clone(&grace);
         let entity = group.create_inner(EntityKind::Waitable, options, departures, move |()| {
             orphans.orphan();
             begins.reset();

@@ -91,7 +91,11 @@ where
 
     fn closer(&self) -> Option<Closer> {
         let closers = [self.feedback.closer(), self.status.closer()];
-        Some(Box::new(move || closers.iter().flatten().for_each(|close| close())))
+        Some(Box::new(move || {
+            for close in closers.iter().flatten() {
+                close();
+            }
+        }))
     }
 }
 

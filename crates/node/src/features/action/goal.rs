@@ -146,7 +146,8 @@ impl<A: Action> GoalHandle<A> {
     /// If the goal is not canceling, because no client asked to cancel it or the server did not agree. The goal then
     /// ends as aborted, with this result.
     pub fn canceled(self, result: A::Result) -> Result<(), NotCanceling> {
-        let (action, goal) = (self.outlet.action().to_owned(), self.id());
+        let action = self.outlet.action().to_owned();
+        let goal = self.id();
         match self.finish(GoalEvent::Cancel, result) {
             None | Some(GoalState::Canceled) => Ok(()),
             Some(_) => Err(NotCanceling { action, goal }),
@@ -180,7 +181,8 @@ impl<A: Action> GoalTail<A> {
 impl<A: Action> Drop for GoalHandle<A> {
     fn drop(&mut self) {
         if !self.has_ended && self.outlet.finish(self.id(), GoalEvent::Abort, A::Result::default()).is_some() {
-            let (goal, action) = (self.id(), self.outlet.action());
+            let goal = self.id();
+            let action = self.outlet.action();
             log::warn!(target: "rospin", "goal {goal} of action `{action}` was dropped without a result, and aborted");
         }
     }

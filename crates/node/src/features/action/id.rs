@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn ids_are_random_uuids_and_shown_as_ros_shows_them() {
-        let (one, other) = (GoalId::random(), GoalId::random());
+        let one = GoalId::random();
+        let other = GoalId::random();
         assert_ne!(one, other);
         assert_eq!((one.0[6] >> 4, one.0[8] >> 6), (4, 2), "version and variant");
         let id = GoalId::from_bytes(*b"0123456789abcdef");

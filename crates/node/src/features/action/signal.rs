@@ -31,7 +31,9 @@ impl Signal {
     pub(crate) fn give(&self) {
         self.is_given.store(true, Ordering::Release);
         let wakers = std::mem::take(&mut self.lock().wakers);
-        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+        for (_, waker) in wakers {
+            waker.wake();
+        }
     }
 
     /// Returns a future that resolves once the signal was given.
@@ -98,10 +100,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_is_woken_and_whoever_gives_up_leaves_nothing() {
+    fn waiting_futures_are_woken_and_a_dropped_one_leaves_nothing() {
         let signal = Arc::new(Signal::default());
         let mut cx = Context::from_waker(Waker::noop());
-        let (mut one, mut other) = (signal.wait(), signal.wait());
+        let mut one = signal.wait();
+        let mut other = signal.wait();
         for _ in 0..3 {
             assert!(Pin::new(&mut one).poll(&mut cx).is_pending());
             assert!(Pin::new(&mut other).poll(&mut cx).is_pending());
@@ -126,8 +129,10 @@ mod tests {
 
     #[test]
     fn a_waker_that_panics_harms_neither_the_others_nor_whoever_gives_the_signal() {
-        let (signal, woken) = (Arc::new(Signal::default()), Waker::noop().clone());
-        let (mut one, mut other) = (signal.wait(), signal.wait());
+        let signal = Arc::new(Signal::default());
+        let woken = Waker::noop().clone();
+        let mut one = signal.wait();
+        let mut other = signal.wait();
         assert!(Pin::new(&mut one).poll(&mut Context::from_waker(&Waker::from(Arc::new(Bad)))).is_pending());
         assert!(Pin::new(&mut other).poll(&mut Context::from_waker(&woken)).is_pending());
         signal.give();

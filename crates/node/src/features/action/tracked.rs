@@ -96,7 +96,7 @@ impl<F> Tracked<F> {
     /// Returns the feedback stream, unless another one exists.
     pub(crate) fn take_feedback<A: Action<Feedback = F>>(self: &Arc<Self>) -> Option<FeedbackStream<A>> {
         let was_wanted = std::mem::replace(&mut self.lock().is_wanted, true);
-        (!was_wanted).then(|| FeedbackStream { tracked: Arc::clone(self) })
+        if was_wanted { None } else { Some(FeedbackStream { tracked: Arc::clone(self) }) }
     }
 
     /// Appends feedback and keeps the last `depth` messages. Does nothing after the goal's end was reported.
@@ -110,7 +110,8 @@ impl<F> Tracked<F> {
         }
         let displaced = if progress.feedback.len() >= depth { progress.feedback.pop_front() } else { None };
         progress.feedback.push_back(feedback);
-        let (waker, is_wanted) = (progress.waker.take(), progress.is_wanted);
+        let waker = progress.waker.take();
+        let is_wanted = progress.is_wanted;
         drop(progress);
         wake(waker);
         displaced.map(|displaced| (displaced, is_wanted))
@@ -220,7 +221,11 @@ impl<F> Goals<F> {
 
     /// Ends the feedback of the goals whose server has gone.
     pub(crate) fn end_orphans(&self) {
-        self.alive().iter().filter(|goal| goal.is_orphan()).for_each(|goal| goal.end());
+        for goal in self.alive() {
+            if goal.is_orphan() {
+                goal.end();
+            }
+        }
     }
 
     /// Updates the goals from a status, which lists all goals that one server remembers.
@@ -232,7 +237,9 @@ impl<F> Goals<F> {
             }
         }
         self.lock().cancelable = cancelable;
-        self.alive().iter().for_each(|goal| goal.hear(statuses));
+        for goal in self.alive() {
+            goal.hear(statuses);
+        }
     }
 
     /// Records that the server agreed to cancel these goals.
@@ -314,7 +321,9 @@ impl<A: Action> Router<A> {
 impl<A: Action> Drop for Router<A> {
     fn drop(&mut self) {
         self.goals.lock().is_closed = true;
-        self.goals.alive().iter().for_each(|goal| goal.end());
+        for goal in self.goals.alive() {
+            goal.end();
+        }
     }
 }
 

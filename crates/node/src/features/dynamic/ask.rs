@@ -86,7 +86,9 @@ impl Node {
         executor: &ExecutorHandle,
         topic: &str,
     ) -> impl Future<Output = Result<MessageType, AskTypeError>> + Send + use<> {
-        let (node, executor, resolved) = (self.clone(), executor.clone(), self.resolve_topic(topic));
+        let node = self.clone();
+        let executor = executor.clone();
+        let resolved = self.resolve_topic(topic);
         async move {
             let topic = resolved?.to_string();
             let (type_name, nodes) = publishers(&node, &executor, &topic).await?;
@@ -175,7 +177,8 @@ async fn ask(
 
 /// Returns the result of `future`, or `None` if that takes longer than `longest`.
 async fn within<F: Future>(executor: &ExecutorHandle, longest: Duration, future: F) -> Option<F::Output> {
-    let (mut future, mut over) = (pin!(future), pin!(executor.sleep(ClockKind::Steady, longest)));
+    let mut future = pin!(future);
+    let mut over = pin!(executor.sleep(ClockKind::Steady, longest));
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => over.as_mut().poll(cx).map(|_| None),

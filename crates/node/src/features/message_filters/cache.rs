@@ -202,8 +202,10 @@ impl<G: Group> On<G> {
         options: impl Into<SubscriptionOptions>,
         size: usize,
     ) -> Result<TopicCache<M>, TopicError> {
-        let (cache, group) = (Cache::new(size), self.group());
-        let (filled, cleared) = (cache.clone(), cache.clone());
+        let cache = Cache::new(size);
+        let group = self.group();
+        let filled = cache.clone();
+        let cleared = cache.clone();
         let draft = Draft::<PhantomData<M>>::of_message(self.node(), group, options.into(), false)?;
         let subscription = draft.finish_plain(group, move |message| drop(filled.add(message)))?;
         let reset = group.create_reset_callback(move |_| cleared.clear()).map_err(SourceError::from)?;
@@ -240,7 +242,9 @@ mod tests {
 
     fn filled(size: usize, stamps: &[(i64, char)]) -> Cache<At> {
         let cache = Cache::new(size);
-        stamps.iter().for_each(|(stamp, name)| drop(cache.add(Arc::new(At(*stamp, *name)))));
+        for (stamp, name) in stamps {
+            drop(cache.add(Arc::new(At(*stamp, *name))));
+        }
         cache
     }
 
@@ -273,7 +277,8 @@ mod tests {
     #[test]
     fn intervals_contain_their_ends_and_before_and_after_do_not() {
         let cache = filled(9, &[(10, 'a'), (20, 'b'), (30, 'c'), (40, 'd')]);
-        let (inside, empty) = (cache.interval(20..=30), cache.interval(21..=29));
+        let inside = cache.interval(20..=30);
+        let empty = cache.interval(21..=29);
         #[expect(clippy::reversed_empty_ranges, reason = "it is empty, and does not panic")]
         let reversed = cache.interval(30..=20);
         assert_eq!((names(inside), names(empty), names(reversed)), ("bc".to_owned(), String::new(), String::new()));

@@ -39,16 +39,23 @@ impl<G: Group> On<G> {
         S: MessageSet,
         F: Callback<G, S, Nothing, Form>,
     {
-        let (node, group) = (self.node(), self.group());
+        let node = self.node();
+        let group = self.group();
         let mut inputs = inputs.into_inputs();
         let topics: Vec<_> = inputs.iter().map(|input| input.topic.as_str()).collect();
         let name = options.common.name_in(group, &topics.join("+"));
         if let Some(depth) = group.deployed_depth(&name) {
-            inputs.iter_mut().for_each(|input| input.qos = input.qos.with_depth(depth));
+            for input in &mut inputs {
+                input.qos = input.qos.with_depth(depth);
+            }
         }
         let failures = group.failures(&name);
-        let (matching, queue_size) = (options.matching(&inputs), options.queue_size());
-        let (mut opened, mut matches, mut presences, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let matching = options.matching(&inputs);
+        let queue_size = options.queue_size();
+        let mut opened = Vec::new();
+        let mut matches = Vec::new();
+        let mut presences = Vec::new();
+        let mut seen = Vec::new();
         for (SyncInput { topic, qos, lower_bound_ns }, member) in inputs.iter().zip(S::MEMBERS) {
             let resolved = node.resolve_topic(topic)?;
             let end = (member.open)(node, topic, &resolved, qos)?;
@@ -61,7 +68,8 @@ impl<G: Group> On<G> {
         let watch = Watch::new(&name, queue_size, options.assumes_order(), seen.into_iter());
         let batch = inputs.iter().map(|input| input.qos.depth().unwrap_or(BATCH_OF_KEEP_ALL)).sum();
         let sets = Sets::<S>::new(opened, matching, batch, Arc::clone(&counts), watch);
-        let (jumped, clock) = (Arc::clone(&counts), group.context().clock().clone());
+        let jumped = Arc::clone(&counts);
+        let clock = group.context().clock().clone();
         let reset = group.create_reset_callback(move |_| {
             jumped.jumped_at_ns.store(clock.now().as_nanos().max(1), Ordering::Release);
         });

@@ -33,7 +33,7 @@ pub(super) trait Input: Send {
     /// Takes the oldest message, with its stamp in nanoseconds; `None` if there is none.
     fn try_take(&mut self) -> Result<Option<(i64, AnyMessage)>, TakeError>;
 
-    /// Returns when the oldest message arrived, on the steady clock; `None` if there is none.
+    /// Returns the time at which the oldest message arrived, on the steady clock; `None` if there is none.
     fn oldest_arrival(&self) -> Option<Instant>;
 
     fn pending(&self) -> Pending;
@@ -111,7 +111,8 @@ impl<S: MessageSet> Sets<S> {
         counts: Arc<Counts>,
         watch: Watch,
     ) -> Self {
-        let (decided, new) = (VecDeque::new(), Vec::new());
+        let decided = VecDeque::new();
+        let new = Vec::new();
         Self { inputs, matching, decided, new, batch, counts, watch, notifier: None, set: PhantomData }
     }
 
@@ -210,7 +211,9 @@ impl<S: MessageSet> Source for Sets<S> {
             }
         }
         // Messages arrive faster than this loop takes them. Other entities get their turn first.
-        self.notifier.iter().for_each(Notifier::notify);
+        if let Some(notifier) = &self.notifier {
+            notifier.notify();
+        }
         Ok(None)
     }
 
@@ -227,7 +230,11 @@ impl<S: MessageSet> Source for Sets<S> {
 
     fn closer(&self) -> Option<Closer> {
         let closers: Vec<_> = self.inputs.iter().filter_map(|input| input.closer()).collect();
-        Some(Box::new(move || closers.iter().for_each(|close| close())))
+        Some(Box::new(move || {
+            for close in &closers {
+                close();
+            }
+        }))
     }
 }
 

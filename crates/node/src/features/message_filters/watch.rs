@@ -43,7 +43,10 @@ impl Watch {
         let seen = &mut self.inputs[input];
         seen.count += 1;
         let Some(last_ns) = seen.last_stamp_ns.replace(stamp_ns).filter(|_| self.assumes_order) else { return };
-        let (name, topic, stamp, last) = (&self.name, &seen.topic, seconds(stamp_ns), seconds(last_ns));
+        let name = &self.name;
+        let topic = &seen.topic;
+        let stamp = seconds(stamp_ns);
+        let last = seconds(last_ns);
         if stamp_ns < last_ns {
             let text = format!(
                 "synchronizer `{name}`: messages of `{topic}` are out of order: the stamp {stamp} follows {last}. Some of them may \
@@ -80,7 +83,9 @@ impl Watch {
 
     /// Forgets the stamps, because time has jumped.
     pub(super) fn forget(&mut self) {
-        self.inputs.iter_mut().for_each(|seen| seen.last_stamp_ns = None);
+        for seen in &mut self.inputs {
+            seen.last_stamp_ns = None;
+        }
     }
 }
 
@@ -97,6 +102,7 @@ impl Seen {
 
 /// Returns a time as seconds, with all of its nanoseconds.
 fn seconds(nanos: i64) -> String {
-    let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
     format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }

@@ -180,7 +180,8 @@ impl ParameterClient {
         names: &[&str],
     ) -> impl Future<Output = Result<Vec<ParameterValue>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
-        let (node, asked) = (self.node.clone(), names.len());
+        let node = self.node.clone();
+        let asked = names.len();
         let call = self.get.call(wire::GetParametersRequest { names });
         async move {
             let values = complete(&node, asked, call.await?.values)?;
@@ -199,7 +200,8 @@ impl ParameterClient {
         &self,
         name: &str,
     ) -> impl Future<Output = Result<T, ParameterClientError>> + Send + use<T> {
-        let (node, name) = (self.node.clone(), name.to_owned());
+        let node = self.node.clone();
+        let name = name.to_owned();
         let values = self.get(&[name.as_str()]);
         async move {
             let value = values.await?.pop().unwrap_or_default();
@@ -218,7 +220,8 @@ impl ParameterClient {
         names: &[&str],
     ) -> impl Future<Output = Result<Vec<Option<ParameterKind>>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
-        let (node, asked) = (self.node.clone(), names.len());
+        let node = self.node.clone();
+        let asked = names.len();
         let call = self.types.call(wire::GetParameterTypesRequest { names });
         async move {
             let types = complete(&node, asked, call.await?.types.into_vec())?;
@@ -261,7 +264,8 @@ impl ParameterClient {
         I: IntoIterator<Item: Into<ParameterSetting>>,
     {
         let parameters = to_wire(settings);
-        let (node, asked) = (self.node.clone(), parameters.len());
+        let node = self.node.clone();
+        let asked = parameters.len();
         let call = self.set.call(wire::SetParametersRequest { parameters });
         async move {
             let results = complete(&node, asked, call.await?.results)?;
@@ -299,7 +303,8 @@ impl ParameterClient {
         names: &[&str],
     ) -> impl Future<Output = Result<Vec<wire::ParameterDescriptor>, ParameterClientError>> + Send + use<> {
         let names = names_of(names);
-        let (node, asked) = (self.node.clone(), names.len());
+        let node = self.node.clone();
+        let asked = names.len();
         let call = self.describe.call(wire::DescribeParametersRequest { names });
         async move { complete(&node, asked, call.await?.descriptors) }
     }

@@ -102,7 +102,9 @@ pub(super) fn tell(watchers: &mut Watchers, change: &Change) -> Vec<Notifier> {
     for watcher in watchers.iter_mut() {
         watcher.news.extend(set().map(|setting| (setting.name.clone(), setting.value.clone())));
         // Entries of removed parameters are removed, so that memory stays bounded when names come and go.
-        change.deleted.iter().for_each(|gone| _ = watcher.news.remove(&gone.name));
+        for deleted in &change.deleted {
+            watcher.news.remove(&deleted.name);
+        }
     }
     if set().next().is_none() {
         return Vec::new();

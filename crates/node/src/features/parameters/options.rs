@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_in_no_range() {
+    fn nan_is_in_no_range_and_infinity_only_below_an_infinite_bound() {
         assert!(!doubles(0.0, 1.0, 0.0)(f64::NAN));
         assert!(!doubles(f64::NEG_INFINITY, f64::INFINITY, 0.0)(f64::NAN));
         assert!(!doubles(0.0, 1.0, 0.0)(f64::INFINITY));

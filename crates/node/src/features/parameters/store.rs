@@ -272,7 +272,8 @@ impl Store {
                 self.after(notifiers);
                 return Ok(());
             }
-            let (version, on_set) = (state.version, state.on_set.all());
+            let version = state.version;
+            let on_set = state.on_set.all();
             drop(state);
             for callback in on_set {
                 let verdict = InsideCallback::run(|| callback(settings))
@@ -286,7 +287,9 @@ impl Store {
 
     /// Notifies watchers and publishes the event. The caller has released the lock.
     pub(super) fn after(&self, notifiers: Vec<Notifier>) {
-        notifiers.iter().for_each(Notifier::notify);
+        for notifier in notifiers {
+            notifier.notify();
+        }
         self.publish_events();
     }
 

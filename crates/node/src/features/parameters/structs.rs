@@ -208,7 +208,9 @@ impl Node {
             }
             Err(error) => {
                 // Read-only parameters are removed as well.
-                declarer.declared.iter().for_each(|name| store.forget(name));
+                for name in &declarer.declared {
+                    store.forget(name);
+                }
                 Err(error)
             }
         }

@@ -313,7 +313,8 @@ impl ParameterSetting {
 
 /// A name and a value: `("max_speed", 0.5)`.
 impl<N: Into<String>, T: Into<ParameterValue>> From<(N, T)> for ParameterSetting {
-    fn from((name, value): (N, T)) -> Self {
+    fn from(setting: (N, T)) -> Self {
+        let (name, value) = setting;
         Self::new(name, value)
     }
 }
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_put_into_a_parameter_file() {
+    fn the_text_of_a_value_can_be_put_into_a_parameter_file() {
         let values: [ParameterValue; 9] = [
             true.into(),
             i64::MIN.into(),

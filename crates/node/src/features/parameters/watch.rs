@@ -63,7 +63,7 @@ mod tests {
     use crate::features::parameters::value::ParameterValue;
 
     #[test]
-    fn what_is_set_before_the_entity_is_there_is_not_forgotten() {
+    fn parameters_that_are_set_before_the_entity_exists_are_not_forgotten() {
         let store = Store::new("/node".to_owned(), BTreeMap::new(), Arc::default());
         let mut set = SetParameters::new(&store);
         assert_eq!(set.pending(), Pending::Empty);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undeclared_again_leaves_nothing_behind() {
+    fn a_parameter_that_is_undeclared_again_leaves_nothing_behind() {
         let store = Store::new("/node".to_owned(), BTreeMap::new(), Arc::default());
         let mut set = SetParameters::new(&store);
         for n in 0..10 {

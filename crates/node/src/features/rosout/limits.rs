@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn each_line_has_its_own_limit() {
-        let (limits, begin) = (Limits::default(), Instant::now());
+        let limits = Limits::default();
+        let begin = Instant::now();
         let passed = |limit, interval, line| {
             let record = Record::builder().file(Some("arm.rs")).line(Some(line)).build();
             let at = |second: &u64| begin + Duration::from_secs(*second);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_logged_while_a_record_is_published_is_not() {
+    fn records_about_a_publication_are_not_published() {
         let queue = queue("/");
         push(&queue, "nobody publishes");
         assert!(queue.open() && !queue.open());
@@ -209,7 +209,9 @@ mod tests {
     fn no_more_is_kept_than_a_bound() {
         let queue = queue("/");
         queue.open();
-        (0..RECORDS_MAX + 5).for_each(|n| push(&queue, &n.to_string()));
+        for n in 0..RECORDS_MAX + 5 {
+            push(&queue, &n.to_string());
+        }
         assert_eq!(queue.lock().records.len(), RECORDS_MAX);
         assert_eq!(queue.lock().records[0].msg, "5");
         queue.close();

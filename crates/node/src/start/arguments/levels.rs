@@ -73,7 +73,9 @@ mod tests {
 
     fn levels(given: &[&str]) -> LogLevels {
         let mut levels = LogLevels::default();
-        given.iter().for_each(|text| levels.add(text).unwrap());
+        for text in given {
+            levels.add(text).unwrap();
+        }
         levels
     }
 

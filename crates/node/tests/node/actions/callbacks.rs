@@ -224,7 +224,9 @@ fn feedback_comes_before_the_end_under_every_policy() {
             let goal = executor.spin_until(client.send_goal(Goal { order: 1 }), SpinOptions::new()).unwrap().unwrap();
             executor.spin(SpinOptions::spin_all()).unwrap();
             let handle = begun.take().remove(0);
-            (0..8).for_each(|n| handle.publish_feedback(seq([n])).unwrap());
+            for n in 0..8 {
+                handle.publish_feedback(seq([n])).unwrap();
+            }
             handle.succeed(seq([]));
             let feedback = goal.take_feedback().unwrap().collect::<Vec<_>>();
             let heard = executor.spin_until(feedback, SpinOptions::new()).unwrap();

@@ -84,7 +84,7 @@ fn goals_are_canceled_by_the_time_they_were_accepted() {
 }
 
 #[test]
-fn what_nobody_asked_to_cancel_does_not_end_as_canceled() {
+fn a_goal_that_nobody_asked_to_cancel_does_not_end_as_canceled() {
     on_both_kinds(|world| {
         let (goal, handle) = world.begin(5);
         let error = handle.canceled(seq([7])).unwrap_err();

@@ -80,7 +80,7 @@ fn feedback_ends_when_the_server_has_forgotten_the_goal() {
 }
 
 #[test]
-fn what_is_told_of_other_goals_is_not_this_goals() {
+fn feedback_and_status_of_other_goals_do_not_reach_this_goal() {
     on_both_kinds(|world| {
         let other =
             world.node.on(&world.executor.create_group("client", ())).create_action_client("fibonacci").unwrap();

@@ -113,7 +113,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
     /// room for it, if any. Fails as [`check`](Self::check) does.
     pub(crate) fn accept(&mut self, id: GoalId, stamp: Time, goal: T) -> Result<Option<Entry<T, R, W>>, NoRoom> {
         self.check(id)?;
-        let displaced = (self.goals.len() >= self.room).then(|| self.first_to_end()).flatten();
+        let displaced = if self.goals.len() >= self.room { self.first_to_end() } else { None };
         let displaced = displaced.map(|index| self.goals.remove(index));
         let state = GoalState::Accepted;
         self.goals.push(Entry { id, stamp, state, goal, waiting: VecDeque::new(), end: None });
@@ -172,7 +172,8 @@ impl<T: Clone, R, W> Book<T, R, W> {
     pub(crate) fn select(&self, id: GoalId, stamp: Time) -> Selected<T> {
         // Stamps of other clients may be out of range: more nanoseconds than a second has.
         let until_ns = stamp.as_nanos();
-        let (any_id, any_time) = (id == GoalId::ZERO, until_ns == 0);
+        let any_id = id == GoalId::ZERO;
+        let any_time = until_ns == 0;
         let is_meant = |entry: &Entry<T, R, W>| match (any_id, any_time) {
             (true, true) => true,
             (false, true) => entry.id == id,
@@ -210,7 +211,7 @@ impl<T: Clone, R, W> Book<T, R, W> {
         self.goals.extract_if(.., is_over).collect()
     }
 
-    /// Returns when the next goal's retention time is over; `None` if no goal has ended.
+    /// Returns the time at which the next goal's retention time is over; `None` if no goal has ended.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.goals.iter().filter_map(|entry| entry.end.as_ref()).map(|end| end.since + self.retention).min()
     }

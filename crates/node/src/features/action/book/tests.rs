@@ -96,7 +96,8 @@ proptest! {
                     };
                     prop_assert_eq!(result.map(|entry| entry.map(|entry| entry.goal)), expected);
                     if expected.is_ok() {
-                        let (events, waiting) = (Vec::new(), Vec::new());
+                        let events = Vec::new();
+                        let waiting = Vec::new();
                         all.push(Naive { n, accepted_s: now_s, events, ended_s: None, waiting, forgotten: false });
                     }
                 }
@@ -189,7 +190,7 @@ fn the_oldest_of_too_many_who_wait_makes_room() {
 }
 
 #[test]
-fn what_was_never_asked_to_be_canceled_is_aborted_instead() {
+fn a_goal_that_nobody_asked_to_cancel_is_aborted_instead() {
     let mut book = Book::<(), i32, ()>::new(1, RETENTION);
     book.accept(id(1), Time::ZERO, ()).unwrap();
     let finished = book.finish(id(1), GoalEvent::Cancel, &Arc::new(7), at(1)).unwrap();

@@ -132,7 +132,9 @@ impl<T> Approximate<T> {
 
     /// Ends the search: the next one begins with the oldest message of each input.
     fn look_again(&mut self) {
-        self.queues.iter_mut().for_each(|queue| queue.passed = 0);
+        for queue in &mut self.queues {
+            queue.passed = 0;
+        }
         self.candidate = None;
     }
 

@@ -40,7 +40,9 @@ impl Random {
 /// Feeds messages (input and stamp) to a matching. Returns the complete sets, each with the number of the message that
 /// decided it, and the number of messages in incomplete ones.
 fn play(matching: &mut Matched, inputs: usize, messages: &[(usize, i64)]) -> (Vec<(usize, Vec<usize>)>, usize) {
-    let (mut sets, mut dropped, mut counts) = (Vec::new(), 0, vec![0; inputs]);
+    let mut sets = Vec::new();
+    let mut dropped = 0;
+    let mut counts = vec![0; inputs];
     let mut decided: Vec<Set<usize>> = Vec::new();
     for (number, (input, stamp)) in messages.iter().enumerate() {
         matching.add(*input, *stamp, counts[*input], &mut decided);
@@ -60,13 +62,16 @@ fn play(matching: &mut Matched, inputs: usize, messages: &[(usize, i64)]) -> (Ve
 fn sets_are_those_of_ros() {
     let other =
         std::env::var_os("MESSAGE_FILTERS_RECORDING").map(|path| std::fs::read_to_string(path).expect("a file"));
-    let (mut streams, mut count) = (0, 0);
+    let mut streams = 0;
+    let mut count = 0;
     for (number, line) in other.as_deref().unwrap_or(RECORDING).lines().enumerate() {
         let parts: Vec<_> = line.split('|').collect();
         let [head, messages, expected] = parts[..] else { panic!("line {number}: three parts") };
         let head: Vec<_> = head.split_whitespace().collect();
         let int = |text: &str| text.parse::<i64>().unwrap_or_else(|_| panic!("line {number}: a number, not {text}"));
-        let (inputs, queue_size, unit) = (int(head[1]) as usize, int(head[2]) as usize, int(head[3]));
+        let inputs = int(head[1]) as usize;
+        let queue_size = int(head[2]) as usize;
+        let unit = int(head[3]);
         let mut matching: Matched = if head[0] == "exact" {
             Box::new(Exact::new(inputs, queue_size))
         } else {
@@ -168,7 +173,8 @@ fn each_choice(left: &[usize], streams: &[Vec<i64>], chosen: &mut Vec<usize>, f:
 
 #[test]
 fn sets_are_contiguous_do_not_cross_and_have_the_least_span() {
-    let (mut random, mut compared) = (Random(1), 0);
+    let mut random = Random(1);
+    let mut compared = 0;
     for round in 0..4000 {
         let inputs = random.between(2, 4) as usize;
         let messages = stream(&mut random, inputs, [0, 0, 30, 24, 20][inputs]);
@@ -178,10 +184,13 @@ fn sets_are_contiguous_do_not_cross_and_have_the_least_span() {
             limits.max_interval_ns = random.between(0, 30);
         }
         let mut streams = vec![Vec::new(); inputs];
-        messages.iter().for_each(|(input, stamp)| streams[*input].push(*stamp));
+        for (input, stamp) in &messages {
+            streams[*input].push(*stamp);
+        }
         let mut matching: Matched = Box::new(Approximate::new(limits.clone()));
         let (sets, _) = play(&mut matching, inputs, &messages);
-        let (sets, expected): (Vec<_>, _) = (sets.into_iter().map(|(_, set)| set).collect(), naive(&limits, &streams));
+        let sets: Vec<_> = sets.into_iter().map(|(_, set)| set).collect();
+        let expected = naive(&limits, &streams);
         // The last sets may still wait for the proof that nothing better comes.
         assert_eq!(sets[..], expected[..sets.len().min(expected.len())], "round {round}: {limits:?} {messages:?}");
         compared += sets.len();
@@ -249,7 +258,9 @@ fn a_lower_bound_of_twice_the_span_decides_a_set_with_its_last_message() {
 fn with_a_fast_input_a_set_waits_for_no_message_of_the_slow_one() {
     let mut random = Random(6);
     for _ in 0..500 {
-        let (mut slow, mut fast, mut messages) = (random.between(0, 1000), 0, Vec::new());
+        let mut slow = random.between(0, 1000);
+        let mut fast = 0;
+        let mut messages = Vec::new();
         for _ in 0..30 {
             while fast <= slow {
                 messages.push((1, fast));

@@ -224,7 +224,8 @@ fn parts(name: &str) -> Vec<&str> {
 
 /// Returns true if the pattern matches the name.
 fn matches(pattern: &[&str], name: &[&str]) -> bool {
-    let (mut at, mut part) = (0, 0);
+    let mut at = 0;
+    let mut part = 0;
     // The position after the last `**`, and the first part of the name that is not yet assigned to it. On a mismatch
     // only the last `**` needs to take one part more: whatever an earlier one could gain, the last one can, too.
     let mut last: Option<(usize, usize)> = None;
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_parameter_file_is_refused_with_the_place() {
+    fn an_invalid_parameter_file_is_refused_with_the_place() {
         let cases = [
             ("a: [1", "is not valid YAML"),
             ("ros__parameters: {b: 1}", "`ros__parameters` belongs to no node"),

@@ -70,7 +70,8 @@ fn double(text: &str) -> Option<f64> {
     }
     let lower = rest.to_ascii_lowercase();
     if let Some(inner) = lower.strip_prefix("nan(").and_then(|rest| rest.strip_suffix(')')) {
-        return inner.chars().all(|char| char.is_ascii_alphanumeric() || char == '_').then_some(f64::NAN);
+        let is_valid = inner.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+        return if is_valid { Some(f64::NAN) } else { None };
     }
     let value: f64 = text.parse().ok()?;
     if matches!(lower.as_str(), "inf" | "infinity" | "nan") {
@@ -78,7 +79,7 @@ fn double(text: &str) -> Option<f64> {
     }
     let mantissa = lower.split('e').next().unwrap_or_default();
     let is_zero = !mantissa.contains(|char: char| char.is_ascii_digit() && char != '0');
-    (is_zero || value.is_normal()).then_some(value)
+    if is_zero || value.is_normal() { Some(value) } else { None }
 }
 
 /// Returns the number that hexadecimal digits with a point, and an exponent of two behind `p`, stand for.
@@ -97,5 +98,5 @@ fn hexadecimal_double(text: &str) -> Option<f64> {
     }
     let places = i32::try_from(fraction.len()).ok()?;
     let value = value * 2.0_f64.powi(exponent.checked_sub(places.checked_mul(4)?)?);
-    (value == 0.0 || value.is_normal()).then_some(value)
+    if value == 0.0 || value.is_normal() { Some(value) } else { None }
 }
