@@ -7,11 +7,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. As long as nothing is on the
-# registry, cargo is told where the others are.
+# The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. So is the lab. As long as
+# nothing is on the registry, cargo is told where the others are.
 elsewhere=()
 for crate in core engine macros node scenario wire codegen msgs dynamic container accelerator remote dds zenoh wgpu; do
     elsewhere+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
+done
+# The lab uses nearly all.
+all=("${elsewhere[@]}" --config "patch.crates-io.rospin.path=\"$PWD/crates/rospin\"")
+for crate in analysis learn measure report sim tf2 trace tracetools; do
+    all+=(--config "patch.crates-io.rospin-$crate.path=\"$PWD/crates/$crate\"")
 done
 # Cargo notes in the lock files where they were. They are changed while it packages, so that it must be told not to mind; instead, nothing else may
 # be uncommitted at the beginning.
@@ -25,12 +30,14 @@ restore() {
     cp "$saved/dds" crates/dds/Cargo.lock
     cp "$saved/zenoh" crates/zenoh/Cargo.lock
     cp "$saved/wgpu" crates/wgpu/Cargo.lock
+    cp "$saved/lab" lab/Cargo.lock
     rm -rf "$saved"
 }
 cp Cargo.lock "$saved/workspace"
 cp crates/dds/Cargo.lock "$saved/dds"
 cp crates/zenoh/Cargo.lock "$saved/zenoh"
 cp crates/wgpu/Cargo.lock "$saved/wgpu"
+cp lab/Cargo.lock "$saved/lab"
 trap restore EXIT
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
 
@@ -39,11 +46,12 @@ for adapter in dds zenoh wgpu; do
 done
 cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom_messages \
     --allow-dirty "${elsewhere[@]}" "$@"
+cargo package --manifest-path lab/Cargo.toml --workspace --allow-dirty "${all[@]}" "$@"
 
 cat <<'ORDER'
 
 Name the repository first: `.ci/set-repository.sh https://HOST/OWNER/NAME`, and commit that. Then publish in this order, each with
-`cargo publish --manifest-path crates/NAME/Cargo.toml`:
+`cargo publish --manifest-path crates/NAME/Cargo.toml`, the last two from lab/synthetic and lab:
   core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator remote cuda node tracetools container dds zenoh wgpu tf2 rospin
-  measure report synthetic lab cli
+  measure report cli synthetic lab
 ORDER

@@ -3,7 +3,7 @@
 #
 #   .ci/set-repository.sh https://HOST/OWNER/NAME
 #
-# The crates of the workspace inherit it; those in workspaces of their own cannot, and have a line of their own.
+# The crates of the workspace inherit it, and so do those of the lab; adapters in workspaces of their own have a line of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,13 +13,15 @@ if [ $# -ne 1 ] || ! [[ "$url" =~ ^https://[A-Za-z0-9./_~-]+$ ]]; then
     exit 2
 fi
 
-# Puts a line below the one that matches, in place of an earlier one: FILE MATCH LINE.
+# Puts a line below the one that matches, in place of an earlier one with the same key: FILE MATCH LINE.
 put() {
-    sed -i -e '/^repository\(\.workspace\)\? *=/d' "$1"
+    sed -i -e "/^${3%% *} *=/d" "$1"
     sed -i -e "s|$2|&\n$3|" "$1"
 }
 
-put Cargo.toml '^license = .*' "repository = \"$url\""
+for workspace in Cargo.toml lab/Cargo.toml; do
+    put "$workspace" '^license = .*' "repository = \"$url\""
+done
 for manifest in crates/*/Cargo.toml lab/Cargo.toml lab/*/Cargo.toml; do
     if grep -q '^license.workspace' "$manifest" && ! grep -q '^publish = false' "$manifest"; then
         put "$manifest" '^license\.workspace = true' 'repository.workspace = true'
@@ -29,7 +31,7 @@ for manifest in crates/*/Cargo.toml lab/Cargo.toml lab/*/Cargo.toml; do
 done
 
 # Cargo says what it understood: every crate that is published has the address.
-for manifest in Cargo.toml crates/dds/Cargo.toml crates/zenoh/Cargo.toml crates/wgpu/Cargo.toml; do
+for manifest in Cargo.toml lab/Cargo.toml crates/dds/Cargo.toml crates/zenoh/Cargo.toml crates/wgpu/Cargo.toml; do
     cargo metadata --manifest-path "$manifest" --no-deps --format-version 1 |
         python3 -c '
 import json, sys

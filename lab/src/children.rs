@@ -167,7 +167,7 @@ fn spawn(mut command: Command, experiment: &str, order: &impl Serialize) -> io::
         command.env("MIMALLOC_ARENA_RESERVE", "64MiB");
     }
     let mut child = command
-        .args(["lab", experiment, CHILD_OPTION])
+        .args([experiment, CHILD_OPTION])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

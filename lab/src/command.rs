@@ -1,6 +1,7 @@
 //! `rospin lab`: the experiments as subcommands.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 use rospin_report::Failure;
@@ -8,16 +9,30 @@ use rospin_report::outputs::WithoutReader;
 
 use crate::experiments::{self, EXPERIMENTS};
 
-/// Name of the subcommand.
-pub const NAME: &str = "lab";
+/// Parses the command line, runs the experiment and reports errors on stderr.
+#[must_use]
+pub fn main() -> ExitCode {
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        // clap prints help to stdout with code 0, errors to stderr with code 2, and survives a closed pipe.
+        Err(error) => error.exit(),
+    };
+    rospin_report::exit(start(&matches, &mut io::stdout().lock()))
+}
 
-/// Experiment that `rospin` without arguments runs.
-pub const DEFAULT_EXPERIMENT: &str = "reference-system";
+/// Has this process recorded and watched as its environment asks for, then runs the experiment. Executors that are
+/// started by `rospin::init` have all this by themselves; most of the lab's are started without.
+fn start(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    rospin::recording::record_from_env().map_err(Failure::input)?;
+    rospin::monitoring::open_live_door();
+    run(matches, out)
+}
 
 /// Returns the command `rospin lab`, with a subcommand for each experiment.
-#[must_use]
-pub fn command() -> Command {
-    Command::new(NAME)
+fn command() -> Command {
+    Command::new("rospin-lab")
+        .bin_name("rospin lab")
+        .version(env!("CARGO_PKG_VERSION"))
         .about("Reruns published executor experiments")
         .after_help("Examples:\n  rospin lab list\n  rospin lab reference-system --duration 20 --crunch 5")
         .disable_help_subcommand(true)
@@ -28,13 +43,7 @@ pub fn command() -> Command {
 }
 
 /// Runs the experiment that `matches` of [`command()`] name, or lists them all. `out` is stdout.
-///
-/// # Errors
-/// If the experiment cannot be run with these options, fails, or its results cannot be written.
-///
-/// # Panics
-/// If the matches are those of another command.
-pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("list", _)) => list(out),
         Some((name, matches)) => match experiments::find(name) {
@@ -64,7 +73,8 @@ mod tests {
     fn files_and_quiet_are_the_same_everywhere() {
         command().debug_assert();
         for experiment in EXPERIMENTS {
-            let text = command().try_get_matches_from(["lab", experiment.name(), "--help"]).unwrap_err().to_string();
+            let text =
+                command().try_get_matches_from(["rospin-lab", experiment.name(), "--help"]).unwrap_err().to_string();
             // The comparison ignores line breaks.
             let help = text.split_whitespace().collect::<Vec<_>>().join(" ");
             // What was left out when this program was built has no options.
@@ -79,20 +89,19 @@ mod tests {
     }
 
     #[test]
-    fn the_list_names_every_experiment_and_the_default_is_one() {
-        let matches = command().try_get_matches_from(["lab", "list"]).unwrap();
+    fn the_list_names_every_experiment() {
+        let matches = command().try_get_matches_from(["rospin-lab", "list"]).unwrap();
         let mut out = Vec::new();
         run(&matches, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for experiment in EXPERIMENTS {
             assert!(text.contains(experiment.name()), "{text}");
         }
-        assert!(experiments::find(DEFAULT_EXPERIMENT).is_some());
     }
 
     #[test]
     fn an_unknown_experiment_is_refused_with_a_suggestion() {
-        let error = command().try_get_matches_from(["lab", "reference-sytem"]).unwrap_err();
+        let error = command().try_get_matches_from(["rospin-lab", "reference-sytem"]).unwrap_err();
         assert!(error.to_string().contains("reference-system"), "{error}");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct LeftOut {
 /// The experiment was left out.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab {name}`"
+    "{name}: this program was built without it; build with --features {name}, as in `cargo run --release --manifest-path lab/Cargo.toml --features {name} -- {name}`"
 )]
 struct NotBuilt {
     name: &'static str,

@@ -1,8 +1,8 @@
 //! The lab: published executor experiments, rerun on this machine, and the other executors' designs that rospin is
 //! compared with.
 //!
-//! [`command`] and [`run`] are `rospin lab`; nothing of rospin's other commands is here, and only the crate of the
-//! command depends on this one.
+//! This is the program `rospin-lab`, which `rospin lab` runs. A workspace of its own: nothing of rospin depends on it.
+//! It may import everything.
 
 mod accelerator;
 mod callback_order;
@@ -28,7 +28,7 @@ mod wire;
 
 use std::sync::OnceLock;
 
-pub use command::{DEFAULT_EXPERIMENT, NAME, command, run};
+pub use command::main;
 
 /// Function that returns the number of heap allocations of this process so far. Only `rospin-counting` sets it, the
 /// program whose allocator counts.

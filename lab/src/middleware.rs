@@ -55,7 +55,9 @@ impl Middleware {
     /// Returns the sentence that tells a user what this program lacks; it names the fix.
     pub(crate) fn missing(self) -> String {
         let name = self.name();
-        format!("this program was built without {name}; build it with `cargo build --release --features {name}`")
+        format!(
+            "this program was built without {name}; build it with `cargo build --release --manifest-path lab/Cargo.toml --features {name}`"
+        )
     }
 
     /// Starts the middleware for a process of a run. The threads of DDS and Zenoh get the scheduling that the

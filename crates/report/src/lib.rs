@@ -4,7 +4,7 @@
 //! and [`timeline`] are the parts of an HTML report. [`distrust`] names the rows that something else has disturbed.
 //! [`text_table`] formats tables for a terminal, and [`progress`] shows progress there. [`number`] and [`choice`] read
 //! a user's input, the former also writes numbers of things, and [`Failure`] is the error of a command without a
-//! result.
+//! result, which [`exit`] reports.
 
 pub mod choice;
 pub mod distrust;
@@ -18,4 +18,4 @@ pub mod svg;
 pub mod text_table;
 pub mod timeline;
 
-pub use failure::Failure;
+pub use failure::{Failure, exit};

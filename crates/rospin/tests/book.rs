@@ -65,7 +65,8 @@ fn commands_name_packages_and_examples_that_exist() {
             let folder = match after(&words, "-p") {
                 Some(package) => folder_of(package),
                 None if command.contains("$zenoh") => "crates/zenoh".to_owned(),
-                None => "lab".to_owned(),
+                None if command.contains("lab/Cargo.toml") => "lab".to_owned(),
+                None => "crates/cli".to_owned(),
             };
             let folder = root().join(folder);
             assert!(folder.join("Cargo.toml").exists(), "{}: {line}", path.display());
@@ -85,7 +86,9 @@ fn files_of_the_repository_that_pages_mention_exist() {
     for (path, text) in pages() {
         let words = text.split(|c: char| c.is_whitespace() || "`(),;:".contains(c));
         for word in words.filter(|word| {
-            ["crates/", "examples/custom", "examples/robot", ".ci/"].iter().any(|folder| word.starts_with(folder))
+            ["crates/", "lab/", "examples/custom", "examples/robot", ".ci/"]
+                .iter()
+                .any(|folder| word.starts_with(folder))
         }) {
             assert!(root().join(word.trim_end_matches('.')).exists(), "{}: {word}", path.display());
         }

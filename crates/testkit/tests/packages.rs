@@ -40,7 +40,8 @@ fn root() -> PathBuf {
 /// Returns the crates that a release publishes: of the workspace, and of those beside it.
 fn published() -> Vec<Package> {
     let mut all = Vec::new();
-    for manifest in ["Cargo.toml", "crates/dds/Cargo.toml", "crates/zenoh/Cargo.toml", "crates/wgpu/Cargo.toml"] {
+    for folder in [".", "crates/dds", "crates/zenoh", "crates/wgpu", "lab"] {
+        let manifest = format!("{folder}/Cargo.toml");
         let mut command = MetadataCommand::new();
         let metadata = command.manifest_path(root().join(manifest)).no_deps().exec().expect("cargo metadata");
         all.extend(metadata.packages.into_iter().filter(|package| package.publish.is_none()));

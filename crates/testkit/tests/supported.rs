@@ -170,10 +170,10 @@ fn peers() -> String {
     format!("| with |{}\n", rows.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the names in the last loop over distributions in `.ci/run` before a command.
+/// Returns the names in the last loop over distributions in `.ci/check` before a command.
 fn looped(command: &str) -> Vec<String> {
-    let run = read(".ci/run");
-    let (before, _) = run.split_once(command).unwrap_or_else(|| panic!(".ci/run: {command}"));
+    let run = read(".ci/check");
+    let (before, _) = run.split_once(command).unwrap_or_else(|| panic!(".ci/check: {command}"));
     let (_, names) = before.rsplit_once("for distribution in ").expect("a loop");
     names.split(';').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }

@@ -81,7 +81,7 @@ impl Options {
 pub(crate) enum Conflict {
     /// The device was left out when the program was built.
     #[error(
-        "--device {name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab accelerator --device {name}`"
+        "--device {name}: this program was built without it; build with --features {name}, as in `cargo run --release --manifest-path lab/Cargo.toml --features {name} -- accelerator --device {name}`"
     )]
     NotBuilt {
         /// Name of the device, which is also that of the feature.

@@ -110,7 +110,7 @@ impl Options {
 pub(crate) enum Conflict {
     /// The transport was left out when the program was built.
     #[error(
-        "--transport {name}: this program was built without it; build with --features {name}, as in `cargo run --release --features {name} -- lab reference-system --transport {name}`"
+        "--transport {name}: this program was built without it; build with --features {name}, as in `cargo run --release --manifest-path lab/Cargo.toml --features {name} -- reference-system --transport {name}`"
     )]
     NotBuilt {
         /// Name of the middleware, which is also that of the feature.

@@ -23,7 +23,7 @@ pub(crate) const DEFAULT_REPORT: &str = "rospin-wire.html";
 Each measurement has processes of its own: first as many messages as there can be with at most 100 (and 64 MiB) under way, then a
 fixed rate: 10 kHz in one process and 1 kHz there and back up to 16 KiB, less for larger ones. In one process latency is one way,
 otherwise there and back. CPU, wake-ups and allocations are those at the fixed rate, of both ends, without the sending thread's CPU.
-The program needs its features: cargo build --release --features dds,zenoh
+The program needs its features: cargo build --release --manifest-path lab/Cargo.toml --features dds,zenoh
 
 A peer is a node that publishes on wire_pong what it hears on wire_ping (std_msgs/msg/UInt8MultiArray, reliable). It is started with
 ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, RMW_IMPLEMENTATION and, over Zenoh, ZENOH_CONFIG_OVERRIDE set as our end has them. It

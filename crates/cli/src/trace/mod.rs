@@ -18,8 +18,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin_report::Failure;
 use rospin_trace::Recording;
 
-pub(crate) use record::record_from_env;
-
 pub(crate) const NAME: &str = "trace";
 
 /// Records what the executors of a program do, and says which callbacks waited, for whom, and what was lost

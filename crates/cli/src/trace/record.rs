@@ -10,9 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use rospin_engine::Recorder;
 use rospin_report::{Failure, number};
-use rospin_trace::{Settings, settings};
+use rospin_trace::settings;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::attach;
@@ -193,26 +192,4 @@ fn recordings(folder: &Path) -> io::Result<Vec<(PathBuf, u64)>> {
     }
     files.sort_unstable();
     Ok(files)
-}
-
-/// Starts to record this process if its environment asks for it. `rospin lab` needs this, because it runs executors
-/// itself.
-pub(crate) fn record_from_env() -> Result<(), Failure> {
-    let settings = Settings::from_env().map_err(Failure::input)?;
-    let template = rospin_learn::sink_from_env(Recorder::steady_ns()).map_err(Failure::input)?;
-    let recorder = Recorder::of_process();
-    // A system file has processor times, unless the recording is told otherwise.
-    recorder.set_cpu_times(settings.as_ref().map_or(template.is_some(), |settings| settings.cpu_times));
-    if let Some(settings) = settings {
-        settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
-        let sink = settings.sink(Recorder::steady_ns()).map_err(Failure::input)?;
-        recorder.start(sink).map(drop).map_err(Failure::run)?;
-    }
-    if let Some(template) = template {
-        recorder.start(template).map(drop).map_err(Failure::run)?;
-    }
-    if recorder.is_on() {
-        recorder.stop_at_exit();
-    }
-    Ok(())
 }

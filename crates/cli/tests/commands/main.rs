@@ -3,12 +3,16 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/pages.rs"]
+mod pages;
 
 mod analyze;
 mod analyze_acts;
 mod broken;
-mod latency;
 mod lttng;
+mod program;
 mod replay;
 mod scenarios;
+mod theorems;
+mod top;
 mod trace_model;

@@ -1,4 +1,4 @@
-//! The `rospin` command with an allocator that counts allocations and reallocations.
+//! The `rospin-lab` program with an allocator that counts allocations and reallocations.
 //!
 //! This is a program of its own, since counting takes time. `rospin lab throughput` and `rospin lab wire` run it only
 //! to count.
@@ -12,9 +12,9 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() -> ExitCode {
-    rospin_cli::count_allocations_by(|| {
+    rospin_lab::count_allocations_by(|| {
         let counts = ALLOCATOR.stats();
         (counts.allocations + counts.reallocations) as u64
     });
-    rospin_cli::main()
+    rospin_lab::main()
 }

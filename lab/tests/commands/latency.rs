@@ -10,8 +10,8 @@ fn measure(variants: &str) -> (String, Value) {
     let folder = std::env::temp_dir().join(format!("rospin-latency-{}-{}", std::process::id(), variants.len()));
     fs::create_dir_all(&folder).expect("a folder");
     let (json, report) = (folder.join("latency.json"), folder.join("latency.html"));
-    let output = Command::new(env!("CARGO_BIN_EXE_rospin"))
-        .args(["lab", "latency", "--duration", "0.4", "--load", "10", "--quiet", "--variants", variants, "--json"])
+    let output = Command::new(env!("CARGO_BIN_EXE_rospin-lab"))
+        .args(["latency", "--duration", "0.4", "--load", "10", "--quiet", "--variants", variants, "--json"])
         .arg(&json)
         .arg("--report")
         .arg(&report)

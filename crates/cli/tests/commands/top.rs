@@ -10,9 +10,7 @@ use rospin::{ContextOptions, Middlewares, Priority, RosArguments, TimerOptions};
 use rospin_trace::{Model, Recording};
 use serde_json::Value;
 
-mod common;
-
-use common::{Scratch, text};
+use crate::common::{Scratch, text};
 
 const IS_CHILD: &str = "ROSPIN_TEST_CHILD";
 /// The value of that variable for a program whose planner starves its scanner.
@@ -68,7 +66,7 @@ impl Program {
     fn start_as(runtime: &Scratch, which: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["program", "--exact", "--nocapture"])
+            .args(["top::program", "--exact", "--nocapture"])
             .env(IS_CHILD, which)
             .env("XDG_RUNTIME_DIR", runtime.path("."));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -132,7 +130,7 @@ fn two_programs_are_watched_and_one_ends() {
     assert!(socket.exists());
     drop(one);
     assert_eq!(watched(&runtime, &[&other])["programs"].as_array().unwrap().len(), 1);
-    let shown = rospin(&runtime, &["top", "--once", "--interval", "0.2", "--name", "top"]);
+    let shown = rospin(&runtime, &["top", "--once", "--interval", "0.2", "--name", "commands"]);
     assert!(text(&shown.stdout).contains(&format!("\n{} ", other.pid())), "{}", text(&shown.stdout));
     assert!(!socket.exists(), "who found nobody there removes the socket");
     let nobody = rospin(&runtime, &["top", "--once", "--interval", "0.1", "--name", "no such program"]);

@@ -1,36 +1,35 @@
-//! The command as its users see it: exit codes and messages of the built program.
+//! The program as its users see it: exit codes and messages.
 
 use std::process::{Command, Stdio};
 
-mod common;
-
-use common::{rospin, text};
+use crate::common::{closed_pipe, text};
+use crate::rospin_lab;
 
 #[test]
 fn help_is_everywhere_and_no_error() {
     for arguments in
-        [&["--help"][..], &["lab", "--help"], &["lab", "reference-system", "--help"], &["lab", "latency", "--help"]]
+        [&["--help"][..], &["reference-system", "--help"], &["latency", "--help"], &["callback-order", "--help"]]
     {
-        let output = rospin(arguments);
+        let output = rospin_lab(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
     for experiment in ["reference-system", "latency"] {
-        let help = text(&rospin(&["lab", experiment, "--help"]).stdout);
+        let help = text(&rospin_lab(&[experiment, "--help"]).stdout);
         assert!(!help.contains("order-on-stdin"), "the hidden option shows");
     }
 }
 
 #[test]
 fn list_names_the_experiment() {
-    let output = rospin(&["lab", "list"]);
+    let output = rospin_lab(&["list"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).starts_with("reference-system  "));
 }
 
 #[test]
 fn bad_input_is_code_2_and_nothing_on_stdout() {
-    let run = ["lab", "reference-system"];
+    let run = ["reference-system"];
     for bad in [
         &["--executors", "round-robin"][..],
         &["--duration", "-1"],
@@ -41,7 +40,7 @@ fn bad_input_is_code_2_and_nothing_on_stdout() {
         &["--processes", "2"],
         &["--order-on-stdin"],
     ] {
-        let output = rospin(&[&run, bad].concat());
+        let output = rospin_lab(&[&run, bad].concat());
         assert_eq!(output.status.code(), Some(2), "{bad:?}");
         assert!(output.stdout.is_empty(), "{bad:?}");
         let said = text(&output.stderr);
@@ -51,11 +50,11 @@ fn bad_input_is_code_2_and_nothing_on_stdout() {
 
 #[test]
 fn the_reference_system_runs_as_nodes() {
-    let report = std::env::temp_dir().join(format!("rospin-cli-{}-nodes.html", std::process::id()));
-    let short = ["lab", "reference-system", "--quiet", "--duration", "3", "--crunch", "0.1"];
+    let report = std::env::temp_dir().join(format!("rospin-lab-{}-nodes.html", std::process::id()));
+    let short = ["reference-system", "--quiet", "--duration", "3", "--crunch", "0.1"];
     let run = |options: &[&str]| {
         let outputs = ["--report", report.to_str().expect("a name in UTF-8")];
-        let output = rospin(&[&short, options, &outputs].concat());
+        let output = rospin_lab(&[&short, options, &outputs].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -66,7 +65,7 @@ fn the_reference_system_runs_as_nodes() {
         assert!(said.contains("Nodes talk over dds, in 2 processes.") && !said.contains("no sample"), "{said}");
         assert!(!said.contains("could not be sent"), "{said}");
     } else {
-        let output = rospin(&[&short[..], &["--transport", "dds"]].concat());
+        let output = rospin_lab(&[&short[..], &["--transport", "dds"]].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains("build with --features dds"));
     }
@@ -76,9 +75,9 @@ fn the_reference_system_runs_as_nodes() {
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn the_pipelines_run_on_the_gpu_that_is_there() {
-    let report = std::env::temp_dir().join(format!("rospin-cli-{}-gpu.html", std::process::id()));
-    let short = ["lab", "accelerator", "--quiet", "--duration", "0.5", "--device", "wgpu"];
-    let output = rospin(&[&short[..], &["--report", report.to_str().expect("a name in UTF-8")]].concat());
+    let report = std::env::temp_dir().join(format!("rospin-lab-{}-gpu.html", std::process::id()));
+    let short = ["accelerator", "--quiet", "--duration", "0.5", "--device", "wgpu"];
+    let output = rospin_lab(&[&short[..], &["--report", report.to_str().expect("a name in UTF-8")]].concat());
     let (said, complaint) = (text(&output.stdout), text(&output.stderr));
     if !cfg!(feature = "wgpu") {
         assert_eq!(output.status.code(), Some(2));
@@ -103,7 +102,7 @@ fn bad_input_to_latency_is_code_2() {
         &["--duration", "0.1"],
         &["--order-on-stdin"],
     ] {
-        let output = rospin(&[&["lab", "latency"], bad].concat());
+        let output = rospin_lab(&[&["latency"][..], bad].concat());
         assert_eq!(output.status.code(), Some(2), "{bad:?}");
         let said = text(&output.stderr);
         assert!(output.stdout.is_empty() && said.starts_with("error: ") && said.contains(bad[0]), "{bad:?}: {said}");
@@ -113,8 +112,8 @@ fn bad_input_to_latency_is_code_2() {
 #[test]
 fn closed_stdout_is_no_panic() {
     // The reading end is closed before the first line is written.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
-        .args(["lab", "list"])
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rospin-lab"))
+        .args(["list"])
         .stdout(Stdio::from(closed_pipe()))
         .stderr(Stdio::piped())
         .spawn()
@@ -123,42 +122,4 @@ fn closed_stdout_is_no_panic() {
     let output = child.wait_with_output().expect("its output is there");
     assert!(status.success(), "{status}");
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
-}
-
-/// `rospin analyze FILE --deploy OUT | head` writes the whole file, and so do the others.
-#[test]
-fn files_are_written_without_a_reader() {
-    let folder = std::env::temp_dir().join(format!("rospin-cli-{}-unread", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let system = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenario/scenarios/latency.toml");
-    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../trace/tests/golden.mcap");
-    let commands = [
-        (&["analyze"][..], system, "--deploy"),
-        (&["analyze"], system, "--json"),
-        (&["simulate"], system, "--report"),
-        (&["trace", "report"], recording, "--html"),
-    ];
-    for (command, input, option) in commands {
-        let command = command.join(" ");
-        let file = folder.join(format!("{command}{option}"));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rospin"))
-            .args(command.split(' '))
-            .args([input, option])
-            .arg(&file)
-            .stdout(Stdio::from(closed_pipe()))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        child.wait().expect("it ends");
-        let bytes = std::fs::metadata(&file).map(|data| data.len());
-        assert!(bytes.is_ok_and(|bytes| bytes > 100), "{command} {option} wrote nothing");
-    }
-    std::fs::remove_dir_all(folder).expect("it is there");
-}
-
-/// Returns the writing end of a pipe whose reading end is closed.
-fn closed_pipe() -> std::io::PipeWriter {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    writer
 }
