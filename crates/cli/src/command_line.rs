@@ -7,6 +7,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use rospin_report::Failure;
 
 use crate::analyze;
+use crate::demo;
 use crate::deploy;
 use crate::doctor;
 use crate::lab;
@@ -20,6 +21,7 @@ use crate::trace;
 #[command(name = "rospin", version, disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
+  rospin demo                             a robot under load, and what it can rely on: 10 s
   rospin simulate FILE                    a scenario of your own in virtual time
   rospin analyze FILE                     whether every deadline of it holds, and what to change if not
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
@@ -44,6 +46,7 @@ pub fn main() -> ExitCode {
 /// Returns the whole command tree.
 fn command() -> Command {
     Arguments::command().subcommands([
+        demo::command(),
         simulate::command(),
         analyze::command(),
         deploy::command(),
@@ -61,6 +64,7 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     // read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     match matches.subcommand() {
+        Some((demo::NAME, matches)) => demo::run(matches, out),
         Some((simulate::NAME, matches)) => simulate::run(matches, out),
         Some((analyze::NAME, matches)) => analyze::run(matches, out),
         Some((deploy::NAME, matches)) => deploy::run(matches, out),

@@ -5,6 +5,7 @@
 
 mod analyze;
 mod command_line;
+mod demo;
 mod deploy;
 mod doctor;
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Reservation};
+use rospin_analysis::{Analysis, AnalysisError, Assignment, Change, Monitor, Overheads, Report, Reservation};
 use rospin_engine::DEPTH_MAX;
 use rospin_engine::os::OsScheduling;
 use rospin_measure::machine::Machine;
@@ -213,14 +213,25 @@ fn deploy(analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
     write_new(path, &text).map_err(failed)
 }
 
+/// Returns `bounds`, which are empty, with those that were proven.
+pub(crate) fn with_limits(mut bounds: Bounds, report: &Report) -> Bounds {
+    for callback in &report.callbacks {
+        if let Some(bound) = callback.bound {
+            let limit = CallbackLimit::new(&callback.name, bound, callback.backlog);
+            bounds.callbacks.push(limit.may_lose(callback.may_lose));
+        }
+    }
+    for chain in &report.chains {
+        if let Some(latency) = chain.latency {
+            bounds.chains.push(ChainLimit::new(&chain.name, latency));
+        }
+    }
+    bounds
+}
+
 /// Writes the bounds for programs that compare themselves with them. `bounds` knows the system file.
-fn write_bounds(mut bounds: Bounds, analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
-    let of = |callback: &rospin_analysis::CallbackBound| {
-        Some(CallbackLimit::new(&callback.name, callback.bound?, callback.backlog).may_lose(callback.may_lose))
-    };
-    bounds.callbacks.extend(analyzed.report.callbacks.iter().filter_map(of));
-    let of_chain = |chain: &rospin_analysis::ChainBound| Some(ChainLimit::new(&chain.name, chain.latency?));
-    bounds.chains.extend(analyzed.report.chains.iter().filter_map(of_chain));
+fn write_bounds(proven_for: Bounds, analyzed: &Analyzed, path: &Path) -> Result<(), InputError> {
+    let bounds = with_limits(proven_for, &analyzed.report);
     let line = |text: &str| format!("# {}\n", text.replace(['\n', '\r'], " "));
     let mut text = line(&format!("Proven for {}: {}", analyzed.title(), analyzed.describe()));
     analyzed.report.assumptions.iter().for_each(|assumption| text.push_str(&line(assumption)));

@@ -9,6 +9,7 @@ mod pages;
 mod analyze;
 mod analyze_acts;
 mod broken;
+mod demo;
 mod lttng;
 mod program;
 mod replay;
