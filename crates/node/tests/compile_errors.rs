@@ -59,9 +59,9 @@ fn our_words(errors: &str) -> String {
             text += &format!("label: {label}\n");
         }
         let notes = error["children"].as_array().into_iter().flatten().filter_map(|child| child["message"].as_str());
-        notes
-            .filter(|note| NOTES.iter().any(|ours| note.starts_with(ours)))
-            .for_each(|note| text += &format!("note: {note}\n"));
+        for note in notes.filter(|note| NOTES.iter().any(|ours| note.starts_with(ours))) {
+            text += &format!("note: {note}\n");
+        }
     }
     text
 }

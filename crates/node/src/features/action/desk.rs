@@ -27,7 +27,8 @@ impl<A: Action> Desk<A> {
     pub(crate) fn send_goal(
         &self,
         responder: &Responder,
-        (request, reply): (SendGoalRequest<A::Goal>, Reply<SendGoalResponse>),
+        request: SendGoalRequest<A::Goal>,
+        reply: Reply<SendGoalResponse>,
         decide: impl FnOnce(GoalId, &A::Goal) -> GoalResponse,
     ) {
         let SendGoalRequest { goal_id, goal } = request;
@@ -46,7 +47,8 @@ impl<A: Action> Desk<A> {
     pub(crate) fn cancel_goal(
         &self,
         responder: &Responder,
-        (request, reply): (CancelGoalRequest, Reply<CancelGoalResponse>),
+        request: &CancelGoalRequest,
+        reply: Reply<CancelGoalResponse>,
         mut decide: impl FnMut(GoalId, &A::Goal) -> CancelResponse,
     ) {
         let mut is_rejected = false;
@@ -81,7 +83,8 @@ impl<A: Action> Desk<A> {
     pub(crate) fn get_result(
         &self,
         responder: &Responder,
-        (request, reply): (GetResultRequest, Reply<GetResultResponse<A::Result>>),
+        request: GetResultRequest,
+        reply: Reply<GetResultResponse<A::Result>>,
     ) {
         self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
     }

@@ -253,20 +253,20 @@ macro_rules! assemble {
         let execute = group.create_source_async(EntityKind::Waitable, execute, Goals(desk.accepted.clone()), $execute)?;
         let get_result = get_result.finish(|options, requests, responder| {
             let desk = desk.clone();
-            group.create_source(EntityKind::Service, options, requests, move |$(_: $type,)? request| {
-                desk.get_result(&responder, request);
+            group.create_source(EntityKind::Service, options, requests, move |$(_: $type,)? (request, reply)| {
+                desk.get_result(&responder, request, reply);
             })
         })?;
         let cancel_goal = cancel_goal.finish(|options, requests, responder| {
             let desk = desk.clone();
-            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? request| {
-                desk.cancel_goal(&responder, request, |id, goal| $handle_cancel($($payload,)? id, goal));
+            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? (request, reply)| {
+                desk.cancel_goal(&responder, &request, reply, |id, goal| $handle_cancel($($payload,)? id, goal));
             })
         })?;
         let send_goal = send_goal.finish(|options, requests, responder| {
             let desk = desk.clone();
-            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? request| {
-                desk.send_goal(&responder, request, |id, goal| $handle_goal($($payload,)? id, goal));
+            group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? (request, reply)| {
+                desk.send_goal(&responder, request, reply, |id, goal| $handle_goal($($payload,)? id, goal));
             })
         })?;
         let core = desk.core as _;

@@ -124,10 +124,10 @@ fn several_goals_are_executed_at_once() {
         world.spin_all();
         let handles = world.begun.take();
         assert_eq!(handles.iter().map(|handle| handle.goal().order).collect::<Vec<_>>(), [1, 2, 3]);
-        handles.into_iter().rev().for_each(|handle| {
+        for handle in handles.into_iter().rev() {
             let order = handle.goal().order;
             handle.succeed(seq([order]));
-        });
+        }
         let results = goals.map(|goal| world.wait(goal.result()).unwrap().result);
         assert_eq!(results, [seq([1]), seq([2]), seq([3])]);
     });
