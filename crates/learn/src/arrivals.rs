@@ -88,7 +88,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn patterns_allow_what_was_seen(gaps in prop::collection::vec(prop_oneof![0..3_u64, 900..1_100_u64, 0..100_000_u64], 0..60)) {
+        fn patterns_allow_what_was_seen(
+            gaps in prop::collection::vec(prop_oneof![0..3_u64, 900..1_100_u64, 0..100_000_u64], 0..60),
+        ) {
             let times: Vec<u64> = gaps.iter().scan(ORIGIN, |at, gap| { *at += gap; Some(*at) }).collect();
             if !times.is_empty() {
                 let found = pattern(&times, ORIGIN);

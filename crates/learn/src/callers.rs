@@ -36,7 +36,9 @@ impl Callers {
                 busy[callback] += segment.end_ns - segment.start_ns;
             }
         }
-        segments.iter_mut().for_each(|segments| segments.sort_unstable());
+        for segments in &mut segments {
+            segments.sort_unstable();
+        }
         let longest = |all: &Vec<(u64, u64, usize)>| all.iter().map(|(start, end, _)| end - start).max().unwrap_or(0);
         let span = model.span.1.saturating_sub(model.span.0).max(1) as f64;
         Self {
@@ -51,13 +53,16 @@ impl Callers {
     /// which `counts` is true.
     pub(crate) fn of_releases(
         &self,
-        (process, callback): (usize, usize),
+        process: usize,
+        callback: usize,
         releases: &[u64],
         counts: impl Fn(usize) -> bool,
     ) -> (Vec<(usize, usize)>, Vec<u64>) {
         let running: Vec<Vec<usize>> = releases.iter().map(|at| self.running(process, *at)).collect();
         let mut hits = BTreeMap::<usize, usize>::new();
-        running.iter().flatten().for_each(|one| *hits.entry(*one).or_default() += 1);
+        for one in running.iter().flatten() {
+            *hits.entry(*one).or_default() += 1;
+        }
         let is_caller = |one: usize, hits: usize| {
             let share = self.shares[one].min(1.0);
             let by_chance = share * releases.len() as f64;

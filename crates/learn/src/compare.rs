@@ -36,7 +36,8 @@ impl Execution {
     /// Returns by how many percent of the file's time the recorded one is longer; infinity if the file's is zero.
     #[must_use]
     pub fn percent(&self) -> f64 {
-        let (recorded, file) = (self.recorded.as_secs_f64(), self.file.as_secs_f64());
+        let recorded = self.recorded.as_secs_f64();
+        let file = self.file.as_secs_f64();
         if recorded == file { 0.0 } else { (recorded - file) / file * 100.0 }
     }
 }
@@ -60,7 +61,8 @@ impl Comparison {
     #[must_use]
     pub fn of(recorded: &Scenario, file: &Scenario) -> Self {
         let mut comparison = Self::default();
-        let (here, there) = (by_name(recorded), by_name(file));
+        let here = by_name(recorded);
+        let there = by_name(file);
         let both: Vec<&str> = there.keys().copied().filter(|name| here.contains_key(name)).collect();
         comparison.common[0] = both.len();
         let kinds = |all: &BTreeMap<&str, &Callback>| {
@@ -74,7 +76,7 @@ impl Comparison {
         comparison.common[1] = edges.intersection(&others).count();
         comparison.missing("edge", &edges, &others);
         comparison.chains(&edges, file);
-        comparison.compare_settings((recorded, file), (&here, &there), &both);
+        comparison.compare_settings(recorded, file, &both);
         for callback in file.callbacks.iter().filter(|callback| both.contains(callback.name.as_str())) {
             comparison.executions.push(Execution {
                 callback: callback.name.clone(),
@@ -120,12 +122,9 @@ impl Comparison {
         }
     }
 
-    fn compare_settings(
-        &mut self,
-        (recorded, file): (&Scenario, &Scenario),
-        (here, there): (&BTreeMap<&str, &Callback>, &BTreeMap<&str, &Callback>),
-        both: &BTreeSet<&str>,
-    ) {
+    fn compare_settings(&mut self, recorded: &Scenario, file: &Scenario, both: &BTreeSet<&str>) {
+        let here = by_name(recorded);
+        let there = by_name(file);
         let executors = |system: &Scenario| {
             let told = |one: &Executor| format!("{}, {} threads", one.policy, one.threads);
             system.executors.iter().map(|one| (one.name.clone(), told(one))).collect()

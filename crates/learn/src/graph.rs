@@ -17,7 +17,7 @@ pub(crate) fn edges(scenario: &Scenario) -> Vec<Vec<usize>> {
     let mut by_address: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, callback) in scenario.callbacks.iter().enumerate() {
         let is_addressed = callback.kind != EntityKind::Timer && callback.joins.is_empty();
-        let own = is_addressed.then_some(&callback.name);
+        let own = if is_addressed { Some(&callback.name) } else { None };
         for address in callback.subscribes.iter().chain(&callback.joins).chain(own) {
             by_address.entry(address).or_default().push(place);
         }
@@ -74,9 +74,12 @@ pub(crate) fn circle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
 /// The graph must have no circles.
 pub(crate) fn ways(edges: &[Vec<usize>]) -> (Vec<Vec<usize>>, bool) {
     let mut is_released = vec![false; edges.len()];
-    edges.iter().flatten().for_each(|receiver| is_released[*receiver] = true);
+    for receiver in edges.iter().flatten() {
+        is_released[*receiver] = true;
+    }
     let mut found = Vec::new();
-    let (mut steps, mut is_cut) = (0, false);
+    let mut steps = 0;
+    let mut is_cut = false;
     for source in (0..edges.len()).filter(|callback| !is_released[*callback] && !edges[*callback].is_empty()) {
         let mut way = vec![(source, 0)];
         while let Some((callback, next)) = way.last().copied() {
@@ -104,7 +107,8 @@ pub(crate) fn chains(scenario: &Scenario, ways: &[Vec<usize>]) -> Vec<Chain> {
     let mut names = crate::names::Names::default();
     let name = |callback: usize| scenario.callbacks[callback].name.as_str();
     let chain = |way: &Vec<usize>| {
-        let (first, last) = (name(*way.first()?), name(*way.last()?));
+        let first = name(*way.first()?);
+        let last = name(*way.last()?);
         let chain = names.unique(&format!("{first} to {last}"), &[]);
         Some(Chain::new(chain, 0, way.iter().map(|callback| name(*callback))))
     };

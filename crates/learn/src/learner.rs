@@ -82,7 +82,7 @@ impl<'a> Learner<'a> {
                 learner.seen.push(seen);
             }
         }
-        (!learner.callbacks.is_empty()).then_some(learner)
+        if !learner.callbacks.is_empty() { Some(learner) } else { None }
     }
 
     /// Learns everything else, and returns the system.
@@ -324,8 +324,8 @@ impl<'a> Learner<'a> {
         );
         if model.dropped > 0 {
             learnt += &format!(
-                " {} events are missing, because buffers were full: the longest runs and some messages may be among them. Record \
-                 with a larger --buffer.",
+                " {} events are missing, because buffers were full: the longest runs and some messages may be among \
+                 them. Record with a larger --buffer.",
                 model.dropped
             );
         }
@@ -338,16 +338,17 @@ impl<'a> Learner<'a> {
         let times = if self.seen.iter().all(|seen| seen.is_cpu_time) {
             "Execution times are processor time"
         } else {
-            "Execution times last from start to end, also while the kernel ran something else (`rospin trace record --cpu` records \
-             processor time)"
+            "Execution times last from start to end, also while the kernel ran something else (`rospin trace record \
+             --cpu` records processor time)"
         };
         self.remarks
             .top
             .push(format!("{times}: {which}, and {margin} % more. What was measured stands above each callback."));
         self.remarks.top.push(format!(
-            "A recording does not tell what did not happen: branches that no activation took, and messages that fewer than {rare} % of \
-             a callback's activations sent are only remarks here. It knows neither locks, nor cores and OS priorities of \
-             executors, nor deadlines of chains, nor how late a missed due time may be (`overrun`): add them."
+            "A recording does not tell what did not happen: branches that no activation took, and messages that fewer \
+             than {rare} % of a callback's activations sent are only remarks here. It knows neither locks, nor cores \
+             and OS priorities of executors, nor deadlines of chains, nor how late a missed due time may be \
+             (`overrun`): add them."
         ));
         if !self.idle.is_empty() {
             let mut names: Vec<&str> = self.idle.iter().map(|of| self.model.callbacks[*of].name.as_str()).collect();
@@ -362,8 +363,8 @@ impl<'a> Learner<'a> {
         if self.internals.0 > 0 {
             let (callbacks, runs) = self.internals;
             self.remarks.top.push(format!(
-                "Left out, because every node has them: {callbacks} callbacks of parameters, types and logs, which ran {runs} times; \
-                 --internals has them, too."
+                "Left out, because every node has them: {callbacks} callbacks of parameters, types and logs, which \
+                 ran {runs} times; --internals has them, too."
             ));
         }
     }

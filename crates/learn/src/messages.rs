@@ -17,7 +17,9 @@ impl Learner<'_> {
     /// Adds the topics that subscriptions take or callbacks publish often enough, with names that no callback has.
     pub(crate) fn name_topics(&mut self) {
         let mut names = Names::default();
-        self.scenario.callbacks.iter().for_each(|callback| _ = names.unique(&callback.name, &[]));
+        for callback in &self.scenario.callbacks {
+            names.unique(&callback.name, &[]);
+        }
         let mut all: BTreeSet<&Topic> = BTreeSet::new();
         for (place, seen) in self.seen.iter().enumerate() {
             let enough = self.enough(place);
@@ -53,8 +55,8 @@ impl Learner<'_> {
                 [topic] => callback.subscribes = Some((*topic).clone()),
                 _ if seen.takes_together => {
                     callback.joins = takes.into_iter().cloned().collect();
-                    let remark = "It was seen to take messages of all its topics: a synchronizer. Runs that complete no set count as \
-                                  execution times, too.";
+                    let remark = "It was seen to take messages of all its topics: a synchronizer. Runs that complete \
+                                  no set count as execution times, too.";
                     self.remarks.add("callback", place, remark);
                 }
                 _ => {
@@ -85,7 +87,8 @@ impl Learner<'_> {
             let runs = self.seen[place].runs;
             for (topic, published) in self.seen[place].publishes.clone() {
                 let messages = published.messages(self.enough(place));
-                let (topic_name, some) = (&topic.name, published.runs());
+                let topic_name = &topic.name;
+                let some = published.runs();
                 if messages == 0 {
                     let remark = format!("Left out as rare: {some} of {runs} runs published on {topic_name}.");
                     self.remarks.add("callback", place, remark);
@@ -115,7 +118,7 @@ impl Learner<'_> {
             let process = self.model.callbacks[callback].process;
             let releases = self.seen[place].releases.clone();
             let is_there = |other: usize| self.places.contains_key(&other);
-            let (found, rest) = callers.of_releases((process, callback), &releases, is_there);
+            let (found, rest) = callers.of_releases(process, callback, &releases, is_there);
             let name = self.scenario.callbacks[place].name.clone();
             for (caller, calls) in found {
                 let caller = self.places[&caller];
@@ -180,7 +183,9 @@ impl Learner<'_> {
     pub(crate) fn release_the_rest(&mut self) {
         let edges = graph::edges(&self.scenario);
         let mut is_fed = vec![false; edges.len()];
-        edges.iter().flatten().for_each(|receiver| is_fed[*receiver] = true);
+        for receiver in edges.iter().flatten() {
+            is_fed[*receiver] = true;
+        }
         let fed: BTreeSet<&String> = self.scenario.callbacks.iter().flat_map(|callback| &callback.publishes).collect();
         let released: BTreeSet<&String> = self.scenario.releases.iter().flat_map(|release| &release.to).collect();
         let has = |address: &String| fed.contains(address) || released.contains(address);

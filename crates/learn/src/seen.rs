@@ -34,7 +34,7 @@ impl Published {
         let counts = self.by_count.iter().rev();
         let mut enough = counts.filter_map(|(count, more)| {
             runs += more;
-            (runs >= least.max(1)).then_some(*count)
+            if runs >= least.max(1) { Some(*count) } else { None }
         });
         enough.next().unwrap_or(0)
     }
@@ -108,7 +108,9 @@ impl Seen {
                 times[place.min(parts - 1)] += time;
             }
             let parts_of_this = activation.segments.len().min(parts);
-            times.iter().zip(&mut executions).take(parts_of_this).for_each(|(time, all)| all.push(*time));
+            for (time, all) in times.iter().zip(&mut executions).take(parts_of_this) {
+                all.push(*time);
+            }
             for (pair, all) in activation.segments.windows(2).zip(&mut waits) {
                 all.push(pair[1].release_ns.saturating_sub(pair[0].end_ns));
             }

@@ -79,8 +79,8 @@ impl ModelSink {
         }
         if self.left_out > 0 {
             let remark = format!(
-                "The program went on after these events; {} more are left out, because memory is limited. `rospin trace record` has \
-                 all of them.",
+                "The program went on after these events; {} more are left out, because memory is limited. `rospin \
+                 trace record` has all of them.",
                 self.left_out
             );
             learned.remarks.top.insert(1, remark);
@@ -207,8 +207,8 @@ mod tests {
             rules: None,
         });
         let run = |sink: &mut ModelSink, sequence: u64| {
-            let (step, ms) =
-                (Step { executor: 0, entity: 1, sequence, segment: 0 }, |ms| Instant::from_millis(sequence * 10 + ms));
+            let step = Step { executor: 0, entity: 1, sequence, segment: 0 };
+            let ms = |ms| Instant::from_millis(sequence * 10 + ms);
             let events = [
                 (ms(0), Event::Released { step, release: ms(0), deadline: Instant::MAX }),
                 (ms(0), Event::Dispatched { step, thread: 0, release: ms(0), cpu_ns: 0 }),
@@ -216,7 +216,9 @@ mod tests {
             ];
             sink.record(1, &events.map(|(at, event)| event.encode(at)));
         };
-        (0..3).for_each(|sequence| run(&mut sink, sequence));
+        for sequence in 0..3 {
+            run(&mut sink, sequence);
+        }
         sink.flush();
         fs::remove_file(&path).unwrap();
         sink.flush();

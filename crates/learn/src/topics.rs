@@ -35,7 +35,7 @@ impl Topics {
     /// Returns the topic that is called `recorded` in the recording of the process.
     pub(crate) fn topic(&self, recorded: &str, process: usize) -> Topic {
         let name = of_node(recorded).unwrap_or(recorded).to_owned();
-        let process = self.ambiguous.contains(recorded).then_some(process);
+        let process = if self.ambiguous.contains(recorded) { Some(process) } else { None };
         Topic { name, process }
     }
 }
@@ -47,7 +47,7 @@ fn of_node(recorded: &str) -> Option<&str> {
     let untimed = recorded.strip_prefix("timed ").and_then(|rest| rest.split_once(' '));
     let name = untimed.map_or(recorded, |(_, name)| name);
     let name = name.split_once(' ').map_or(name, |(name, _)| name);
-    name.starts_with('/').then_some(name)
+    if name.starts_with('/') { Some(name) } else { None }
 }
 
 #[cfg(test)]

@@ -52,7 +52,9 @@ impl Learned {
             if let Some(section) = line.strip_prefix("[[").and_then(|line| line.strip_suffix("]]")) {
                 let place = places.entry(section).or_default();
                 let of = self.remarks.tables.iter().find(|((name, at), _)| *name == section && at == place);
-                of.into_iter().flat_map(|(_, remarks)| remarks).for_each(|remark| comment(&mut text, remark));
+                for remark in of.into_iter().flat_map(|(_, remarks)| remarks) {
+                    comment(&mut text, remark);
+                }
                 *place += 1;
             }
             text += line;
@@ -66,7 +68,7 @@ impl Learned {
 fn single(line: &str) -> Option<&str> {
     let name = line.strip_prefix('[')?.strip_suffix(']')?;
     let is_time = ["callback.execution", "callback.awaits.wait", "callback.awaits.run", "link.delay"].contains(&name);
-    is_time.then(|| name.rsplit('.').next()).flatten()
+    if is_time { name.rsplit('.').next() } else { None }
 }
 
 /// Appends the remark as lines of comments. Names in it may have any characters.
@@ -95,7 +97,8 @@ mod tests {
     #[test]
     fn remarks_are_above_their_tables() {
         let scenario = Scenario::parse(
-            "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[executor]]\nname = \"[[executor]]\"\n[[executor]]\nname = \"z\"\n",
+            "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[executor]]\nname = \"[[executor]]\"\n[[executor]]\n\
+             name = \"z\"\n",
         );
         let mut learned = Learned { scenario: scenario.unwrap(), remarks: Remarks::default() };
         learned.remarks.top = vec![format!("long {}\r", "word ".repeat(60)), "second".into()];

@@ -36,7 +36,7 @@ fn callback(model: &mut Model, process: usize, name: &str, kind: EntityKind) -> 
         kind,
         priority: 3,
         deadline_ns: None,
-        period_ns: (kind == EntityKind::Timer).then_some(10 * MS),
+        period_ns: if kind == EntityKind::Timer { Some(10 * MS) } else { None },
         topics: Vec::new(),
         activations: Vec::new(),
         overruns: 0,
@@ -74,7 +74,7 @@ fn queue(model: &mut Model, callback: usize, topic: &str) -> usize {
 }
 
 /// Adds a message from one activation to another one, through a queue or through a middleware.
-fn send(model: &mut Model, (from, at): (Option<usize>, u64), topic: &str, queue: Option<usize>, to: Option<usize>) {
+fn send(model: &mut Model, from: Option<usize>, at: u64, topic: &str, queue: Option<usize>, to: Option<usize>) {
     let place = model.messages.len();
     let taken = to.map(|to| (to, model.activations[to].start_ns()));
     let thread = from.map_or(0, |from| model.callbacks[model.activations[from].callback].process);
@@ -105,7 +105,7 @@ fn named<'a>(learned: &'a Learned, name: &str) -> &'a Plan {
 }
 
 #[test]
-fn whoever_runs_at_each_release_of_a_service_calls_it() {
+fn a_callback_that_runs_at_each_release_of_a_service_calls_it() {
     let mut model = model(1);
     let timer = callback(&mut model, 0, "timer", EntityKind::Timer);
     let service = callback(&mut model, 0, "service", EntityKind::Service);
@@ -138,9 +138,9 @@ fn processes_are_put_together_and_names_do_not_collide() {
         let at = number * 10 * MS;
         let from = run(&mut model, drive, at);
         let near = run(&mut model, local, at + MS);
-        send(&mut model, (Some(from), at), "laps", Some(queues[0]), Some(near));
+        send(&mut model, Some(from), at, "laps", Some(queues[0]), Some(near));
         let far = run(&mut model, remote, at + 2 * MS + number * 1_000);
-        send(&mut model, (Some(from), at), "/speed", None, Some(far));
+        send(&mut model, Some(from), at, "/speed", None, Some(far));
     }
     let learned = learned(&model);
     let names: Vec<&str> = learned.scenario.callbacks.iter().map(|callback| callback.name.as_str()).collect();
@@ -167,9 +167,9 @@ fn circles_are_cut_where_they_are_rarest() {
     let mut before = None;
     for number in 0..10 {
         let first = run(&mut model, a, number * 10 * MS);
-        send(&mut model, (before.filter(|_| number < 5), number * 10 * MS), "to a", Some(queues[0]), Some(first));
+        send(&mut model, before.filter(|_| number < 5), number * 10 * MS, "to a", Some(queues[0]), Some(first));
         let second = run(&mut model, b, number * 10 * MS + MS);
-        send(&mut model, (Some(first), number * 10 * MS), "to b", Some(queues[1]), Some(second));
+        send(&mut model, Some(first), number * 10 * MS, "to b", Some(queues[1]), Some(second));
         before = Some(second);
     }
     let learned = learned(&model);
@@ -183,7 +183,7 @@ fn circles_are_cut_where_they_are_rarest() {
 }
 
 #[test]
-fn what_is_rare_or_never_ran_is_a_remark() {
+fn rare_and_missing_runs_are_remarks() {
     let mut model = model(1);
     let timer = callback(&mut model, 0, "timer", EntityKind::Timer);
     let taker = callback(&mut model, 0, "taker", EntityKind::Subscription);
@@ -195,7 +195,7 @@ fn what_is_rare_or_never_ran_is_a_remark() {
         let from = run(&mut model, timer, number * 10 * MS);
         if number == 7 {
             let to = run(&mut model, taker, number * 10 * MS + MS);
-            send(&mut model, (Some(from), number * 10 * MS), "alarm", Some(queue), Some(to));
+            send(&mut model, Some(from), number * 10 * MS, "alarm", Some(queue), Some(to));
         }
     }
     model.dropped = 5;

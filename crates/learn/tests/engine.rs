@@ -71,5 +71,7 @@ fn a_program_writes_its_system_file_when_it_ends_and_overwrites_nothing() {
     assert_eq!(scenario.groups[1].kind, GroupKind::Reentrant);
     assert_eq!(scenario.chains[0].callbacks, ["lidar", "tracker", "tracks"]);
     assert_eq!((scenario.chains.len(), scenario.releases.len()), (1, 0));
-    [path, beside].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    for path in [path, beside] {
+        std::fs::remove_file(path).unwrap();
+    }
 }

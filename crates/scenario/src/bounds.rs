@@ -127,7 +127,8 @@ impl Scenario {
 mod tests {
     use super::*;
 
-    const ROBOT: &str = "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n[[callback]]\nname = \"a\"\n\
+    const ROBOT: &str = "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n[[callback]]\n\
+                         name = \"a\"\n\
         kind = \"timer\"\nperiod = \"10 ms\"\nexecution = \"1 ms\"\n";
 
     #[test]

@@ -159,7 +159,8 @@ impl Arrivals {
                 Some(self.last)
             }
             Pattern::Limited { offset, limits } => {
-                let (offset, limits) = (*offset, limits.clone());
+                let offset = *offset;
+                let limits = limits.clone();
                 Some(self.next_limited(offset, &limits))
             }
             Pattern::Sporadic { min, max, .. } => {

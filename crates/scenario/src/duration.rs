@@ -57,7 +57,8 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         return Err(DurationError::Negative(own()));
     }
     let number_ends = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
-    let (number, unit) = (&trimmed[..number_ends], trimmed[number_ends..].trim_start());
+    let number = &trimmed[..number_ends];
+    let unit = trimmed[number_ends..].trim_start();
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty()) {
         return Err(DurationError::NoNumber(own()));
@@ -96,7 +97,8 @@ pub fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let writable = [("s", 1_000_000_000_u128), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
     let (unit, unit_ns) = writable.into_iter().find(|(_, unit_ns)| nanos >= *unit_ns).unwrap_or(("s", 1));
-    let (whole, rest) = (nanos / unit_ns, nanos % unit_ns);
+    let whole = nanos / unit_ns;
+    let rest = nanos % unit_ns;
     if rest == 0 {
         return format!("{whole} {unit}");
     }
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_durations_are_read_again() {
         for nanos in [0, 1, 999, 1_000, 1_001, 500_000_000, 1_300_000_001, 86_400_000_000_000, u64::MAX] {
             let duration = Duration::from_nanos(nanos);
             assert_eq!(parse(&format(duration)), Ok(duration), "{}", format(duration));

@@ -41,8 +41,8 @@ impl Scenario {
         let fits = Duration::from_secs_f64(self.duration.as_secs_f64() * (activations_max / all).min(1.0));
         let plan = &self.callbacks[most];
         let message = format!(
-            "`{}` alone is released {:.0} times in {}, and a simulation has at most {activations_max:.0} activations; simulate at \
-             most {}, or let it run less often",
+            "`{}` alone is released {:.0} times in {}, and a simulation has at most {activations_max:.0} activations; \
+             simulate at most {}, or let it run less often",
             plan.name,
             counts[most],
             crate::duration::format(self.duration),
@@ -56,7 +56,9 @@ impl Scenario {
     fn flow(&self) -> (Vec<usize>, Vec<usize>) {
         let receivers = self.all_receivers();
         let mut open = vec![0_usize; self.callbacks.len()];
-        receivers.iter().flatten().for_each(|receiver| open[*receiver] += 1);
+        for receiver in receivers.iter().flatten() {
+            open[*receiver] += 1;
+        }
         let mut order: Vec<usize> = (0..open.len()).filter(|callback| open[*callback] == 0).collect();
         let mut done = 0;
         while let Some(callback) = order.get(done).copied() {

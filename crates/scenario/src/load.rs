@@ -68,7 +68,9 @@ fn arrivals(content: &str) -> Result<Vec<Duration>, String> {
     }
     times.sort_unstable();
     let first = times[0];
-    times.iter_mut().for_each(|time| *time -= first);
+    for time in &mut times {
+        *time -= first;
+    }
     Ok(times)
 }
 
@@ -88,7 +90,8 @@ mod tests {
     fn a_file_is_read_beside_the_scenario() {
         let folder = std::env::temp_dir().join(format!("rospin-scenario-{}-measured", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let text = "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n[[callback]]\nname = \"a\"\n\
+        let text = "duration = \"1 s\"\n[[executor]]\nname = \"x\"\n[[group]]\nname = \"g\"\n[[callback]]\n\
+                    name = \"a\"\n\
             kind = \"service\"\n[[release]]\nto = [\"a\"]\nmeasured = \"times.txt\"\n";
         let path = folder.join("system.toml");
         std::fs::write(&path, text).unwrap();

@@ -5,7 +5,7 @@
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let ((steps, _), nearest) = known.iter().map(|other| (distance(name, other), *other)).min()?;
-    (steps * 3 <= name.chars().count().max(3)).then_some(nearest)
+    if steps * 3 <= name.chars().count().max(3) { Some(nearest) } else { None }
 }
 
 /// Returns the `count` known names that are most like `name`, in the order of `known`.

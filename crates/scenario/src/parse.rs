@@ -33,14 +33,15 @@ impl Scenario {
     /// Fills in names that a text may leave out if there is only one candidate.
     fn fill_in(&mut self) {
         if let [only] = &self.executors[..] {
-            self.groups
-                .iter_mut()
-                .filter(|group| group.executor.is_empty())
-                .for_each(|g| g.executor.clone_from(&only.name));
+            for g in self.groups.iter_mut().filter(|group| group.executor.is_empty()) {
+                g.executor.clone_from(&only.name);
+            }
         }
         if let [only] = &self.groups[..] {
             let open = self.callbacks.iter_mut().filter(|callback| callback.group.is_empty());
-            open.for_each(|callback| callback.group.clone_from(&only.name));
+            for callback in open {
+                callback.group.clone_from(&only.name);
+            }
         }
     }
 }
@@ -54,7 +55,7 @@ pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
     let message = message.replace("expected u16", "expected a number from 0 to 65535");
     let message = message.replace("expected u32", "expected a number from 0 to 4294967295");
     let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
-    let fix = missing.map(|key| what_to_add(text, offset, key)).unwrap_or_default();
+    let fix = missing.map(|key| fix_of_missing(text, offset, key)).unwrap_or_default();
     let message = format!("{message}{fix}");
     // The message about an unknown key has its name. Another key may stand before it on its line.
     let key = if message.starts_with("unknown field") { Some("") } else { None };
@@ -62,7 +63,7 @@ pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> ScenarioError {
 }
 
 /// Returns the fix for a table at that offset that lacks `key`: what to add to it.
-fn what_to_add(text: &str, offset: usize, key: &str) -> String {
+fn fix_of_missing(text: &str, offset: usize, key: &str) -> String {
     let section = section_at(text, offset).unwrap_or_default();
     let example = match (section.as_str(), key) {
         ("group", "name") => "`name = \"control\"`, or `name = \"*\"` for all groups of its node",

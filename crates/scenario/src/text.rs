@@ -301,7 +301,7 @@ impl TryFrom<ReleaseText> for Release {
 impl From<Release> for ReleaseText {
     fn from(release: Release) -> Self {
         let Release { to, pattern, burst } = release;
-        let unless_zero = |value: Duration| (!value.is_zero()).then_some(Text(value));
+        let unless_zero = |value: Duration| if !value.is_zero() { Some(Text(value)) } else { None };
         let mut text = Self {
             to,
             at: None,

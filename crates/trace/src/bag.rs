@@ -60,13 +60,21 @@ pub enum BagError {
         reason: io::Error,
     },
     /// The folder has no MCAP files.
-    #[error("{}: the folder has no files that end in .mcap; `ros2 bag convert` writes them from other bags", path.display())]
+    #[error(
+        "{}: the folder has no files that end in .mcap; `ros2 bag convert` writes them from other \
+         bags",
+        path.display()
+    )]
     Empty {
         /// The folder.
         path: PathBuf,
     },
     /// The file is no MCAP file, or damaged.
-    #[error("{}: {reason}, after {messages} messages; `mcap recover` makes a whole file of what is left", path.display())]
+    #[error(
+        "{}: {reason}, after {messages} messages; `mcap recover` makes a whole file of what is \
+         left",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -155,7 +163,8 @@ impl Bag {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    let (path, messages) = (path.to_owned(), self.messages.len() - before);
+                    let path = path.to_owned();
+                    let messages = self.messages.len() - before;
                     return Err(BagError::Damaged { path, reason: plain(&error), messages });
                 }
             }
@@ -165,7 +174,7 @@ impl Bag {
 
     /// Returns the place of a channel's topic, or `None` if its messages are not in ROS 2's encoding.
     fn topic(&mut self, name: &str, encoding: &str, message_type: String) -> Option<usize> {
-        // What rospin itself records are events, not messages of topics.
+        // Channels of rospin itself have events, not messages of topics.
         if encoding != "cdr" || message_type.is_empty() || message_type.starts_with("rospin_trace/") {
             let entry = (name.to_owned(), if encoding == "cdr" { message_type } else { encoding.to_owned() });
             if !self.left_out.contains(&entry) {
@@ -202,7 +211,9 @@ impl Bag {
     pub fn renamed(mut self, from: &str, to: &str) -> Self {
         let is_it = |topic: &&mut BagTopic| topic.name.trim_start_matches('/') == from.trim_start_matches('/');
         let slash = if to.starts_with('/') { "" } else { "/" };
-        self.topics.iter_mut().filter(is_it).for_each(|topic| topic.name = format!("{slash}{to}"));
+        for topic in self.topics.iter_mut().filter(is_it) {
+            topic.name = format!("{slash}{to}");
+        }
         self
     }
 

@@ -43,8 +43,8 @@ impl<'a> Blame<'a> {
             if callback.excludes && !callback.frees_group {
                 let ends = activation.segments.iter().map(|of| of.end_ns);
                 let starts = activation.segments.iter().skip(1).map(|of| of.start_ns);
-                // What is still suspended when the recording ends holds it until then.
-                let last = activation.end_ns.is_none().then_some(model.span.1);
+                // An activation that is still suspended when the recording ends holds its group until then.
+                let last = if activation.end_ns.is_none() { Some(model.span.1) } else { None };
                 let times = ends.zip(starts.chain(last)).filter(|(from, to)| from < to);
                 held[executor].extend(times.map(|(from, to)| (from, to, place)));
             }
@@ -57,7 +57,7 @@ impl<'a> Blame<'a> {
     /// Returns the segments of an executor that overlap the time from `from` to `to`: start, end, and place of the
     /// activation.
     pub fn overlapping(&self, executor: usize, from: u64, to: u64) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
-        overlapping(&self.segments[executor], self.longest[executor], (from, to))
+        overlapping(&self.segments[executor], self.longest[executor], from, to)
     }
 
     /// Returns the reasons for which the activation at this place waited, the largest share first. The time of a
@@ -91,8 +91,9 @@ impl<'a> Blame<'a> {
         let threads = u64::from(executor.threads.max(1));
         let mut shares: BTreeMap<(Reason, Option<usize>), u64> = BTreeMap::new();
         for (from, to) in waits {
-            let (held, longest) = (&self.held[callback.executor], self.longest_held[callback.executor]);
-            let held = overlapping(held, longest, (from, to)).map(|part| (part, true));
+            let held = &self.held[callback.executor];
+            let longest = self.longest_held[callback.executor];
+            let held = overlapping(held, longest, from, to).map(|part| (part, true));
             let ran = self.overlapping(callback.executor, from, to).map(|part| (part, false));
             let mut beside = Vec::new();
             for ((start, end, other), is_held) in ran.chain(held) {
@@ -129,7 +130,8 @@ fn sort(times: &mut [(u64, u64, usize)]) -> u64 {
 fn overlapping(
     times: &[(u64, u64, usize)],
     longest: u64,
-    (from, to): (u64, u64),
+    from: u64,
+    to: u64,
 ) -> impl Iterator<Item = (u64, u64, usize)> + '_ {
     let begin = times.partition_point(|(start, ..)| *start < from.saturating_sub(longest));
     let in_time = times[begin..].iter().take_while(move |(start, ..)| *start < to);

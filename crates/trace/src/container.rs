@@ -25,6 +25,14 @@ impl Store for File {
     }
 }
 
+/// Description of a channel's messages.
+pub(crate) struct Schema<'a> {
+    pub(crate) name: &'a str,
+    /// Language of the text: `jsonschema` or `ros2msg`.
+    pub(crate) encoding: &'a str,
+    pub(crate) text: &'a str,
+}
+
 /// Place of a chunk in the file, for the index in the summary.
 struct ChunkPlace {
     times: (u64, u64),
@@ -72,10 +80,10 @@ pub(crate) fn metadata(name: &str, entries: &[(&str, String)]) -> Vec<u8> {
     record(&mut metadata, 0x0C, |out| {
         text(out, name);
         let mut map = Vec::new();
-        entries.iter().for_each(|(key, value)| {
+        for (key, value) in entries {
             text(&mut map, key);
             text(&mut map, value);
-        });
+        }
         bytes(out, &map);
     });
     metadata
@@ -125,26 +133,26 @@ impl<S: Store> Container<S> {
         self.is_stream = true;
     }
 
-    /// Declares a channel with a schema of its own: the name, encoding and text of the schema, and topic and encoding
-    /// of the messages.
+    /// Declares a channel of a topic with a schema of its own.
     pub(crate) fn channel(
         &mut self,
         id: u16,
-        (name, encoding, schema): (&str, &str, &str),
-        (topic, messages): (&str, &str),
+        topic: &str,
+        message_encoding: &str,
+        schema: &Schema<'_>,
     ) -> io::Result<()> {
         let mut declared = Vec::new();
         record(&mut declared, 0x03, |out| {
             out.extend(id.to_le_bytes());
-            text(out, name);
-            text(out, encoding);
-            bytes(out, schema.as_bytes());
+            text(out, schema.name);
+            text(out, schema.encoding);
+            text(out, schema.text);
         });
         record(&mut declared, 0x04, |out| {
             out.extend(id.to_le_bytes());
             out.extend(id.to_le_bytes());
             text(out, topic);
-            text(out, messages);
+            text(out, message_encoding);
             out.extend(0_u32.to_le_bytes());
         });
         self.declared.extend(&declared);
@@ -198,7 +206,8 @@ impl<S: Store> Container<S> {
             number(out, chunk.len() as u64);
             out.extend(&chunk);
         });
-        let (start, length) = (self.end, written.len() as u64);
+        let start = self.end;
+        let length = written.len() as u64;
         let mut indices = Vec::new();
         for (channel, mut entries) in std::mem::take(&mut self.index) {
             entries.sort_unstable();
@@ -206,10 +215,10 @@ impl<S: Store> Container<S> {
             record(&mut written, 0x07, |out| {
                 out.extend(channel.to_le_bytes());
                 out.extend((entries.len() as u32 * 16).to_le_bytes());
-                entries.iter().for_each(|(time, offset)| {
+                for (time, offset) in &entries {
                     number(out, *time);
                     number(out, *offset);
-                });
+                }
             });
         }
         let indices_length = written.len() as u64 - length;

@@ -22,7 +22,8 @@ impl Figures {
     pub fn of(durations_ns: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut all: Vec<u64> = durations_ns.into_iter().collect();
         all.sort_unstable();
-        let (min_ns, max_ns) = (*all.first()?, *all.last()?);
+        let min_ns = *all.first()?;
+        let max_ns = *all.last()?;
         let count = all.len();
         let mean_ns = all.iter().map(|duration| *duration as f64).sum::<f64>() / count as f64;
         let p99_ns = percentile(&all, 99)?;

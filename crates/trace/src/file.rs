@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rospin_core::recording::{Definition, KINDS, Sink, Words};
 
-use crate::container::{Container, Store};
+use crate::container::{Container, Schema, Store};
 use crate::handover::are_of_snapshots;
 use crate::names::{self, Name};
 
@@ -67,7 +67,8 @@ impl ProcessName {
 fn schema(small: &str, fields: [&str; 4]) -> String {
     let [a, b, c, d] = fields;
     format!(
-        "uint64 time_ns\nuint8 kind\nuint8 {small}\nuint16 executor\nuint32 segment\nuint64 {a}\nuint64 {b}\nuint64 {c}\n\
+        "uint64 time_ns\nuint8 kind\nuint8 {small}\nuint16 executor\nuint32 segment\nuint64 {a}\nuint64 {b}\n\
+         uint64 {c}\n\
          uint64 {d}\nuint32 thread\n"
     )
 }
@@ -88,11 +89,14 @@ impl<S: Store> TraceWriter<S> {
         let mut about = vec![("version", VERSION.to_string()), ("program", process.name.clone())];
         about.extend(part.map(|part| ("part", part.to_string())));
         container.metadata("rospin", &about)?;
-        container.channel(NAMES, ("rospin.Name", "jsonschema", names::SCHEMA), ("/rospin/names", "json"))?;
+        let name = Schema { name: "rospin.Name", encoding: "jsonschema", text: names::SCHEMA };
+        container.channel(NAMES, "/rospin/names", "json", &name)?;
         for (kind, name, small, fields) in KINDS {
-            let (schema, name_of_type) = (schema(small, fields), type_name(name));
+            let schema = schema(small, fields);
+            let name_of_type = type_name(name);
             let topic = format!("/rospin/{name}");
-            container.channel(NAMES + u16::from(kind), (&name_of_type, "ros2msg", &schema), (&topic, "cdr"))?;
+            let schema = Schema { name: &name_of_type, encoding: "ros2msg", text: &schema };
+            container.channel(NAMES + u16::from(kind), &topic, "cdr", &schema)?;
         }
         let mut writer = Self { container, offset_ns: process.system_offset_ns };
         let time = writer.offset_ns.max(0).unsigned_abs();
@@ -175,8 +179,10 @@ impl FileSink {
     /// name.
     #[must_use]
     pub fn new(path: &Path, process: &ProcessName) -> Self {
-        let (path, process) = (path.to_owned(), process.clone());
-        let (early, early_events) = (Vec::new(), Vec::new());
+        let path = path.to_owned();
+        let process = process.clone();
+        let early = Vec::new();
+        let early_events = Vec::new();
         Self { path, process, early, early_events, writer: None, is_over: false, chunk_begun: Instant::now() }
     }
 

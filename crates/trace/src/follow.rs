@@ -92,7 +92,9 @@ impl Follower {
             }
             DefinitionKey::Executor(executor) => {
                 executors.remove(executor);
-                threads.values_mut().for_each(|waiting| _ = waiting.numbers.remove(executor));
+                for waiting in threads.values_mut() {
+                    waiting.numbers.remove(executor);
+                }
                 false
             }
             _ => false,
@@ -179,7 +181,9 @@ impl Follower {
         let at = Instant::from_nanos(self.cut_ns);
         let begin = |(executor, followed): (&u16, &Followed)| {
             let Followed { number, thread, count, state, .. } = followed;
-            let (executor, number, count) = (*executor, *number, *count);
+            let executor = *executor;
+            let number = *number;
+            let count = *count;
             let mut events = Vec::new();
             if number > 0 || count > 0 {
                 events.push(Event::HandedOver { executor, number, previous: number, count });
@@ -215,7 +219,9 @@ impl Waiting {
                 if let Some(place) = losses.iter().position(|at| *at == words[0]) {
                     losses.swap_remove(place);
                 }
-                executors.values_mut().for_each(Followed::lose);
+                for executor in executors.values_mut() {
+                    executor.lose();
+                }
             }
             Some(Event::Snapshot { .. }) if losses.iter().any(|at| *at < words[0]) => return None,
             _ => {}

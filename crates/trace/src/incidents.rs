@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rospin_core::recording::{Definition, Event, LOSS_CAUSES, VIOLATIONS, Words};
 
-use crate::monitor::Order;
+use crate::monitor::RoundSorter;
 use crate::overdue::{Overdue, Told, Watch};
 
 /// The nanoseconds after which callbacks that do not run are looked for again.
@@ -16,7 +16,7 @@ const NAMES: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Incidents {
     watch: Watch,
-    order: Order,
+    order: RoundSorter,
     /// Names of callbacks, by executor and place.
     names: HashMap<(u16, u32), String>,
     next_look: u64,

@@ -51,7 +51,9 @@ impl Names {
     pub(crate) fn drop_before(&mut self, cut_ns: u64) {
         let over: Vec<DefinitionKey> =
             self.gone.iter().filter(|(_, until)| **until < cut_ns).map(|(key, _)| *key).collect();
-        over.iter().for_each(|key| self.remove(key));
+        for key in &over {
+            self.remove(key);
+        }
     }
 
     /// Drops what is gone and not named, of these keys, or of all if that is `None`. Returns the keys.
@@ -59,7 +61,9 @@ impl Names {
         let named = self.with_accounts(named);
         let is_over = |key: &DefinitionKey| of.is_none_or(|of| of.contains(key)) && !self.is_named(key, &named);
         let over: Vec<DefinitionKey> = self.gone.keys().copied().filter(is_over).collect();
-        over.iter().for_each(|key| self.remove(key));
+        for key in &over {
+            self.remove(key);
+        }
         over
     }
 

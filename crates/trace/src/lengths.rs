@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn texts_end_within_their_record() {
-        let (good, bad) = (text(2, b"ab"), text(u32::MAX, b"ab"));
+        let good = text(2, b"ab");
+        let bad = text(u32::MAX, b"ab");
         assert!(are_within(op::HEADER, &[good.clone(), good.clone()].concat()));
         assert!(!are_within(op::HEADER, &[good.clone(), bad.clone()].concat()));
         assert!(!are_within(op::HEADER, &[bad.clone(), good.clone()].concat()));
@@ -115,7 +116,8 @@ mod tests {
 
     #[test]
     fn records_in_chunks_are_looked_at_and_chunks_in_chunks_refused() {
-        let (good, bad) = (text(2, b"ab"), text(u32::MAX, b"ab"));
+        let good = text(2, b"ab");
+        let bad = text(u32::MAX, b"ab");
         let header = |second: &[u8]| record(op::HEADER, &[&good[..], second].concat());
         assert!(are_within(op::CHUNK, &chunk(b"", &header(&good))));
         assert!(!are_within(op::CHUNK, &chunk(b"", &header(&bad))));

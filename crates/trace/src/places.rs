@@ -106,7 +106,7 @@ fn sockets(folder: &Path) -> Vec<(u32, PathBuf)> {
         let path = entry.path();
         let is_socket = entry.file_type().ok()?.is_socket() && path.extension()? == "sock";
         let process = path.file_stem()?.to_str()?.parse().ok()?;
-        is_socket.then_some((process, path))
+        if is_socket { Some((process, path)) } else { None }
     };
     entries.filter_map(of).collect()
 }
@@ -115,7 +115,9 @@ fn sockets(folder: &Path) -> Vec<(u32, PathBuf)> {
 /// container, stay if somebody listens there.
 pub fn sweep(folder: &Path) {
     let is_gone = |process: u32| !Path::new(&format!("/proc/{process}")).exists();
-    sockets(folder).into_iter().filter(|(process, _)| is_gone(*process)).for_each(|(_, socket)| drop(connect(&socket)));
+    for (_, socket) in sockets(folder).into_iter().filter(|(process, _)| is_gone(*process)) {
+        drop(connect(&socket));
+    }
 }
 
 /// Connects to a program. Removes its socket if nobody listens there any more.
@@ -164,7 +166,8 @@ mod tests {
     fn sockets_without_a_program_are_removed() {
         let folder = temporary("sockets");
         make(&folder).unwrap();
-        let (alive, dead) = (folder.join("12.sock"), folder.join("13.sock"));
+        let alive = folder.join("12.sock");
+        let dead = folder.join("13.sock");
         let listener = UnixListener::bind(&alive).unwrap();
         drop(UnixListener::bind(&dead).unwrap());
         fs::write(folder.join("14.sock"), "a file").unwrap();

@@ -12,7 +12,7 @@ use rospin_core::recording::Words;
 
 use crate::file::{EVENT_BYTES, VERSION};
 use crate::lengths;
-use crate::recording::{Fault, Order, Recording};
+use crate::recording::{EventSorter, Fault, Recording};
 
 /// The largest record that is read, in bytes. A chunk of a recording has about a MiB.
 const RECORD_LIMIT: usize = 1 << 28;
@@ -34,7 +34,11 @@ pub enum ReadError {
         reason: io::Error,
     },
     /// The file does not begin as an MCAP file.
-    #[error("{}: is no recording: it does not begin as an MCAP file; `rospin trace record COMMAND` writes one", path.display())]
+    #[error(
+        "{}: is no recording: it does not begin as an MCAP file; `rospin trace record COMMAND` writes \
+         one",
+        path.display()
+    )]
     NoMcap {
         /// The file.
         path: PathBuf,
@@ -48,7 +52,11 @@ pub enum ReadError {
         reason: String,
     },
     /// The file was written by a later version.
-    #[error("{}: has version {version} of the format, and this `rospin` knows {VERSION}; use a later one", path.display())]
+    #[error(
+        "{}: has version {version} of the format, and this `rospin` knows {VERSION}; use a later \
+         one",
+        path.display()
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -182,7 +190,7 @@ fn join(mut recordings: Vec<Recording>) -> Vec<Recording> {
         }
     }
     for (_, _, place) in open.into_iter().filter(|(first, next, _)| next - first > 1) {
-        let mut order = Order::default();
+        let mut order = EventSorter::default();
         order.add_all(std::mem::take(&mut joined[place].events));
         joined[place].events = order.finish();
     }
@@ -205,7 +213,8 @@ fn plain(error: &mcap::McapError) -> String {
 /// Returns the words of the event in a message, and the number of its thread; `None` if the message is too short.
 pub(crate) fn words_of(data: &[u8]) -> Option<(Words, u32)> {
     let mut words = [0; 6];
-    let (fields, thread) = (data.get(4..EVENT_BYTES - 4)?, data.get(EVENT_BYTES - 4..EVENT_BYTES)?);
+    let fields = data.get(4..EVENT_BYTES - 4)?;
+    let thread = data.get(EVENT_BYTES - 4..EVENT_BYTES)?;
     for (word, bytes) in words.iter_mut().zip(fields.chunks_exact(8)) {
         *word = u64::from_le_bytes(bytes.try_into().ok()?);
     }
@@ -217,7 +226,7 @@ pub(crate) fn words_of(data: &[u8]) -> Option<(Words, u32)> {
 struct Scan {
     recording: Recording,
     topics: BTreeMap<u16, String>,
-    order: Order,
+    order: EventSorter,
     is_summary: bool,
     is_full: bool,
 }
@@ -246,7 +255,11 @@ impl Scan {
                 let messages: Result<Vec<Record<'_>>, _> =
                     mcap::read::ChunkReader::new(header, &data).and_then(Iterator::collect);
                 match messages {
-                    Ok(records) => records.iter().for_each(|record| self.message(record, offset)),
+                    Ok(records) => {
+                        for record in &records {
+                            self.message(record, offset);
+                        }
+                    }
                     Err(error) => {
                         self.fault(offset, format!("{}; the events of this chunk are missing", plain(&error)))
                     }

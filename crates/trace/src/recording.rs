@@ -63,8 +63,10 @@ impl Recording {
         definitions: impl IntoIterator<Item = &'a Definition>,
         events: impl IntoIterator<Item = (u32, &'a Words)>,
     ) -> Self {
-        let mut order = Order::default();
-        events.into_iter().for_each(|(thread, words)| order.add(thread, words));
+        let mut order = EventSorter::default();
+        for (thread, words) in events {
+            order.add(thread, words);
+        }
         let mut names = vec![process.to_name()];
         names.extend(definitions.into_iter().filter_map(Name::of));
         Self { names, events: order.finish(), ..Self::default() }
@@ -73,7 +75,7 @@ impl Recording {
 
 /// Events that are being put in order.
 #[derive(Default)]
-pub(crate) struct Order {
+pub(crate) struct EventSorter {
     /// Events with the times that they are ordered by: each at least as late as the one before it of the same thread.
     events: Vec<(u64, Recorded)>,
     /// The latest time of each thread.
@@ -81,7 +83,7 @@ pub(crate) struct Order {
     unknown: u64,
 }
 
-impl Order {
+impl EventSorter {
     /// Adds the next event of a thread.
     pub(crate) fn add(&mut self, thread: u32, words: &Words) {
         let Some((at, event)) = Event::decode(words) else {

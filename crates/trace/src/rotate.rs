@@ -161,7 +161,9 @@ impl RotatingSink {
         }
         let fleeting = std::mem::take(&mut self.fleeting);
         let dropped = self.names.drop_unnamed(self.named(), Some(&fleeting));
-        dropped.iter().for_each(|key| _ = self.unwritten.remove(key));
+        for key in &dropped {
+            self.unwritten.remove(key);
+        }
     }
 
     /// Returns what events name that are not written yet, and the states at the cut.
@@ -230,7 +232,7 @@ impl RotatingSink {
     /// Returns the time at which the present file begins, given that of its next event.
     fn begin(&mut self, next_ns: u64) -> u64 {
         // A count of dropped events may have no time.
-        let next = (next_ns > 0).then_some(next_ns);
+        let next = if next_ns > 0 { Some(next_ns) } else { None };
         let begin = self.begin_ns.or(next);
         // After a pause, a file begins with its first event.
         let is_over = |begin: u64| {
@@ -245,7 +247,8 @@ impl RotatingSink {
     /// Returns the time until which events fit into the present file, and true if it is full then. `times` are those of
     /// the events until `until_ns`.
     fn end(&self, mut times: Vec<u64>, begin_ns: u64, until_ns: u64) -> (u64, bool) {
-        let (mut end_ns, mut is_full) = (until_ns, false);
+        let mut end_ns = until_ns;
+        let mut is_full = false;
         if let Some(max) = self.rotation.duration_max {
             let limit = begin_ns.saturating_add(u64::try_from(max.as_nanos()).unwrap_or(u64::MAX));
             if begin_ns > 0 && limit <= end_ns {
@@ -291,7 +294,8 @@ impl Sink for RotatingSink {
         }
     }
 
-    /// What waits is left to the next round or to the end: a file cannot end where it has events from behind the cut.
+    /// Leaves waiting events to the next round or to the end: a file cannot end where it has events from behind the
+    /// cut.
     fn flush(&mut self) {
         self.write(TraceWriter::flush);
     }

@@ -109,7 +109,8 @@ impl Settings {
             duration_max: duration_max.map(Duration::from_secs_f64),
             keep: keep.map(|files| files as u32),
         };
-        let rotation = (rotation.bytes_max.is_some() || rotation.duration_max.is_some()).then_some(rotation);
+        let rotation =
+            if rotation.bytes_max.is_some() || rotation.duration_max.is_some() { Some(rotation) } else { None };
         if keep.is_some() && rotation.is_none() {
             let but = format!("without {SIZE_MAX} or {DURATION_MAX}, so there is one file; set one of them, too");
             return Err(SettingsError::Alone { variable: KEEP, but });

@@ -85,7 +85,9 @@ impl StreamSink {
         let shared = Arc::new(Shared { state, changed: Condvar::new(), limit });
         let writer = TraceWriter::new(Pipe(Arc::clone(&shared)), process, None).ok();
         let mut sink = Self { writer, shared: Arc::clone(&shared), chunk_begun: Instant::now() };
-        sink.writer.iter_mut().for_each(TraceWriter::without_summary);
+        if let Some(writer) = &mut sink.writer {
+            writer.without_summary();
+        }
         (sink, Stream(shared))
     }
 

@@ -200,7 +200,8 @@ fn perfetto_has_slices_flows_counters_and_missed_deadlines() {
 #[test]
 fn json_and_mcap_of_callbacks_have_every_activation() {
     let model = Model::new(&[read(&bytes("json", 2)).unwrap()]);
-    let (json, plots) = (temporary("model.json"), temporary("plots.mcap"));
+    let json = temporary("model.json");
+    let plots = temporary("plots.mcap");
     write(&model, Format::Json, &json).unwrap();
     let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(value["activations"].as_array().unwrap().len(), 4);
@@ -213,5 +214,7 @@ fn json_and_mcap_of_callbacks_have_every_activation() {
     let tracked: serde_json::Value = serde_json::from_slice(&tracked.data).unwrap();
     assert_eq!((tracked["response_ms"].as_f64(), tracked["is_late"].as_bool()), (Some(4.0), Some(true)));
     assert!(write(&model, Format::Json, &json).is_err(), "nothing is overwritten");
-    [json, plots].iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    for file in [json, plots] {
+        std::fs::remove_file(file).unwrap();
+    }
 }

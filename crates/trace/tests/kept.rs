@@ -71,9 +71,10 @@ fn nameless(recording: &Recording) -> Vec<String> {
 /// A flight recorder forgets all but the last 30 ms of a random program. What it writes is replayed from where it
 /// begins.
 #[test]
-fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
+fn a_flight_recording_is_replayed_from_its_beginning() {
     let _alone = alone();
-    let (mut all_judged, mut all_late) = (0, 0);
+    let mut all_judged = 0;
+    let mut all_late = 0;
     for seed in 0..POLICIES.len() as u64 {
         let folder = Folder::new(&format!("flight{seed}"));
         let recorder = Recorder::new();
@@ -101,7 +102,8 @@ fn what_a_flight_recorder_writes_is_replayed_from_its_beginning() {
         spinning.halt();
         spin.join().unwrap();
         recorder.stop();
-        let (mut judged, mut late) = (0, 0);
+        let mut judged = 0;
+        let mut late = 0;
         for (file, _) in folder.files() {
             let recording = open(&file);
             if recording.events.iter().any(|recorded| matches!(recorded.event, Event::Dropped { .. })) {

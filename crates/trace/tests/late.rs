@@ -132,9 +132,12 @@ impl Policy for Mutant {
 fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
     const EACH: u64 = 20;
     let count = std::env::var("LATE_RECORDINGS").map_or(1000, |count| count.parse().unwrap());
-    let (mut judged, mut mistakes, mut under_way) = (0, 0, 0);
+    let mut judged = 0;
+    let mut mistakes = 0;
+    let mut under_way = 0;
     for seed in 0..u64::div_ceil(count, EACH) {
-        let (entry, threads) = (&POLICIES[seed as usize % POLICIES.len()], if seed % 3 == 0 { 1 } else { 3 });
+        let entry = &POLICIES[seed as usize % POLICIES.len()];
+        let threads = if seed % 3 == 0 { 1 } else { 3 };
         let recorder = Recorder::new();
         recorder.set_capacity(1 << 16);
         let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
@@ -146,7 +149,7 @@ fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
         let spin = std::thread::spawn(move || _ = executor.spin(SpinOptions::new()));
         program.drive();
         for number in 0..EACH {
-            let beside = (number % 2 == 1).then(|| recorder.start(Memory::default()).unwrap());
+            let beside = if number % 2 == 1 { Some(recorder.start(Memory::default()).unwrap()) } else { None };
             program.publish();
             let memory = Memory::default();
             let sink = recorder.start(memory.clone()).unwrap();
@@ -157,7 +160,9 @@ fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
             program.drive();
             program.change(number);
             sink.stop();
-            beside.into_iter().for_each(|beside| beside.stop());
+            if let Some(beside) = beside {
+                beside.stop();
+            }
             if mistake.load(Ordering::Relaxed) == 2 {
                 mistakes += 1;
                 let replayed = replayed(&memory);
@@ -188,7 +193,8 @@ fn a_group_that_is_held_through_the_recording_is_known_to_be_held() {
         let executor = context.create_executor(ExecutorOptions::new("main").boxed_policy(policy));
         let publisher = context.create_local_publisher::<u64>("topic").unwrap();
         let held = context.create_local_publisher::<u64>("hold").unwrap();
-        let (group, other) = (executor.create_group("g", 0_u64), executor.create_group("h", ()));
+        let group = executor.create_group("g", 0_u64);
+        let other = executor.create_group("h", ());
         let gate = Arc::new(Gate::default());
         let at = Arc::clone(&gate);
         let _holder = group.create_local_subscription_async("hold", move |_: Payload<u64>, _: Arc<u64>| {
@@ -231,8 +237,10 @@ fn a_callback_that_was_removed_while_it_runs_holds_its_group() {
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
     let publisher = context.create_local_publisher::<u64>("topic").unwrap();
     let removed = context.create_local_publisher::<u64>("removed").unwrap();
-    let (group, other) = (executor.create_group("g", ()), executor.create_group("h", ()));
-    let ((runs, running), (go_on, held)) = (channel(), channel::<()>());
+    let group = executor.create_group("g", ());
+    let other = executor.create_group("h", ());
+    let (runs, running) = channel();
+    let (go_on, held) = channel::<()>();
     let gone = group.create_local_subscription("removed", move |(): &mut (), _: Arc<u64>| {
         runs.send(()).unwrap();
         held.recv().unwrap();
@@ -286,7 +294,9 @@ fn a_ready_set_that_is_being_served_is_known() {
             )
         };
         let _kept: Vec<_> = (0..4).map(subscribe).collect();
-        publishers[1..].iter().for_each(|publisher| _ = publisher.publish(1));
+        for publisher in &publishers[1..] {
+            publisher.publish(1);
+        }
         executor.spin(SpinOptions::spin_once()).unwrap();
         let memory = Memory::default();
         recorder.start(memory.clone()).unwrap();

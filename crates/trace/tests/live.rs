@@ -18,7 +18,8 @@ fn named<'a>(view: &'a View, name: &str) -> &'a CallbackView {
 /// The whole recording in one interval says what the model of the report says.
 #[test]
 fn a_recording_that_is_watched_says_the_same_as_its_report() {
-    let (mut feed, mut live) = (Feed::default(), Live::default());
+    let mut feed = Feed::default();
+    let mut live = Live::default();
     feed.push(&std::fs::read(GOLDEN).unwrap(), |item| live.take(item)).unwrap();
     let recording = Recording::open(Path::new(GOLDEN)).unwrap();
     let model = Model::new(&recording);
@@ -80,12 +81,14 @@ impl Robot {
 
     fn release(&mut self, at: u64) {
         self.sequence += 1;
-        let (step, release) = (self.step(0), Instant::from_nanos(at));
+        let step = self.step(0);
+        let release = Instant::from_nanos(at);
         self.event(1, at, Event::Released { step, release, deadline: Instant::MAX });
     }
 
     fn dispatch(&mut self, thread: u32, at: u64, segment: u32) {
-        let (step, release) = (self.step(segment), Instant::from_nanos(at - 1));
+        let step = self.step(segment);
+        let release = Instant::from_nanos(at - 1);
         self.event(thread, at, Event::Dispatched { step, thread: 0, release, cpu_ns: 0 });
     }
 
@@ -170,7 +173,9 @@ fn queues_fill_and_empty_in_any_order_of_threads() {
     robot.event(2, 25, taken(102));
     robot.event(1, 24, queued(102, false));
     assert_eq!(fill(&mut robot, 30), (0, 2));
-    (103..120).for_each(|ticket| robot.event(1, 31, queued(ticket, ticket > 106)));
+    for ticket in 103..120 {
+        robot.event(1, 31, queued(ticket, ticket > 106));
+    }
     assert_eq!(fill(&mut robot, 40), (4, 4));
 }
 

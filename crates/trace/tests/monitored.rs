@@ -98,12 +98,17 @@ impl Robot {
             let clock = clock.clone();
             move || clock.advance(MS * ms)
         };
-        let (scan, detect, plan, log) = (works(1), works(self.detect), works(2), works(self.log));
+        let scan = works(1);
+        let detect = works(self.detect);
+        let plan = works(2);
+        let log = works(self.log);
         let timer =
             |name: &str, ms: u32, priority| TimerOptions::periodic(MS * ms).name(name).priority(Priority(priority));
         let _lidar = group.create_timer(timer("lidar", self.period, 4), move |(), _| {
             scan();
-            (0..self.scans).for_each(|scan| _ = scans.publish(scan));
+            for scan in 0..self.scans {
+                scans.publish(scan);
+            }
         });
         let options = SubscriptionOptions::new("/scan").name(self.detect_name).priority(Priority(3));
         let _detect = group.create_local_subscription(options.keep_last(self.depth), move |(), scan: Arc<u32>| {
@@ -115,8 +120,11 @@ impl Robot {
         let _log = group.create_timer(timer("log", 40, 1), move |(), _| log());
 
         let monitor = Monitor::new(&Scenario::parse(SYSTEM).unwrap(), None);
-        monitor.definitions().into_iter().for_each(|definition| recorder.add_definition(definition));
-        let (note, seen) = (recorder.clone(), Arc::new(Mutex::new(Vec::new())));
+        for definition in monitor.definitions() {
+            recorder.add_definition(definition);
+        }
+        let note = recorder.clone();
+        let seen = Arc::new(Mutex::new(Vec::new()));
         let push = Arc::clone(&seen);
         monitor.on_violation(move |violation| {
             note.record_event(violation.at, &violation.event());

@@ -32,7 +32,8 @@ fn recording(name: &str) -> Recording {
         scans.publish(*count + 100);
     });
     let tracker = SubscriptionOptions::new("scan").name("tracker").keep_last(1).priority(Priority(5));
-    let (moved, busy) = (clock.clone(), tracks);
+    let moved = clock.clone();
+    let busy = tracks;
     let _tracker = group.create_local_subscription(tracker, move |_, scan: Arc<u32>| {
         moved.advance(Duration::from_millis(2));
         busy.publish(*scan);
@@ -101,7 +102,9 @@ fn old_recordings_stay_readable() {
 fn the_model_has_activations_messages_losses_and_incidents() {
     let model = Model::new(&[recording("model")]);
     let named = |name: &str| model.callbacks.iter().find(|callback| callback.name == name).unwrap();
-    let (lidar, tracker, planner) = (named("lidar"), named("tracker"), named("planner"));
+    let lidar = named("lidar");
+    let tracker = named("tracker");
+    let planner = named("planner");
     assert_eq!((lidar.period_ns, lidar.group.as_str(), lidar.excludes), (Some(10_000_000), "robot", true));
     assert_eq!((tracker.priority, tracker.topics.as_slice()), (5, &["scan".to_owned()][..]));
     assert_eq!((lidar.activations.len(), tracker.activations.len(), planner.activations.len()), (3, 3, 3));
@@ -166,7 +169,9 @@ fn events_that_are_in_the_file_and_those_that_were_dropped_are_all_events() {
     let publisher = context.create_local_publisher::<u64>("topic").unwrap();
     let path = temporary("dropped");
     recorder.start(FileSink::create(&path, &ProcessName::of_this(0)).unwrap()).unwrap();
-    (0..MESSAGES).for_each(|number| _ = publisher.publish(number));
+    for number in 0..MESSAGES {
+        publisher.publish(number);
+    }
     recorder.stop();
     assert_eq!(queue.len() as u64, MESSAGES);
     let recording = Recording::open(&path).unwrap().remove(0);

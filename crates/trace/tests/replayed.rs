@@ -219,7 +219,8 @@ fn broken_recordings_give_a_verdict() {
             let mut broken = whole.clone();
             for _ in 0..=dice.below(6) {
                 let count = broken.events.len() as u64;
-                let (at, other) = (dice.below(count) as usize, dice.below(count) as usize);
+                let at = dice.below(count) as usize;
+                let other = dice.below(count) as usize;
                 match dice.below(5) {
                     0 => _ = broken.events.remove(at),
                     1 => broken.events.insert(at, whole.events[other % whole.events.len()]),

@@ -117,9 +117,21 @@ fn a_recorded_system_has_its_executors_callbacks_and_messages() {
 #[test]
 fn messages_within_the_process_go_through_buffers() {
     let trace = Trace::new()
-        .event(0, 1, "rcl_publisher_init", "publisher_handle = 5, node_handle = 1, rmw_publisher_handle = 6, topic_name = \"/arm/x\", queue_depth = 1")
+        .event(
+            0,
+            1,
+            "rcl_publisher_init",
+            "publisher_handle = 5, node_handle = 1, rmw_publisher_handle = 6, \
+             topic_name = \"/arm/x\", queue_depth = 1",
+        )
         .timer(0, 10, 1_000)
-        .event(1, 1, "rcl_subscription_init", "subscription_handle = 20, node_handle = 1, rmw_subscription_handle = 21, topic_name = \"/arm/x\", queue_depth = 2")
+        .event(
+            1,
+            1,
+            "rcl_subscription_init",
+            "subscription_handle = 20, node_handle = 1, rmw_subscription_handle = 21, \
+             topic_name = \"/arm/x\", queue_depth = 2",
+        )
         .event(1, 1, "rclcpp_construct_ring_buffer", "buffer = 30, capacity = 1")
         .event(1, 1, "rclcpp_buffer_to_ipb", "buffer = 30, ipb = 31")
         .event(1, 1, "rclcpp_ipb_to_subscription", "ipb = 31, subscription = 32")
@@ -193,7 +205,7 @@ fn timers_are_released_when_rcl_has_them_due() {
 }
 
 #[test]
-fn what_is_no_trace_is_an_error_with_the_fix() {
+fn a_text_that_is_no_trace_is_an_error_with_the_fix() {
     let without_nodes: String =
         DRIVE.lines().filter(|line| !line.contains("node_init")).map(|line| format!("{line}\n")).collect();
     for (text, said) in [
@@ -212,7 +224,9 @@ fn what_is_no_trace_is_an_error_with_the_fix() {
 
 /// Reads everything that can be made of a trace.
 fn use_all(recordings: &[Recording]) {
-    recordings.iter().for_each(|recording| _ = render(recording));
+    for recording in recordings {
+        _ = render(recording);
+    }
     let model = Model::new(recordings);
     assert!(chains(&model).iter().all(|chain| chain.callbacks.len() > 1));
     let _ = perfetto::encode(&model);

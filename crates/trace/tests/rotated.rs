@@ -155,7 +155,7 @@ fn a_flush_between_two_files_loses_nothing() {
         sink.record(1, &[completed(at, 1)]);
         sink.end_round();
         sink.flush();
-        // What came before the last round is readable.
+        // Events from before the last round are readable.
         let so_far: Vec<u64> = folder.parts().iter().flat_map(times).collect();
         assert_eq!(so_far, (10..at).step_by(10).collect::<Vec<_>>());
     }
@@ -303,6 +303,7 @@ fn all_files_together_are_what_one_file_is_and_each_replays_by_itself() {
         sum
     };
     // On a busy machine, a file may have next to none by itself.
-    let (of_whole, of_parts) = (decisions(&whole), decisions(&folder.parts()));
+    let of_whole = decisions(&whole);
+    let of_parts = decisions(&folder.parts());
     assert!(of_whole > 500 && of_parts > of_whole / 2, "{of_parts} of {of_whole}");
 }

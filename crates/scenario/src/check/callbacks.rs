@@ -92,7 +92,8 @@ impl Scenario {
             known(table, "locks", "lock", &section.lock, self.locks.iter().map(String::as_str))?;
             table.require("locks", section.after >= free && !section.hold.is_zero(), || {
                 format!(
-                    "`{}` is taken before the lock in front of it is given back, or held for no time; one after the other",
+                    "`{}` is taken before the lock in front of it is given back, or held for no time; one after the \
+                     other",
                     section.lock
                 )
             })?;

@@ -72,8 +72,9 @@ impl Deployment {
                 return Table("chain", number).wrong(
                     "callbacks",
                     format!(
-                        "`{pattern}` is a pattern, and a chain names its callbacks; a name that does not begin with `/` stands for \
-                         callbacks in every namespace, such as `planner/scan` for `/robot1/planner/scan` and `/robot2/planner/scan`"
+                        "`{pattern}` is a pattern, and a chain names its callbacks; a name that does not begin with \
+                         `/` stands for callbacks in every namespace, such as `planner/scan` for \
+                         `/robot1/planner/scan` and `/robot2/planner/scan`"
                     ),
                 );
             }

@@ -48,8 +48,8 @@ pub struct NamedCallback {
 pub enum Mismatch {
     /// The file names an executor, a group or a callback that the program does not have.
     #[error(
-        "the deployment names {what}, which the {whole} does not have{}; it has {known}; correct the name, or pass over such \
-         names with on_unknown = \"warn\"",
+        "the deployment names {what}, which the {whole} does not have{}; it has {known}; correct the name, or pass \
+         over such names with on_unknown = \"warn\"",
         near.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
     )]
     Unknown {
@@ -64,8 +64,8 @@ pub enum Mismatch {
     },
     /// The callbacks of a chain exist, but no namespace has all of them.
     #[error(
-        "chain `{chain}`: no namespace has all of its callbacks; {namespace} lacks `{callback}`; if it is elsewhere, write its full \
-         name, beginning with `/`"
+        "chain `{chain}`: no namespace has all of its callbacks; {namespace} lacks `{callback}`; if it is elsewhere, \
+         write its full name, beginning with `/`"
     )]
     Torn {
         /// The name of the chain.
@@ -77,7 +77,8 @@ pub enum Mismatch {
     },
     /// One namespace has the whole chain, another one only a part of it.
     #[error(
-        "chain `{chain}`: {namespace} has a part of it, and lacks `{callback}`; callbacks there have its priorities all the same"
+        "chain `{chain}`: {namespace} has a part of it, and lacks `{callback}`; callbacks there have its priorities \
+         all the same"
     )]
     Partial {
         /// The name of the chain.
@@ -89,8 +90,8 @@ pub enum Mismatch {
     },
     /// The file names a callback or a group, and the program has several of that very name.
     #[error(
-        "the deployment names {what}, and {count} have the name `{name}`: {effect}; give them names of their own (`name` in their options; \
-         a node's own group has the name of the node)"
+        "the deployment names {what}, and {count} have the name `{name}`: {effect}; give them names of their own \
+         (`name` in their options; a node's own group has the name of the node)"
     )]
     Shared {
         /// The callback or group, as the file names it.
@@ -99,7 +100,7 @@ pub enum Mismatch {
         name: String,
         /// The number of callbacks or groups that have it.
         count: usize,
-        /// What the file does with them.
+        /// Effect of the file on them.
         effect: &'static str,
     },
     /// A chain of the file leads through a timer, which receives no data.
@@ -291,7 +292,8 @@ impl Search<'_> {
         for plan in self.deployment.groups.iter().filter(|plan| !is_pattern(&plan.node) && !is_pattern(&plan.name)) {
             for ((node, group), count) in &self.names.shared_groups {
                 if plan.is_for(node, group) {
-                    let (what, name) = (format!("group `{}`", plan.pattern()), format!("{node}/{group}"));
+                    let what = format!("group `{}`", plan.pattern());
+                    let name = format!("{node}/{group}");
                     found.push(Mismatch::Shared { what, name, count: *count, effect: "all go to its executor" });
                 }
             }
@@ -312,7 +314,8 @@ impl Search<'_> {
             };
             for callback in self.find(written) {
                 if let Some(count) = shared(callback) {
-                    let (what, name) = (format!("callback `{written}`"), callback.name.clone());
+                    let what = format!("callback `{written}`");
+                    let name = callback.name.clone();
                     found.push(Mismatch::Shared { what, name, count, effect: "all have its settings" });
                 }
             }
@@ -367,7 +370,8 @@ impl Search<'_> {
     fn timers(&self, chain: &Chain) -> Option<Mismatch> {
         let is_timer = |name: &str| self.find(name).any(|callback| callback.is_timer);
         let link = chain.callbacks.windows(2).find(|link| is_timer(&link[1]))?;
-        let (from, timer) = (link[0].clone(), link[1].clone());
+        let from = link[0].clone();
+        let timer = link[1].clone();
         Some(Mismatch::Timer { chain: chain.name.clone(), from, timer })
     }
 

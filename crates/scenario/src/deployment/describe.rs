@@ -38,7 +38,7 @@ fn callback(callback: &Callback) -> CallbackPlan {
     CallbackPlan {
         priority: callback.priority,
         deadline: callback.deadline,
-        depth: (callback.kind != EntityKind::Timer).then_some(callback.depth),
+        depth: if callback.kind != EntityKind::Timer { Some(callback.depth) } else { None },
         ..CallbackPlan::new(&callback.name)
     }
 }

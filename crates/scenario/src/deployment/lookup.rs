@@ -9,7 +9,8 @@ use super::names::{exactness, forms, is_name, matches, namespace_of};
 /// Several patterns match a group and move it to different executors.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "group `{group}` of node `{node}` matches `{first}` and `{second}`, which put it on different executors; name it itself"
+    "group `{group}` of node `{node}` matches `{first}` and `{second}`, which put it on different executors; name it \
+     itself"
 )]
 #[non_exhaustive]
 pub struct Ambiguous {
@@ -49,7 +50,8 @@ impl Deployment {
         };
         let other = |plan: &&&GroupPlan| precedence(plan) == precedence(best) && plan.executor != best.executor;
         if let Some(other) = matching.iter().find(other) {
-            let (group, node) = (group.to_owned(), node.to_owned());
+            let group = group.to_owned();
+            let node = node.to_owned();
             return Err(Ambiguous { group, node, first: other.pattern(), second: best.pattern() });
         }
         Ok(Some(best.executor.clone()))

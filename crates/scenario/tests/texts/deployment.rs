@@ -209,7 +209,8 @@ fn a_section_that_lacks_a_key_is_told_with_its_place_and_what_to_add() {
         (
             "group",
             "node = \"planner\"\nexecutor = \"main\"",
-            "missing field `name`; add to this `group`: `name = \"control\"`, or `name = \"*\"` for all groups of its node",
+            "missing field `name`; add to this `group`: `name = \"control\"`, or `name = \"*\"` for all groups of its \
+             node",
         ),
         ("group", "name = \"*\"", "missing field `executor`; add to this `group`: `executor = \"main\"`"),
         ("callback", "priority = 3", "missing field `name`; add to this `callback`: `name = \"planner/scan\"`"),

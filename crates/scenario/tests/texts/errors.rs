@@ -75,7 +75,8 @@ fn names_that_lead_nowhere() {
         (
             "policy = \"fifo\"",
             "policy = \"fair\"",
-            "line 7, column 10, `policy`: there is no policy `fair`; known are fifo, fixed-priority, edf, wait-set-e1, wait-set-e2",
+            "line 7, column 10, `policy`: there is no policy `fair`; known are fifo, fixed-priority, edf, \
+             wait-set-e1, wait-set-e2",
         ),
         (
             "executor = \"main\"",
@@ -110,7 +111,8 @@ fn names_that_lead_nowhere() {
         (
             "kind = \"subscription\"",
             "kind = \"subscriber\"",
-            "line 23, column 8, `kind`: there is no kind of callback `subscriber`; known are timer, subscription, service, client, waitable",
+            "line 23, column 8, `kind`: there is no kind of callback `subscriber`; known are timer, subscription, \
+             service, client, waitable",
         ),
     ] {
         assert_eq!(error(from, to), expected);
@@ -128,7 +130,8 @@ fn values_that_are_impossible() {
         (
             "period = \"100 ms\"",
             "period = \"0 s\"",
-            "line 18, column 10, `period`: the period is zero: it would always be due; give one above, or only an `offset` to fire once",
+            "line 18, column 10, `period`: the period is zero: it would always be due; give one above, or only an \
+             `offset` to fire once",
         ),
         ("period = \"10 ms\"", "period = \"0 s\"", "line 35, column 10, `period`: the period is zero; give one above"),
         (
@@ -149,7 +152,8 @@ fn values_that_are_impossible() {
         (
             "cores = [0]",
             "cores = 0",
-            "line 8, column 9, `cores`: invalid type: integer `0`, expected a list; write `cores = [1]`, or `cores = [0, 1]` for several",
+            "line 8, column 9, `cores`: invalid type: integer `0`, expected a list; write `cores = [1]`, or `cores = \
+             [0, 1]` for several",
         ),
         (
             "[[release]]",
@@ -160,7 +164,8 @@ fn values_that_are_impossible() {
         (
             "period = \"10 ms\"",
             "period = \"10 ms\"\nat = [\"1 s\"]",
-            "line 33, column 1: a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when its messages arrive",
+            "line 33, column 1: a release has exactly one of `at`, `period`, `gap`, `at_most` and `measured`: when \
+             its messages arrive",
         ),
     ] {
         assert_eq!(error(from, to), expected);
@@ -191,7 +196,8 @@ fn chains_that_make_no_sense() {
     let apart = error("[\"lidar\", \"detect\"]", "[\"detect\", \"lidar\"]");
     assert_eq!(
         apart,
-        "line 31, column 13, `callbacks`: `lidar` is a timer and takes nothing from `detect`; let a chain of its own start there"
+        "line 31, column 13, `callbacks`: `lidar` is a timer and takes nothing from `detect`; let a chain of its own \
+         start there"
     );
     let unlinked = error("publishes = [\"/scan\"]", "");
     assert_eq!(

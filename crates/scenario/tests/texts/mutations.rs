@@ -85,10 +85,14 @@ proptest! {
 
     /// Values are swapped between keys, so that the text stays TOML and reaches the checks.
     #[test]
-    fn exchanged_lines_are_read_or_refused(file in 0..FILES.len(), swaps in prop::collection::vec((any::<usize>(), any::<usize>()), 1..4)) {
+    fn exchanged_lines_are_read_or_refused(
+        file in 0..FILES.len(),
+        swaps in prop::collection::vec((any::<usize>(), any::<usize>()), 1..4),
+    ) {
         let mut lines: Vec<&str> = FILES[file].lines().collect();
         for (left, right) in swaps {
-            let (left, right) = (left % lines.len(), right % lines.len());
+            let left = left % lines.len();
+            let right = right % lines.len();
             lines.swap(left, right);
         }
         assert_read_or_refused(&lines.join("\n"));

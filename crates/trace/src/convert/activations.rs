@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::json;
 
-use crate::container::Container;
+use crate::container::{Container, Schema};
 use crate::model::Model;
 
 const SCHEMA: &str = r#"{
@@ -20,20 +20,28 @@ const SCHEMA: &str = r#"{
   }
 }"#;
 
+const LOSS_SCHEMA: &str = r#"{
+  "type": "object",
+  "title": "rospin.Loss",
+  "properties": {"of": {"type": "string"}, "cause": {"type": "string"}, "count": {"type": "integer"}}
+}"#;
+
 /// Number of the channel of losses. The channels of callbacks have the numbers after it.
 const LOSSES: u16 = 1;
 
 pub(super) fn write(model: &Model, file: File) -> io::Result<()> {
     let mut container = Container::new(file)?;
-    let lost = r#"{"type": "object", "title": "rospin.Loss", "properties": {"of": {"type": "string"}, "cause": {"type": "string"}, "count": {"type": "integer"}}}"#;
-    container.channel(LOSSES, ("rospin.Loss", "jsonschema", lost), ("/losses", "json"))?;
+    let lost = Schema { name: "rospin.Loss", encoding: "jsonschema", text: LOSS_SCHEMA };
+    container.channel(LOSSES, "/losses", "json", &lost)?;
+    let activation = Schema { name: "rospin.Activation", encoding: "jsonschema", text: SCHEMA };
     for number in 0..model.callbacks.len() {
         let topic = format!("/callbacks/{}", model.label(number).trim_start_matches('/'));
-        container.channel(channel(number)?, ("rospin.Activation", "jsonschema", SCHEMA), (&topic, "json"))?;
+        container.channel(channel(number)?, &topic, "json", &activation)?;
     }
     let ms = |ns: u64| ns as f64 / 1e6;
     for activation in &model.activations {
-        let (Some(end), Some(response)) = (activation.end_ns, activation.response_ns()) else { continue };
+        let Some(end) = activation.end_ns else { continue };
+        let Some(response) = activation.response_ns() else { continue };
         let process = &model.processes[model.callbacks[activation.callback].process];
         let thread = activation.segments.last().map(|segment| &model.threads[segment.thread].name);
         let message = json!({

@@ -124,7 +124,9 @@ impl Feed {
                 }
                 // A stable sort keeps the order of each thread.
                 events.sort_by_key(|(order, _)| *order);
-                events.into_iter().for_each(|(_, recorded)| each(Item::Event(recorded)));
+                for (_, recorded) in events {
+                    each(Item::Event(recorded));
+                }
             }
             Record::Channel(channel) if self.topics.len() < CHANNELS => {
                 self.topics.insert(channel.id, channel.topic);
@@ -139,7 +141,9 @@ impl Feed {
                 each(Item::End(metadata.metadata.get(END.1).cloned().unwrap_or_default()));
             }
             record if opcode == op::MESSAGE => {
-                self.message(&record, each).into_iter().for_each(|recorded| each(Item::Event(recorded)));
+                if let Some(recorded) = self.message(&record, each) {
+                    each(Item::Event(recorded));
+                }
             }
             _ => {}
         }
@@ -151,7 +155,9 @@ impl Feed {
         let Record::Message { header, data } = record else { return None };
         let topic = self.topics.get(&header.channel_id)?;
         if topic == "/rospin/names" {
-            serde_json::from_slice(data).into_iter().for_each(|name| each(Item::Name(name)));
+            if let Ok(name) = serde_json::from_slice(data) {
+                each(Item::Name(name));
+            }
             return None;
         }
         let (words, thread) = words_of(data).filter(|_| topic.starts_with("/rospin/"))?;
@@ -167,7 +173,8 @@ mod tests {
     const GOLDEN: &[u8] = include_bytes!("../../tests/golden.mcap");
 
     fn read<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Item>, FeedError> {
-        let (mut feed, mut items) = (Feed::default(), Vec::new());
+        let mut feed = Feed::default();
+        let mut items = Vec::new();
         pieces.try_for_each(|bytes| feed.push(bytes, |item| items.push(item)))?;
         Ok(items)
     }
@@ -183,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_refused() {
+    fn a_stream_that_is_no_recording_is_refused() {
         let error = |bytes: &[u8]| read(bytes.chunks(3)).unwrap_err().to_string();
         assert!(error(b"HTTP/1.1 400 Bad Request\r\n").contains("no program of rospin"));
         assert_eq!(error(b"error: eight watch already\n"), "the program says: eight watch already");

@@ -94,8 +94,10 @@ impl Histogram {
     /// Returns the summary; `None` if there are no durations.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
-        let of = || Summary { p50_ns: self.percentile(50), p99_ns: self.percentile(99), max_ns: self.max_ns };
-        (self.count > 0).then(of)
+        if self.count == 0 {
+            return None;
+        }
+        Some(Summary { p50_ns: self.percentile(50), p99_ns: self.percentile(99), max_ns: self.max_ns })
     }
 
     /// Returns the durations in at most `bars` bars of equal width on a logarithmic scale: the longest duration of
@@ -122,7 +124,8 @@ mod tests {
     #[test]
     fn buckets_follow_each_other_without_gaps() {
         for place in 1..=bucket(u64::MAX) {
-            let (below, here) = (upper(place - 1), upper(place));
+            let below = upper(place - 1);
+            let here = upper(place);
             assert!(here > below && bucket(here) == place && bucket(below + 1) == place, "{place}: {below} {here}");
         }
         assert_eq!((bucket(u64::MAX), upper(LAST)), (LAST, u64::MAX));
@@ -141,7 +144,8 @@ mod tests {
                 histogram.add(ns);
                 all.push(ns);
             }
-            let (found, exact) = (histogram.summary().unwrap(), Figures::of(all.iter().copied()).unwrap());
+            let found = histogram.summary().unwrap();
+            let exact = Figures::of(all.iter().copied()).unwrap();
             assert_eq!((histogram.count(), found.max_ns), (all.len() as u64, exact.max_ns));
             let allowed = exact.p99_ns + exact.p99_ns / FINE + 1;
             assert!((exact.p99_ns..=allowed).contains(&found.p99_ns), "{} {}", found.p99_ns, exact.p99_ns);

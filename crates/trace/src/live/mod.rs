@@ -194,7 +194,9 @@ impl Live {
 
     /// Takes the definition of a number in events.
     pub fn name(&mut self, name: Name) {
-        name.definition().iter().for_each(|definition| self.watch.define(definition));
+        if let Some(definition) = name.definition() {
+            self.watch.define(&definition);
+        }
         let has_room = self.callbacks.len() < THINGS && self.accounts.len() < 4 * THINGS;
         match name {
             Name::Process { name, process, host, system_offset_ns } => {
@@ -250,10 +252,14 @@ impl Live {
             Event::Suspended { step, .. } => self.end_segment(thread, &step, at),
             Event::Completed { step, deadline, .. } => self.completed(thread, &step, at, deadline.as_nanos()),
             Event::Queued { queue, ticket, displaced } => {
-                self.queues.get_mut(&queue).into_iter().for_each(|queue| queue.queued(ticket, displaced));
+                if let Some(queue) = self.queues.get_mut(&queue) {
+                    queue.queued(ticket, displaced);
+                }
             }
             Event::Taken { queue, ticket } => {
-                self.queues.get_mut(&queue).into_iter().for_each(|queue| queue.taken(ticket));
+                if let Some(queue) = self.queues.get_mut(&queue) {
+                    queue.taken(ticket);
+                }
             }
             Event::Lost { account, cause, count }
                 if self.losses.len() < THINGS || self.losses.contains_key(&(account, cause)) =>
@@ -344,7 +350,7 @@ impl Live {
         }
         callback.execution.add(open.execution_ns);
         callback.response.add(response_ns);
-        let late_ns = (at > deadline).then(|| at - deadline);
+        let late_ns = if at > deadline { Some(at - deadline) } else { None };
         let worst = &mut callback.worst;
         worst.retain(|of| at.saturating_sub(of.end_ns) < WORST.1);
         let before = worst.partition_point(|of| of.response_ns >= response_ns);

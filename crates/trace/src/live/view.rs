@@ -226,7 +226,9 @@ impl Live {
                 fill_max: std::mem::replace(&mut queue.fill_max, fill),
             });
         }
-        self.losses.values_mut().for_each(|count| count.now = 0);
+        for count in self.losses.values_mut() {
+            count.now = 0;
+        }
         view
     }
 
@@ -326,7 +328,7 @@ impl Live {
                 response_max_total_ns: of.response.total.summary().map(|summary| summary.max_ns),
                 waiting_ns: waiting.get(place).map(|(ns, _)| *ns),
                 missed: std::mem::take(&mut of.missed.now),
-                // What waits beyond its deadline has missed it already.
+                // A callback that waits beyond its deadline has missed it already.
                 missed_total: of.missed.total + u64::from(waiting.get(place).is_some_and(|(_, is_late)| *is_late)),
                 lost: lost.now,
                 lost_total: lost.total,

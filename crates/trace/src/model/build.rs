@@ -58,7 +58,9 @@ impl Build {
         let mut numbers = Numbers { process: self.model.processes.len(), ..Numbers::default() };
         self.model.processes.push(Process::default());
         // All names first: events may come before the names that they use.
-        recording.names.iter().for_each(|name| self.name(&mut numbers, name));
+        for name in &recording.names {
+            self.name(&mut numbers, name);
+        }
         let mut end = 0;
         for recorded in &recording.events {
             end = recorded.at.as_nanos().max(end);
@@ -89,13 +91,18 @@ impl Build {
         for one in numbers.watch.overdue(end) {
             let Some(callback) = numbers.entities.get(&one.of).copied() else { continue };
             let culprit = one.culprit.and_then(|culprit| numbers.entities.get(&culprit).copied());
-            let (for_ns, is_at_least, limit_ns, reason) = (one.for_ns, one.is_at_least, one.limit_ns, one.reason);
+            let for_ns = one.for_ns;
+            let is_at_least = one.is_at_least;
+            let limit_ns = one.limit_ns;
+            let reason = one.reason;
             self.model.overdue.push(Overdue { callback, for_ns, is_at_least, limit_ns, reason, culprit });
         }
     }
 
     fn name(&mut self, numbers: &mut Numbers, name: &Name) {
-        name.definition().iter().for_each(|definition| numbers.watch.define(definition));
+        if let Some(definition) = name.definition() {
+            numbers.watch.define(&definition);
+        }
         let process = numbers.process;
         match name.clone() {
             Name::Process { name, process: number, host, system_offset_ns } => {
@@ -147,7 +154,8 @@ impl Build {
     fn executor(&mut self, numbers: &mut Numbers, number: u16) -> usize {
         let executors = &mut self.model.executors;
         *numbers.executors.entry(number).or_insert_with(|| {
-            let (name, process) = (format!("executor {number}"), numbers.process);
+            let name = format!("executor {number}");
+            let process = numbers.process;
             executors.push(Executor { process, number, name, policy: String::new(), threads: 1, since_ns: None });
             executors.len() - 1
         })
@@ -167,7 +175,8 @@ impl Build {
         }
         let place = self.model.callbacks.len();
         numbers.entities.insert((executor, entity), place);
-        let (process, executor) = (numbers.process, self.executor(numbers, executor));
+        let process = numbers.process;
+        let executor = self.executor(numbers, executor);
         self.model.callbacks.push(Callback {
             process,
             executor,
@@ -207,17 +216,17 @@ impl Build {
                 numbers.released.insert(step, (release.as_nanos(), deadline.as_nanos()));
             }
             Event::Dispatched { step, release, cpu_ns, .. } => {
-                let activation = self.dispatch(numbers, (step, thread), (at, release.as_nanos(), cpu_ns));
+                let activation = self.dispatch(numbers, step, thread, at, release.as_nanos(), cpu_ns);
                 numbers.current.insert(thread, activation);
             }
-            Event::Suspended { step, cpu_ns } => self.end_segment(numbers, (&step, thread), (at, cpu_ns), None),
+            Event::Suspended { step, cpu_ns } => self.end_segment(numbers, &step, thread, at, cpu_ns, None),
             Event::Completed { step, deadline, cpu_ns } => {
-                self.end_segment(numbers, (&step, thread), (at, cpu_ns), Some(deadline.as_nanos()));
+                self.end_segment(numbers, &step, thread, at, cpu_ns, Some(deadline.as_nanos()));
             }
             Event::Queued { queue, ticket, displaced } => {
                 let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
                 let place = numbers.queues.get(&queue).map(|(_, place)| *place);
-                let message = self.publish(numbers, (topic, place), (thread, at), running);
+                let message = self.publish(numbers, topic, place, thread, at, running);
                 numbers.queued.insert((queue, ticket), message);
             }
             Event::Taken { queue, ticket } => {
@@ -232,7 +241,7 @@ impl Build {
             }
             Event::Sent { publisher, number } => {
                 let topic = self.publishers.get(&hexadecimal(&publisher)).cloned().unwrap_or_default();
-                let message = self.publish(numbers, (topic, None), (thread, at), running);
+                let message = self.publish(numbers, topic, None, thread, at, running);
                 self.sent.insert((publisher, number), message);
             }
             Event::Received { publisher, number } => {
@@ -271,12 +280,7 @@ impl Build {
         }
     }
 
-    fn dispatch(
-        &mut self,
-        numbers: &mut Numbers,
-        (step, thread): (Step, u32),
-        (at, release, cpu): (u64, u64, u64),
-    ) -> usize {
+    fn dispatch(&mut self, numbers: &mut Numbers, step: Step, thread: u32, at: u64, release: u64, cpu: u64) -> usize {
         let callback = self.callback(numbers, step.executor, step.entity);
         let thread = self.thread(numbers, thread);
         let (release_ns, deadline) = numbers.released.remove(&step).unwrap_or((release, u64::MAX));
@@ -311,8 +315,10 @@ impl Build {
     fn end_segment(
         &mut self,
         numbers: &mut Numbers,
-        (step, thread): (&Step, u32),
-        (at, cpu): (u64, u64),
+        step: &Step,
+        thread: u32,
+        at: u64,
+        cpu: u64,
         deadline: Option<u64>,
     ) {
         let key = (step.executor, step.entity, step.sequence);
@@ -320,7 +326,7 @@ impl Build {
         let activation = &mut self.model.activations[place];
         if let Some(segment) = activation.segments.last_mut() {
             segment.end_ns = at.max(segment.start_ns);
-            segment.cpu_ns = (cpu_at_start > 0 && cpu >= cpu_at_start).then(|| cpu - cpu_at_start);
+            segment.cpu_ns = if cpu_at_start > 0 && cpu >= cpu_at_start { Some(cpu - cpu_at_start) } else { None };
         }
         if let Some(deadline) = deadline {
             activation.end_ns = Some(at);
@@ -335,8 +341,10 @@ impl Build {
     fn publish(
         &mut self,
         numbers: &mut Numbers,
-        (topic, queue): (String, Option<usize>),
-        (thread, published_ns): (u32, u64),
+        topic: String,
+        queue: Option<usize>,
+        thread: u32,
+        published_ns: u64,
         from: Option<usize>,
     ) -> usize {
         let thread = self.thread(numbers, thread);

@@ -31,7 +31,8 @@ impl Spans {
     pub(super) fn release(release: &Release) -> Option<Self> {
         let spans = match &release.pattern {
             Pattern::Periodic { period, jitter, .. } => {
-                let (period, jitter) = (ns(*period), if jitter.is_zero() { ns(*period) / 10 } else { ns(*jitter) });
+                let period = ns(*period);
+                let jitter = if jitter.is_zero() { period / 10 } else { ns(*jitter) };
                 Self::by(|number| number.saturating_mul(period).saturating_sub(jitter))
             }
             Pattern::Sporadic { min, .. } => {
@@ -57,7 +58,9 @@ impl Spans {
                 let shortest = |size: usize| times.windows(size).map(|part| part[size - 1] - part[0]).min();
                 let mut spans: Vec<u64> = (1..=LONGEST).map_while(shortest).collect();
                 let early = spans.get(1).map_or(0, |shortest| shortest / 10);
-                spans.iter_mut().skip(1).for_each(|span| *span = span.saturating_sub(early));
+                for span in spans.iter_mut().skip(1) {
+                    *span = span.saturating_sub(early);
+                }
                 Self(spans)
             }
             _ => return None,
@@ -66,7 +69,7 @@ impl Spans {
             Some(burst) => spans.bursts(usize::try_from(burst.count).ok()?.max(1), ns(burst.spacing)),
             None => spans,
         };
-        (spans.0.len() > 1).then_some(spans)
+        if spans.0.len() > 1 { Some(spans) } else { None }
     }
 
     /// Returns the spans whose arrivals are each replaced by `count` ones that are `spacing` apart.
@@ -172,7 +175,9 @@ mod tests {
         let spans = release("period = \"7 ms\"\njitter = \"9 ms\"");
         let mut seed = 1_u64;
         for _ in 0..50 {
-            let (mut at, mut gate, mut kept) = (0, Gate::default(), Vec::<u64>::new());
+            let mut at = 0;
+            let mut gate = Gate::default();
+            let mut kept = Vec::<u64>::new();
             for _ in 0..60 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 at += (seed >> 33) % 6 * 1_000_000;

@@ -47,7 +47,7 @@ impl Judge {
         let own_of = |cause| if cause == Cause::RanTooLong { (Cause::Itself, None) } else { (cause, None) };
         let mut broken = Weights::new();
         for (found, ns) in weights {
-            // What others did cost it no more than it waited.
+            // Others cost it at most the time that it waited.
             let (found, ns) = if own(&found) { (own_of(found.0), ns) } else { (found, ns.min(waited)) };
             add(&mut broken, found, ns);
         }
@@ -177,7 +177,7 @@ impl Judge {
     /// Returns the parts of a wait of the activation from `from` to `to`.
     fn shares(&self, open: &Open, from: u64, to: u64) -> Vec<(Reason, Option<usize>, u64)> {
         let Callback { executor, entity, .. } = self.callbacks[open.callback];
-        let shares = self.watch.shares((executor, entity), Some(open.sequence), (from, to)).into_iter();
+        let shares = self.watch.shares((executor, entity), Some(open.sequence), from, to).into_iter();
         shares.map(|(why, by, ns)| (why, by.and_then(|by| self.entities.get(&by).copied()), ns)).collect()
     }
 }

@@ -12,7 +12,7 @@ use rospin_core::{EntityKind, Instant};
 use super::known::{Callback, Executor, Segment};
 use super::limits::Limits;
 use super::messages::{Queue, Tag};
-use super::violation::{Cause, Violation, ViolationKind};
+use super::violation::{Cause, Excess, Violation, ViolationKind};
 use crate::overdue::Watch;
 use crate::waits::Reason;
 
@@ -132,7 +132,7 @@ impl Judge {
         match *event {
             Event::Dispatched { step, release, cpu_ns, .. } => {
                 let key = (step.executor, step.entity, step.sequence);
-                self.dispatch(thread, key, step.segment, (at, release.as_nanos(), cpu_ns));
+                self.dispatch(thread, key, step.segment, at, release.as_nanos(), cpu_ns);
             }
             Event::Withdrawn { step } => {
                 // It will not go on, because its entity was removed.
@@ -152,7 +152,7 @@ impl Judge {
                     self.judge(&open, at, deadline.as_nanos());
                 }
             }
-            Event::Queued { queue, ticket, displaced } => self.queued(thread, at, (queue, ticket, displaced)),
+            Event::Queued { queue, ticket, displaced } => self.queued(thread, at, queue, ticket, displaced),
             Event::Taken { queue, ticket } => {
                 let now = self.events.saturating_add(self.defined);
                 let tags = self.queues.get_mut(&queue).and_then(|queue| {
@@ -192,11 +192,17 @@ impl Judge {
                     let (cause, culprit) = self.cause_of_loss(place, at);
                     let depth = self.callbacks[place].depth;
                     let depth = if depth == UNKNOWN_DEPTH { 0 } else { depth };
-                    self.violate(place, at, ViolationKind::Overflow, (count, depth), (cause, culprit), 0);
+                    self.violate(
+                        place,
+                        at,
+                        Excess { kind: ViolationKind::Overflow, measured: count, limit: depth },
+                        (cause, culprit),
+                        0,
+                    );
                 }
             }
             Event::Dropped { count } => {
-                // What the thread did meanwhile is not known.
+                // The thread may have done anything meanwhile.
                 self.dropped = self.dropped.saturating_add(count);
                 self.seen.remove(&thread);
                 if self.dropping.len() >= REMEMBERED {
@@ -210,7 +216,7 @@ impl Judge {
         }
     }
 
-    fn dispatch(&mut self, thread: u32, key: Key, segment: u32, (at, arrival, cpu): (u64, u64, u64)) {
+    fn dispatch(&mut self, thread: u32, key: Key, segment: u32, at: u64, arrival: u64, cpu: u64) {
         let place = self.callback(key.0, key.1);
         // Timers count from their creation, so the first spin finds them late. Nobody promised that it comes in time.
         let release = arrival.max(self.watch.since(key.0).unwrap_or(at).min(at));
@@ -245,7 +251,7 @@ impl Judge {
             before_spin: release - arrival,
             waits: vec![(release, at)],
             execution: 0,
-            cpu: (cpu > 0).then_some(0),
+            cpu: if cpu > 0 { Some(0) } else { None },
             segment_start: at,
             segment_cpu: cpu,
             tags: tags.collect(),
@@ -253,7 +259,8 @@ impl Judge {
             is_long_told: false,
             is_late_told: false,
         };
-        let (is_subscription, is_timer) = (of.kind == EntityKind::Subscription, of.kind == EntityKind::Timer);
+        let is_subscription = of.kind == EntityKind::Subscription;
+        let is_timer = of.kind == EntityKind::Timer;
         self.open.insert(key, open);
         self.callbacks[place].told_ns = 0;
         if !is_subscription && segment == 0 {
@@ -265,7 +272,7 @@ impl Judge {
     fn close(&mut self, key: Key, at: u64, cpu: u64) {
         let Some(open) = self.open.get_mut(&key) else { return };
         let wall = at.saturating_sub(open.segment_start);
-        let used = (open.segment_cpu > 0 && cpu >= open.segment_cpu).then(|| cpu - open.segment_cpu);
+        let used = if open.segment_cpu > 0 && cpu >= open.segment_cpu { Some(cpu - open.segment_cpu) } else { None };
         open.cpu = open.cpu.zip(used).map(|(cpu, used)| cpu.saturating_add(used));
         open.execution = open.execution.saturating_add(wall);
         let limit = self.callbacks[open.callback].limit.as_ref().and_then(|limit| limit.execution_ns);
@@ -289,12 +296,18 @@ impl Judge {
             let stall = open.cpu.filter(|cpu| *cpu <= most).map(|cpu| open.execution - cpu);
             let cause = if stall.is_some() { Cause::NotScheduled } else { Cause::Itself };
             if stall.is_none_or(|stall| stall > STALL) {
-                self.violate(place, at, ViolationKind::Execution, (open.execution, most), (cause, None), 0);
+                self.violate(
+                    place,
+                    at,
+                    Excess { kind: ViolationKind::Execution, measured: open.execution, limit: most },
+                    (cause, None),
+                    0,
+                );
             }
         }
         let response = at.saturating_sub(open.release);
         let deadline = deadline.saturating_add(open.before_spin);
-        let of_program = (deadline < u64::MAX).then(|| deadline.saturating_sub(open.release));
+        let of_program = if deadline < u64::MAX { Some(deadline.saturating_sub(open.release)) } else { None };
         let due = [limit.and_then(|limit| limit.deadline_ns), of_program].into_iter().flatten().min();
         let is_late = due.is_some_and(|due| response > due);
         let is_told = self.count_activation(place, is_late, limit.map_or((0, 1), |limit| limit.tolerates));
@@ -303,7 +316,7 @@ impl Judge {
         let bound = bound.map(|bound| (ViolationKind::Bound, bound));
         for (kind, most) in late.into_iter().chain(bound) {
             let cause = self.cause_of_delay(open, at, response - most);
-            self.violate(place, at, kind, (response, most), cause, 0);
+            self.violate(place, at, Excess { kind, measured: response, limit: most }, cause, 0);
         }
         for tag in &open.tags {
             self.judge_chain(open, *tag, at);
@@ -337,7 +350,7 @@ impl Judge {
             self.callbacks[place].told_ns = one.for_ns;
             let kind = if one.kind == EntityKind::Timer { ViolationKind::NotRun } else { ViolationKind::NotServed };
             let culprit = one.culprit.map(|(executor, entity)| self.callback(executor, entity));
-            self.violate(place, at, kind, (one.for_ns, limit), (cause_of(one.reason), culprit), 0);
+            self.violate(place, at, Excess { kind, measured: one.for_ns, limit }, (cause_of(one.reason), culprit), 0);
         }
     }
 
@@ -361,10 +374,22 @@ impl Judge {
         }
         for (key, place, (execution, long), (response, late)) in found {
             if let Some(most) = long {
-                self.violate(place, at, ViolationKind::Execution, (execution, most), (Cause::Itself, None), 0);
+                self.violate(
+                    place,
+                    at,
+                    Excess { kind: ViolationKind::Execution, measured: execution, limit: most },
+                    (Cause::Itself, None),
+                    0,
+                );
             }
             if let Some((due, cause)) = late {
-                self.violate(place, at, ViolationKind::Deadline, (response, due), cause, 0);
+                self.violate(
+                    place,
+                    at,
+                    Excess { kind: ViolationKind::Deadline, measured: response, limit: due },
+                    cause,
+                    0,
+                );
             }
             if let Some(open) = self.open.get_mut(&key) {
                 open.is_long_told |= long.is_some();
@@ -396,12 +421,14 @@ impl Judge {
             let worst = if tag.worst.0 > own.0 { tag.worst.1 } else { own.1 };
             let broken = self.broken_assumption_of_chain(tag.chain, origin, at, latency - most);
             let cause = broken.unwrap_or((Cause::Itself, Some(worst)));
-            self.violate(open.callback, at, kind, (latency, most), cause, tag.chain);
+            self.violate(open.callback, at, Excess { kind, measured: latency, limit: most }, cause, tag.chain);
         }
     }
 
-    /// Counts an activation. Returns true if it missed its deadline, and more are missed than are tolerated.
-    fn count_activation(&mut self, place: usize, is_late: bool, (misses, of): (u64, u64)) -> bool {
+    /// Counts an activation. Returns true if it missed its deadline, and more are missed than are `tolerated`: so
+    /// many misses of so many activations.
+    fn count_activation(&mut self, place: usize, is_late: bool, tolerated: (u64, u64)) -> bool {
+        let (misses, of) = tolerated;
         let callback = &mut self.callbacks[place];
         callback.activations += 1;
         if !is_late {
@@ -419,11 +446,12 @@ impl Judge {
         &mut self,
         place: usize,
         at: u64,
-        kind: ViolationKind,
-        (measured, limit): (u64, u64),
-        (cause, culprit): (Cause, Option<usize>),
+        excess: Excess,
+        reason: (Cause, Option<usize>),
         chain: u32,
     ) {
+        let Excess { kind, measured, limit } = excess;
+        let (cause, culprit) = reason;
         let of = &self.callbacks[place];
         let culprit = culprit.map(|place| &self.callbacks[place]);
         let named = (chain as usize).checked_sub(1).and_then(|place| self.limits.chains.get(place));

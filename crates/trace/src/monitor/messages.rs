@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::judge::Judge;
 use super::known::Early;
-use super::violation::{Cause, ViolationKind};
+use super::violation::{Cause, Excess, ViolationKind};
 
 /// The largest number of arrivals of a callback that are remembered.
 const ARRIVALS: usize = 64;
@@ -65,7 +65,13 @@ impl Judge {
         let Some(spans) = callback.limit.as_ref().and_then(|limit| limit.arrivals.as_ref()) else { return };
         if let Err(early) = callback.gate.pass(spans, at) {
             callback.early = Some(Early { at, allowed: early.allowed, cause, culprit });
-            self.violate(place, at, ViolationKind::Arrival, (early.took, early.allowed), (cause, culprit), 0);
+            self.violate(
+                place,
+                at,
+                Excess { kind: ViolationKind::Arrival, measured: early.took, limit: early.allowed },
+                (cause, culprit),
+                0,
+            );
         }
     }
 
@@ -77,7 +83,7 @@ impl Judge {
         arrivals.push_back(at);
     }
 
-    pub(super) fn queued(&mut self, thread: u32, at: u64, (queue, ticket, displaced): (u64, u64, bool)) {
+    pub(super) fn queued(&mut self, thread: u32, at: u64, queue: u64, ticket: u64, displaced: bool) {
         let tags = self.published_tags(thread, at);
         let Some(of) = self.queues.get_mut(&queue) else { return };
         if displaced && of.tags.len() as u64 >= of.depth {
@@ -128,7 +134,13 @@ impl Judge {
     /// Adds the violation of a message that the system file does not have.
     fn surplus(&mut self, place: usize, at: u64, publisher: Option<usize>) {
         self.callbacks[place].early = Some(Early { at, allowed: 0, cause: Cause::Published, culprit: publisher });
-        self.violate(place, at, ViolationKind::Arrival, (0, 0), (Cause::Published, publisher), 0);
+        self.violate(
+            place,
+            at,
+            Excess { kind: ViolationKind::Arrival, measured: 0, limit: 0 },
+            (Cause::Published, publisher),
+            0,
+        );
     }
 
     /// Returns the places in chains of a message that the thread publishes now.

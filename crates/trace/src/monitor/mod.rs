@@ -43,7 +43,7 @@ use rospin_scenario::{Bounds, FileError, Scenario};
 
 use judge::Judge;
 use limits::Limits;
-pub(crate) use order::Order;
+pub(crate) use order::RoundSorter;
 use tell::Teller;
 pub use violation::{Cause, Violation, ViolationKind, told};
 
@@ -72,7 +72,7 @@ type Callable = Arc<Mutex<dyn FnMut(&Violation) + Send>>;
 
 struct Inner {
     judge: Judge,
-    order: Order,
+    order: RoundSorter,
     counts: BTreeMap<(String, ViolationKind), (u64, Violation)>,
     callables: Vec<Callable>,
     remarks: Vec<String>,
@@ -103,7 +103,7 @@ impl Monitor {
         }
         Self(Arc::new(Mutex::new(Inner {
             judge: Judge::new(limits),
-            order: Order::default(),
+            order: RoundSorter::default(),
             counts: BTreeMap::new(),
             callables: Vec::new(),
             remarks,
@@ -196,7 +196,9 @@ impl Monitor {
                 inner.judge.event(thread, at, &event);
             }
             let violations = std::mem::take(&mut inner.judge.violations);
-            violations.iter().for_each(|violation| inner.count(violation));
+            for violation in &violations {
+                inner.count(violation);
+            }
             (violations, inner.callables.clone())
         };
         for violation in &violations {
@@ -232,7 +234,9 @@ impl Inner {
     fn compare(&mut self) {
         if !std::mem::replace(&mut self.is_compared, true) {
             self.remarks.extend(compare::differences(&self.judge));
-            self.remarks.iter().for_each(|remark| self.teller.remark(remark));
+            for remark in &self.remarks {
+                self.teller.remark(remark);
+            }
         }
     }
 }
@@ -266,7 +270,7 @@ impl Sink for MonitorSink {
     }
 
     fn record(&mut self, thread: u32, events: &[Words]) {
-        self.last_event = self.is_live.then(Instant::now);
+        self.last_event = if self.is_live { Some(Instant::now()) } else { None };
         self.monitor.lock().order.add(thread, events);
     }
 

@@ -9,7 +9,7 @@ pub(crate) type Ordered = (u32, Instant, Event);
 
 /// Events that wait until no earlier one of another thread can come.
 #[derive(Default)]
-pub(crate) struct Order {
+pub(crate) struct RoundSorter {
     /// Events with their places in time.
     waiting: Vec<(u64, Ordered)>,
     /// The latest time of each thread: a release is noted later than it happened, and stays behind what came before it.
@@ -19,7 +19,7 @@ pub(crate) struct Order {
     newest: u64,
 }
 
-impl Order {
+impl RoundSorter {
     pub(crate) fn add(&mut self, thread: u32, events: &[Words]) {
         let latest = self.latest.entry(thread).or_default();
         for (at, event) in events.iter().filter_map(Event::decode) {
@@ -44,7 +44,7 @@ impl Order {
     /// Returns the time of the latest event in nanoseconds; `None` while events wait for their order, or if there was
     /// none.
     pub(super) fn all_until(&self) -> Option<u64> {
-        (self.newest > 0 && self.waiting.is_empty()).then_some(self.newest)
+        if self.newest > 0 && self.waiting.is_empty() { Some(self.newest) } else { None }
     }
 
     /// Returns all events.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn threads_are_merged_a_round_later() {
-        let mut order = Order::default();
+        let mut order = RoundSorter::default();
         order.add(1, &[event(10), event(30)]);
         order.add(2, &[event(20)]);
         assert!(order.end_round().is_empty());
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_order_of_a_thread_is_kept_although_releases_are_noted_later() {
-        let mut order = Order::default();
+        let mut order = RoundSorter::default();
         order.add(1, &[event(30), event(10)]);
         order.add(2, &[event(20)]);
         assert_eq!(times(&order.flush()), [20, 30, 10]);

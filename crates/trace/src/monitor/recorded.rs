@@ -6,7 +6,7 @@ use rospin_core::recording::{Definition, Event, Sink, Step};
 
 use super::{Monitor, order};
 use crate::names::Name;
-use crate::recording::{Order, Recorded, Recording};
+use crate::recording::{EventSorter, Recorded, Recording};
 
 impl Monitor {
     /// Judges recordings, of a process each: as if one monitor had run beside all of them. So the program that is
@@ -21,7 +21,7 @@ impl Monitor {
         let mut sink = self.sink();
         let mut numbers = Numbers::default();
         for recordings in machines.values() {
-            let mut order = Order::default();
+            let mut order = EventSorter::default();
             for recording in recordings {
                 for definition in recording.names.iter().filter_map(Name::definition) {
                     sink.define(&numbers.definition(definition));
@@ -185,8 +185,11 @@ mod tests {
     /// milliseconds. Its numbers are those of any other process.
     fn recording(
         host: &str,
-        (executor, name, kind): (&str, &str, EntityKind),
-        (start, end): (u64, u64),
+        executor: &str,
+        name: &str,
+        kind: EntityKind,
+        start: u64,
+        end: u64,
         inside: Event,
     ) -> Recording {
         let process = ProcessName { name: executor.into(), process: 1, host: host.into(), system_offset_ns: 0 };
@@ -202,7 +205,7 @@ mod tests {
                 kind,
                 priority: 0,
                 deadline: None,
-                period: (kind == EntityKind::Timer).then_some(Duration::from_millis(10)),
+                period: if kind == EntityKind::Timer { Some(Duration::from_millis(10)) } else { None },
                 rules: None,
             },
         ];
@@ -220,12 +223,12 @@ mod tests {
     /// Returns what a monitor says of a lidar of one process, and a planner of another, which took its message.
     fn judged(hosts: [&str; 2]) -> (Vec<String>, Vec<String>) {
         let publisher = [7; 16];
-        let lidar = ("driver", "lidar", EntityKind::Timer);
-        let plan = ("brain", "plan", EntityKind::Subscription);
+        let received = Event::Received { publisher, number: 3 };
+        let sent = Event::Sent { publisher, number: 3 };
         let recordings = [
             // In any order.
-            recording(hosts[1], plan, (4, 7), Event::Received { publisher, number: 3 }),
-            recording(hosts[0], lidar, (0, 2), Event::Sent { publisher, number: 3 }),
+            recording(hosts[1], "brain", "plan", EntityKind::Subscription, 4, 7, received),
+            recording(hosts[0], "driver", "lidar", EntityKind::Timer, 0, 2, sent),
         ];
         let monitor = Monitor::new(&Scenario::parse(SYSTEM).unwrap(), None);
         monitor.judge_recordings(&recordings);

@@ -88,7 +88,8 @@ impl Run {
 
     /// Records an activation: its release, start, end, and the processor time that it used, 0 if that is not recorded.
     /// The events of `inside` happen at its end.
-    fn runs(&mut self, entity: u64, sequence: u64, (release, start, end): (f64, f64, f64), cpu: f64, inside: &[Event]) {
+    fn runs(&mut self, entity: u64, sequence: u64, times: (f64, f64, f64), cpu: f64, inside: &[Event]) {
+        let (release, start, end) = times;
         let step = Step { executor: 0, entity, sequence, segment: 0 };
         let release = Instant::from_nanos((release * 1e6) as u64);
         let (before, after) = if cpu > 0.0 { (5 * MS, 5 * MS + (cpu * 1e6) as u64) } else { (0, 0) };
@@ -109,7 +110,7 @@ const PUBLISHED: Event = Event::Queued { queue: 7, ticket: 1, displaced: false }
 const TAKEN: Event = Event::Taken { queue: 7, ticket: 1 };
 
 #[test]
-fn what_keeps_to_the_file_is_not_told() {
+fn runs_within_the_limits_are_not_told() {
     let mut run = Run::new(SYSTEM, None);
     run.runs(1, 1, (0.0, 0.0, 2.0), 0.0, &[PUBLISHED]);
     run.runs(2, 2, (2.0, 2.5, 5.5), 0.0, &[TAKEN]);
@@ -126,20 +127,18 @@ fn an_inversion_by_a_foreign_thread_is_not_blamed_on_a_callback() {
     assert_eq!(
         run.told(),
         [
-            "1x callback `lidar` ran too long: 8ms instead of at most 2ms, because the kernel did not run its thread: preempted \
-             or blocked",
-            "1x callback `plan` missed its deadline: 8ms instead of at most 4ms, because the kernel did not run the thread of \
-             `lidar`: preempted or blocked",
+            "1x callback `lidar` ran too long: 8ms instead of at most 2ms, because the kernel did not run its thread: \
+             preempted or blocked",
+            "1x callback `plan` missed its deadline: 8ms instead of at most 4ms, because the kernel did not run the \
+             thread of `lidar`: preempted or blocked",
         ]
     );
     let mut run = Run::new(SYSTEM, None);
     run.runs(2, 1, (1.0, 8.0, 9.0), 1.0, &[]);
     assert_eq!(
         run.told(),
-        [
-            "1x callback `plan` missed its deadline: 8ms instead of at most 4ms, because the kernel did not run its thread: \
-             preempted or blocked"
-        ],
+        ["1x callback `plan` missed its deadline: 8ms instead of at most 4ms, because the kernel did not run its \
+             thread: preempted or blocked"],
         "nothing ran meanwhile"
     );
 }
@@ -190,10 +189,8 @@ fn chains_are_followed_along_messages_and_name_the_longest_link() {
     run.runs(2, 2, (3.5, 3.5, 6.5), 0.0, &[TAKEN]);
     assert_eq!(
         run.told(),
-        [
-            "1x chain `see` missed its deadline: 6.5ms instead of at most 6ms, because the kernel did not run its thread: \
-          preempted or blocked"
-        ]
+        ["1x chain `see` missed its deadline: 6.5ms instead of at most 6ms, because the kernel did not run its \
+             thread: preempted or blocked"]
     );
 }
 
@@ -435,7 +432,7 @@ fn messages_of_callbacks_that_were_not_seen_are_not_too_many() {
 }
 
 #[test]
-fn what_was_withdrawn_does_not_run_for_ever() {
+fn a_withdrawn_activation_does_not_run_for_ever() {
     let mut run = Run::new(SYSTEM, None);
     run.record(1, &[started(step(1, 1, 0), 0.0), (1.0, Event::Withdrawn { step: step(1, 1, 0) })]);
     run.record(2, &[started(step(2, 2, 0), 5000.0)]);

@@ -34,6 +34,13 @@ pub enum ViolationKind {
     NotServed,
 }
 
+/// A limit, and a figure that is beyond it.
+pub(super) struct Excess {
+    pub(super) kind: ViolationKind,
+    pub(super) measured: u64,
+    pub(super) limit: u64,
+}
+
 impl ViolationKind {
     /// All kinds, in the order of [`VIOLATIONS`](rospin_core::recording::VIOLATIONS).
     pub const ALL: [Self; 9] = [
@@ -192,7 +199,8 @@ impl Violation {
     #[must_use]
     pub fn event(&self) -> Event {
         let (executor, entity, chain, culprit) = self.numbers;
-        let (kind, cause) = (self.kind.index(), self.cause.index());
+        let kind = self.kind.index();
+        let cause = self.cause.index();
         Event::Violation { executor, entity, kind, cause, chain, culprit, measured: self.measured, limit: self.limit }
     }
 

@@ -67,13 +67,16 @@ fn watch(is_one_group: bool) -> Watch {
 }
 
 fn take(watch: &mut Watch, events: &[(u64, Event)]) {
-    events.iter().for_each(|(ms, event)| watch.event(7, ms * MS, event));
+    for (ms, event) in events {
+        watch.event(7, ms * MS, event);
+    }
 }
 
 /// The planner runs for 60 ms of each 50, from `from` on, for so many times. Returns the end.
 fn plan(watch: &mut Watch, from: u64, times: u64) -> u64 {
     for number in 0..times {
-        let (step, begin) = (step(PLAN, 1_000 + from + number, 0), from + number * 60);
+        let step = step(PLAN, 1_000 + from + number, 0);
+        let begin = from + number * 60;
         take(watch, &[starts(step, begin), ends(step, begin + 60)]);
     }
     from + times * 60
@@ -118,7 +121,7 @@ fn a_timer_that_a_busy_executor_does_not_notice_is_told_too() {
 
 /// The recording begins while the planner runs and the scanner waits: its snapshot says so.
 #[test]
-fn what_a_snapshot_found_waiting_is_told_from_there_on() {
+fn activations_found_waiting_are_told_from_the_snapshot_on() {
     let mut watch = watch(false);
     let ready =
         Event::FoundReady { step: step(SCAN, 41, 0), release: at(1_025), deadline: at(1_050), is_polled: false };
@@ -146,7 +149,8 @@ fn what_a_snapshot_found_waiting_is_told_from_there_on() {
 fn a_thread_that_the_kernel_does_not_run_is_not_free() {
     let mut watch = watch(false);
     for number in 0..50 {
-        let (step, begin) = (step(PLAN, number, 0), number * 65);
+        let step = step(PLAN, number, 0);
+        let begin = number * 65;
         let release = at(begin.saturating_sub(10));
         let starts = Event::Dispatched { step, thread: 0, release, cpu_ns: 0 };
         take(&mut watch, &[(begin, starts), ends(step, begin + 60)]);
@@ -174,10 +178,10 @@ fn a_suspended_callback_holds_its_group() {
     assert_eq!((one.reason, one.culprit), (Reason::Group, Some((0, PLAN))));
     let woken = step(PLAN, 1, 1);
     take(&mut watch, &[starts(woken, 2_000), ends(woken, 2_001)]);
-    let shares = watch.shares((0, SCAN), Some(2), (25 * MS, 2_001 * MS));
+    let shares = watch.shares((0, SCAN), Some(2), 25 * MS, 2_001 * MS);
     assert_eq!(shares, [(Reason::Group, Some((0, PLAN)), 1_976 * MS)]);
-    // What it holds itself is no reason for its own waits.
-    assert_eq!(watch.shares((0, PLAN), Some(1), (10 * MS, 2_000 * MS)), [(Reason::Idle, None, 1_990 * MS)]);
+    // A group that the callback holds itself is no reason for its own waits.
+    assert_eq!(watch.shares((0, PLAN), Some(1), 10 * MS, 2_000 * MS), [(Reason::Idle, None, 1_990 * MS)]);
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn waits_begin_with_the_work_of_the_executor() {
 }
 
 #[test]
-fn what_was_withdrawn_or_lost_is_not_told() {
+fn withdrawn_and_lost_activations_are_not_told() {
     let mut watch = watch(false);
     take(&mut watch, &[due(step(SCAN, 1, 0), 25)]);
     let end = plan(&mut watch, 0, 20);
@@ -206,11 +210,11 @@ fn what_was_withdrawn_or_lost_is_not_told() {
 
 /// A timer that holds its group is dropped: from then on, nothing is held.
 #[test]
-fn what_was_withdrawn_held_its_group_until_then() {
+fn a_withdrawn_activation_held_its_group_until_then() {
     let mut watch = watch(true);
     let holder = step(PLAN, 1, 0);
     take(&mut watch, &[starts(holder, 0), (1, Event::Suspended { step: holder, cpu_ns: 0 })]);
     take(&mut watch, &[due(step(SCAN, 2, 0), 25), (1_025, Event::Withdrawn { step: holder })]);
-    let shares = watch.shares((0, SCAN), Some(2), (25 * MS, 1_525 * MS));
+    let shares = watch.shares((0, SCAN), Some(2), 25 * MS, 1_525 * MS);
     assert_eq!(shares, [(Reason::Group, Some((0, PLAN)), 1_000 * MS), (Reason::Idle, None, 500 * MS)]);
 }

@@ -191,7 +191,7 @@ impl Watch {
         self.pending.iter().filter_map(|(number, (_, of))| {
             let since = self.since(number.0)?;
             let before_spin = since.saturating_sub(of.release);
-            let deadline = (of.deadline < u64::MAX).then(|| of.deadline.saturating_add(before_spin));
+            let deadline = if of.deadline < u64::MAX { Some(of.deadline.saturating_add(before_spin)) } else { None };
             Some((*number, of.release.max(since), deadline))
         })
     }
@@ -277,8 +277,8 @@ impl Watch {
         if of.since.is_none() {
             (of.since, of.free_since) = (Some(at), at);
         }
-        // What waited already when the thread became free was kept from running by the kernel: the executor was not
-        // idle.
+        // A callback that waited already when the thread became free was kept from running by the kernel: the
+        // executor was not idle.
         if release > of.free_since {
             of.note_pause(at);
         }
@@ -402,7 +402,9 @@ impl Watch {
         self.woken.clear();
         self.open.clear();
         self.threads.clear();
-        self.callbacks.values_mut().for_each(|of| (of.open, of.last_release, of.last_end) = (0, None, None));
+        for of in self.callbacks.values_mut() {
+            (of.open, of.last_release, of.last_end) = (0, None, None);
+        }
         for of in self.executors.values_mut() {
             (of.running, of.free_since, of.idle_until) = (0, at, at);
         }
@@ -414,7 +416,8 @@ impl Watch {
         &self,
         of: Number,
         sequence: Option<u64>,
-        (from, to): (u64, u64),
+        from: u64,
+        to: u64,
     ) -> Vec<(Reason, Option<Number>, u64)> {
         let Some((waiting, executor)) = self.callbacks.get(&of).zip(self.executors.get(&of.0)) else {
             return vec![(Reason::Idle, None, to.saturating_sub(from))];
@@ -436,9 +439,12 @@ impl Watch {
             numbers.push((of.0, part.entity));
         };
         // The last ones first: those before the wait need not be looked at, as they are in the order of their ends.
-        executor.parts.iter().rev().take_while(|part| part.end > from).for_each(|part| add(*part));
+        for part in executor.parts.iter().rev().take_while(|part| part.end > from) {
+            add(*part);
+        }
         for ((_, entity, sequence), open) in self.open.iter().filter(|(key, _)| key.0 == of.0) {
-            let (entity, sequence) = (*entity, *sequence);
+            let entity = *entity;
+            let sequence = *sequence;
             add(Part { entity, sequence, start: open.since, end: to, is_held: !open.is_running });
         }
         let mut shares: HashMap<(Reason, Option<Number>), u64> = HashMap::new();
@@ -459,7 +465,7 @@ impl Watch {
         let pending = self.pending.iter().map(|(number, (sequence, pending))| (*number, *sequence, *pending));
         let woken = self.woken.iter().map(|(key, pending)| ((key.0, key.1), key.2, *pending));
         for (number, sequence, pending) in pending.chain(woken) {
-            if let Some(one) = self.unserved(number, (sequence, pending), now) {
+            if let Some(one) = self.unserved(number, sequence, pending, now) {
                 let longest = found.entry(number).or_insert(one);
                 *longest = if longest.for_ns < one.for_ns { one } else { *longest };
             }
@@ -478,21 +484,23 @@ impl Watch {
     }
 
     /// Returns the callback with that release if it has waited too long by `now`.
-    fn unserved(&self, number: Number, (sequence, pending): (u64, Pending), now: u64) -> Option<Overdue> {
+    fn unserved(&self, number: Number, sequence: u64, pending: Pending, now: u64) -> Option<Overdue> {
         let of = self.callbacks.get(&number)?;
         let since = self.since(number.0)?;
         let release = pending.release.max(since);
-        let own = (pending.deadline < u64::MAX).then(|| pending.deadline.saturating_sub(pending.release));
+        let own =
+            if pending.deadline < u64::MAX { Some(pending.deadline.saturating_sub(pending.release)) } else { None };
         let limit = of.period_ns.or(of.deadline_ns).or(own);
         if now.saturating_sub(release) <= patience(limit) {
             return None;
         }
         let is_timer = of.kind == EntityKind::Timer;
         let last = if is_timer { of.last_end.unwrap_or(since) } else { release };
-        let one = self.one((number, Some(sequence)), of, (last.min(release), release, now), limit);
+        let one = self.waits(number, Some(sequence), of, release, now);
+        let for_ns = now.saturating_sub(last.min(release));
         // Before the events begin, nothing is known of its runs.
         let is_found = self.executors.get(&number.0).is_some_and(|of| of.is_found);
-        Some(Overdue { is_at_least: is_timer && of.last_end.is_none() && is_found, ..one })
+        Some(Overdue { for_ns, limit_ns: limit, is_at_least: is_timer && of.last_end.is_none() && is_found, ..one })
     }
 
     /// Returns the timer if its executor has been busy for so long that it must have been due meanwhile.
@@ -502,32 +510,29 @@ impl Watch {
         let since = executor.since?;
         let is_busy = executor.running >= executor.threads || now.saturating_sub(executor.free_since) <= PAUSE;
         let due = of.last_release.map_or(since, |release| release.max(since)).saturating_add(period);
-        // What is due while a thread is free is noticed. A timer that was not is cancelled, or its clock stands still.
+        // A free thread runs each timer that is due. One that did not run is cancelled, or its clock stands still.
         if !is_busy || executor.idle_until > due || now.saturating_sub(due) <= patience(Some(period)) {
             return None;
         }
         let last = of.last_end.unwrap_or(since);
-        let one = self.one((number, None), of, (last, due, now), Some(period));
-        Some(Overdue { is_inferred: true, is_at_least: of.last_end.is_none(), ..one })
+        let for_ns = now.saturating_sub(last);
+        let is_at_least = of.last_end.is_none();
+        let one = self.waits(number, None, of, due, now);
+        Some(Overdue { for_ns, limit_ns: Some(period), is_inferred: true, is_at_least, ..one })
     }
 
-    /// Returns the callback as one that has not run since `last`, and waits from `from` to `now`.
-    fn one(
-        &self,
-        (of, sequence): (Number, Option<u64>),
-        callback: &Callback,
-        (last, from, now): (u64, u64, u64),
-        limit_ns: Option<u64>,
-    ) -> Overdue {
-        let shares = self.shares(of, sequence, (from, now));
+    /// Returns the callback as one that should have run and waits since `from`, with the activation that has that
+    /// sequence number, if it has one yet. The caller sets the limit.
+    fn waits(&self, of: Number, sequence: Option<u64>, callback: &Callback, from: u64, now: u64) -> Overdue {
+        let shares = self.shares(of, sequence, from, now);
         let (reason, culprit, _) = shares.first().copied().unwrap_or((Reason::Idle, None, 0));
         Overdue {
             of,
             kind: callback.kind,
-            for_ns: now.saturating_sub(last),
+            for_ns: now.saturating_sub(from),
             is_inferred: false,
             is_at_least: false,
-            limit_ns,
+            limit_ns: None,
             reason,
             culprit,
         }

@@ -33,14 +33,15 @@ pub fn check_executor(ordered: &Ordered<'_>, described: &Described, policies: &d
     };
     if ordered.is_by_time {
         replayed.notes.push(
-            "The recording does not say in which order its threads used the executor, because an earlier version wrote it; events \
-             are ordered by time."
+            "The recording does not say in which order its threads used the executor, because an earlier version \
+             wrote it; events are ordered by time."
                 .to_owned(),
         );
     }
     if ordered.dropped > 0 {
         replayed.notes.push(format!(
-            "{} events are missing, because the buffers of threads were full: what follows them may differ for that reason.",
+            "{} events are missing, because the buffers of threads were full: what follows them may differ for that \
+             reason.",
             ordered.dropped
         ));
     }
@@ -175,14 +176,16 @@ impl<'a> Run<'a> {
         let is_another = policy.name() != described.policy;
         let (mut scheduler, ids) = described.scheduler(policy)?;
         // Other policies have nothing to tell, and a trace costs time.
-        let told = polls.then(|| {
+        let told = if polls {
             let told = Arc::new(Mutex::new(Vec::new()));
             let into = Arc::clone(&told);
             scheduler.set_trace(Some(Box::new(move |_: Instant, event: TraceEvent| {
                 into.lock().unwrap_or_else(PoisonError::into_inner).push(event);
             })));
-            told
-        });
+            Some(told)
+        } else {
+            None
+        };
         let entities = described.entities.len();
         let mut run = Self {
             described,
@@ -204,7 +207,6 @@ impl<'a> Run<'a> {
 
     /// Brings the scheduler into the state at the beginning.
     fn begin(&mut self, initial: &Initial) -> Result<(), String> {
-        let start = Instant::ZERO;
         let resumed = initial.ready.iter().filter(|ready| ready.segment > 0);
         let resumed = resumed.map(|ready| (ready.entity, ready.sequence, ready.segment - 1, false));
         let mut under_way: Vec<_> = initial.under_way.iter().copied().chain(resumed).collect();
@@ -214,9 +216,11 @@ impl<'a> Run<'a> {
             entity.frees_group || entity.precedes_all
         };
         under_way.sort_by_key(|(entity, .., runs)| (*runs, !frees_group(*entity)));
-        under_way.into_iter().try_for_each(|under_way| self.start_under_way(under_way, start))?;
+        for (entity, sequence, segment, runs) in under_way {
+            self.start_under_way(entity, sequence, segment, runs)?;
+        }
         for ready in &initial.ready {
-            self.release(ready.entity, (ready.sequence, ready.segment), ready.release, ready.deadline)?;
+            self.release(ready.entity, ready.sequence, ready.segment, ready.release, ready.deadline)?;
         }
         if !self.is_another {
             let polled = initial.ready.iter().filter(|ready| ready.is_polled);
@@ -229,17 +233,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn start_under_way(
-        &mut self,
-        (entity, sequence, segment, runs): (usize, u64, u32, bool),
-        at: Instant,
-    ) -> Result<(), String> {
+    fn start_under_way(&mut self, entity: usize, sequence: u64, segment: u32, runs: bool) -> Result<(), String> {
+        let at = Instant::ZERO;
         let name = || self.described.entities[entity].name.clone();
         let contradiction = format!(
-            "the recording contradicts itself: `{}` is under way when it begins, and so is another callback of its group",
+            "the recording contradicts itself: `{}` is under way when it begins, and so is another callback of its \
+             group",
             name()
         );
-        self.release(entity, (sequence, 0), at, Instant::MAX)?;
+        self.release(entity, sequence, 0, at, Instant::MAX)?;
         let mut activation = self.scheduler.repeat_dispatch(self.ids[entity], sequence, 0).ok_or(contradiction)?;
         self.ready = self.ready.saturating_sub(1);
         activation.segment = segment;
@@ -255,7 +257,8 @@ impl<'a> Run<'a> {
     fn release(
         &mut self,
         entity: usize,
-        (sequence, segment): (u64, u32),
+        sequence: u64,
+        segment: u32,
         release: Instant,
         deadline: Instant,
     ) -> Result<(), String> {
@@ -294,7 +297,7 @@ impl<'a> Run<'a> {
         match event {
             Event::Released { step, release, deadline } => {
                 let entity = self.places.find(step)?;
-                self.release(entity, (step.sequence, step.segment), *release, *deadline)?;
+                self.release(entity, step.sequence, step.segment, *release, *deadline)?;
             }
             Event::Antedated { step, release, deadline } => self.antedate(step, *release, *deadline)?,
             Event::PollingPoint { .. } => self.polled = Some(Vec::new()),

@@ -133,8 +133,8 @@ pub fn executors(recording: &Recording) -> Vec<Described> {
         described.entities.sort_by_key(|entity| entity.registration);
         if is_old.contains_key(number) {
             described.notes.push(
-                "The recording lacks the order of registration and the limits of asynchronous callbacks, because an earlier version \
-                 wrote it; what they decide may differ."
+                "The recording lacks the order of registration and the limits of asynchronous callbacks, because an \
+                 earlier version wrote it; what they decide may differ."
                     .to_owned(),
             );
         }

@@ -1,7 +1,7 @@
 //! The beginning of a replay: the state of the scheduler that the recording has, and the places of its entities.
 //!
-//! What was ready, running and suspended then was recorded under the executor's lock: a callback that stays suspended
-//! has no event, and holds its group all the same.
+//! The snapshot of ready, running and suspended activations was recorded under the executor's lock: a callback that
+//! stays suspended has no event, and holds its group all the same.
 
 use std::collections::HashMap;
 
@@ -67,8 +67,8 @@ impl Initial {
             "the recording does not have the whole state of the executor at any time, because events are missing"
                 .to_owned()
         } else {
-            "the recording begins while the executor works, and nothing says what was ready, running and suspended then: an earlier \
-             version wrote it, or its beginning is missing; record it anew"
+            "the recording begins while the executor works, and nothing says what was ready, running and suspended \
+             then: an earlier version wrote it, or its beginning is missing; record it anew"
                 .to_owned()
         })
     }
@@ -79,8 +79,11 @@ impl Initial {
         for recorded in found {
             match &recorded.event {
                 Event::FoundReady { step, release, deadline, is_polled } => {
-                    let (entity, Step { sequence, segment, .. }) = (places.find(step)?, *step);
-                    let (release, deadline, is_polled) = (*release, *deadline, *is_polled);
+                    let entity = places.find(step)?;
+                    let Step { sequence, segment, .. } = *step;
+                    let release = *release;
+                    let deadline = *deadline;
+                    let is_polled = *is_polled;
                     initial.ready.push(Ready { entity, sequence, segment, release, deadline, is_polled });
                 }
                 Event::FoundRunning { step } => {

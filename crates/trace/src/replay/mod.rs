@@ -140,8 +140,8 @@ impl Policies for AsRecorded {
     fn policy(&self, _: &str, recorded: &str) -> Result<Box<dyn Policy>, String> {
         by_name(recorded).map_err(|_| {
             format!(
-                "its policy, `{recorded}`, is the program's own, which this command does not have; `replay::check` takes it in a test of \
-                 the program"
+                "its policy, `{recorded}`, is the program's own, which this command does not have; `replay::check` \
+                 takes it in a test of the program"
             )
         })
     }

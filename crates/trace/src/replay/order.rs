@@ -1,6 +1,6 @@
 //! The events of one executor in the order in which its scheduler saw them.
 //!
-//! What a scheduler decides follows from that order. All of it happens under the executor's lock, but each thread
+//! A scheduler's decisions follow from that order. All of it happens under the executor's lock, but each thread
 //! records into a log of its own. So where another thread takes over, it records a growing number, and how many events
 //! precede it: one more event for each change of threads, and none with one thread. A replay ends where events of
 //! another thread are missing. Timers are no timers in a replay: their releases are recorded.
@@ -64,7 +64,8 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
             continue;
         }
         if let Event::HandedOver { number, previous, count, .. } = recorded.event {
-            hand_over(&mut turns, current.entry(recorded.thread).or_insert(usize::MAX), (number, previous, count));
+            let current = current.entry(recorded.thread).or_insert(usize::MAX);
+            hand_over(&mut turns, current, number, previous, count);
             continue;
         }
         let turn = *current.entry(recorded.thread).or_insert_with(|| {
@@ -98,7 +99,7 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
 }
 
 /// Begins the turn of a thread whose turn so far is `current`, or goes on with one that began in an earlier file.
-fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, (number, previous, count): (u64, u64, u64)) {
+fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, number: u64, previous: u64, count: u64) {
     let goes_on = previous == number;
     if goes_on && let Some(turn) = turns.get_mut(*current).filter(|turn| turn.number == number) {
         // The file before is there, too.
@@ -106,7 +107,7 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, (number, previous, coun
         return;
     }
     let is_known = !goes_on && previous != u64::MAX && (previous, count) != (0, 0);
-    let known = is_known.then_some((previous, count));
+    let known = if is_known { Some((previous, count)) } else { None };
     let count = if goes_on { count } else { 0 };
     turns.push(Turn { number, previous: known, count, is_open: false, has_snapshot: false });
     *current = turns.len() - 1;

@@ -32,7 +32,8 @@ impl fmt::Display for Replayed {
         if self.unchecked > 0 {
             write!(
                 f,
-                "\n  The first {} decisions were not compared: the recording has the state of the executor only after them.",
+                "\n  The first {} decisions were not compared: the recording has the state of the executor only after \
+                 them.",
                 self.unchecked
             )?;
         }

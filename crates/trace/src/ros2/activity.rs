@@ -116,19 +116,20 @@ impl Activity {
     }
 
     /// Notes what happened on the thread with the number `thread`.
-    pub(super) fn note(&mut self, objects: &mut Objects, (process, thread): (usize, u64), line: &Line<'_>) {
+    pub(super) fn note(&mut self, objects: &mut Objects, process: usize, thread: u64, line: &Line<'_>) {
         self.begin.get_or_insert(line.at);
         let thread = self.thread(process, thread, line);
         let number = |key| line.number(key).unwrap_or_default();
         match line.name {
             "callback_start" => {
                 let entity = objects.of_callback(process, number("callback"));
-                self.end_client(objects, thread, self.threads[thread].last);
-                self.start(objects, (thread, entity), line);
+                let (at, cpu) = self.threads[thread].last;
+                self.end_client(objects, thread, at, cpu);
+                self.start(objects, thread, entity, line);
             }
             "callback_end" => {
                 let entity = objects.of_callback(process, number("callback"));
-                self.end(thread, |run| run.entity == entity, (line.at, cpu(line)));
+                self.end(thread, |run| run.entity == entity, line.at, cpu(line));
             }
             "rclcpp_executor_execute" => {
                 self.next(objects, thread, line);
@@ -139,19 +140,21 @@ impl Activity {
                 self.next(objects, thread, line);
             }
             "rmw_take" if number("taken") != 0 => {
-                self.end_client(objects, thread, self.threads[thread].last);
-                let (entity, sent) =
-                    (objects.of_rmw(process, number("rmw_subscription_handle")), number("source_timestamp"));
+                let (at, cpu) = self.threads[thread].last;
+                self.end_client(objects, thread, at, cpu);
+                let entity = objects.of_rmw(process, number("rmw_subscription_handle"));
+                let sent = number("source_timestamp");
                 self.take(thread, Take { at: line.at, entity, sent, input: Input::Message(sent) });
             }
             "rmw_take_request" if number("taken") != 0 => {
-                self.end_client(objects, thread, self.threads[thread].last);
+                let (at, cpu) = self.threads[thread].last;
+                self.end_client(objects, thread, at, cpu);
                 let key = (line.bytes("client_gid").unwrap_or_default(), number("sequence_number"));
                 let sent = self.requests.remove(&key).unwrap_or(0);
                 let entity = objects.of_rmw(process, number("rmw_service_handle"));
                 self.take(thread, Take { at: line.at, entity, sent, input: Input::Nothing });
             }
-            "rmw_take_response" if number("taken") != 0 => self.respond(objects, (process, thread), line),
+            "rmw_take_response" if number("taken") != 0 => self.respond(objects, process, thread, line),
             "rmw_send_request" => {
                 if let Some(id) = objects.client_id(process, number("rmw_client_handle")) {
                     self.requests.insert((id, number("sequence_number")), line.at);
@@ -160,7 +163,7 @@ impl Activity {
             "rmw_send_response" => {
                 let key = (line.bytes("client_gid").unwrap_or_default(), number("sequence_number"));
                 self.responses.insert(key, line.at);
-                self.answer(objects, (process, thread), line);
+                self.answer(objects, process, thread, line);
             }
             "rcl_publish" => {
                 if let Some(publisher) = objects.publisher(process, number("publisher_handle")) {
@@ -168,10 +171,11 @@ impl Activity {
                     self.threads[thread].sent = Some(self.happened.len() - 1);
                 }
             }
-            "rmw_publish" => self.sent(objects, (process, thread), line),
+            "rmw_publish" => self.sent(objects, process, thread, line),
             "rclcpp_ring_buffer_enqueue" => {
                 let Some(buffer) = objects.buffer(process, number("buffer")) else { return };
-                let (of, displaces) = (&mut objects.buffers[buffer], number("overwritten") != 0);
+                let of = &mut objects.buffers[buffer];
+                let displaces = number("overwritten") != 0;
                 if displaces {
                     of.messages.pop_front();
                 }
@@ -203,13 +207,13 @@ impl Activity {
         let of = &mut self.threads[thread];
         (of.chosen, of.sent, of.ended) = (None, None, None);
         of.takes.clear();
-        self.end_client(objects, thread, (line.at, cpu(line)));
+        self.end_client(objects, thread, line.at, cpu(line));
     }
 
     /// Ends the callback of a client, if the thread runs one, at a time and processor time: there is no event for its
     /// end.
-    fn end_client(&mut self, objects: &Objects, thread: usize, at: (u64, u64)) {
-        self.end(thread, |run| objects.entities[run.entity].kind == EntityKind::Client, at);
+    fn end_client(&mut self, objects: &Objects, thread: usize, at: u64, cpu: u64) {
+        self.end(thread, |run| objects.entities[run.entity].kind == EntityKind::Client, at, cpu);
     }
 
     fn take(&mut self, thread: usize, take: Take) {
@@ -222,7 +226,7 @@ impl Activity {
         }
     }
 
-    fn start(&mut self, objects: &mut Objects, (thread, entity): (usize, usize), line: &Line<'_>) {
+    fn start(&mut self, objects: &mut Objects, thread: usize, entity: usize, line: &Line<'_>) {
         let of = &mut self.threads[thread];
         // Earlier ones were dropped, such as messages of the own process that also came through its buffer.
         let take = of.takes.drain(..).rfind(|take| take.entity == Some(entity));
@@ -251,7 +255,7 @@ impl Activity {
 
     /// Ends the innermost run for which `is_it` is true, at a time and processor time. Those within it, whose ends are
     /// missing, stay without.
-    fn end(&mut self, thread: usize, is_it: impl Fn(&Run) -> bool, (at, cpu): (u64, u64)) {
+    fn end(&mut self, thread: usize, is_it: impl Fn(&Run) -> bool, at: u64, cpu: u64) {
         let of = &mut self.threads[thread];
         let Some(place) = of.running.iter().rposition(|run| is_it(&self.runs[*run])) else { return };
         let run = of.running[place];
@@ -264,7 +268,7 @@ impl Activity {
     }
 
     /// Notes that a service sends a response: the run that has just ended made it, and lasts until it is sent.
-    fn answer(&mut self, objects: &Objects, (process, thread): (usize, usize), line: &Line<'_>) {
+    fn answer(&mut self, objects: &Objects, process: usize, thread: usize, line: &Line<'_>) {
         let handle = line.number("rmw_service_handle").unwrap_or_default();
         let Some((run, place)) = self.threads[thread].ended else { return };
         let of = &mut self.runs[run];
@@ -276,19 +280,20 @@ impl Activity {
     }
 
     /// Notes that a client took a response: its callback runs now. rclcpp has no event for that.
-    fn respond(&mut self, objects: &mut Objects, (process, thread): (usize, usize), line: &Line<'_>) {
+    fn respond(&mut self, objects: &mut Objects, process: usize, thread: usize, line: &Line<'_>) {
         let handle: Address = line.number("rmw_client_handle").unwrap_or_default();
         let Some(entity) = objects.of_rmw(process, handle) else { return };
         let id = objects.client_id(process, handle).unwrap_or_default();
         let key = (id, line.number("sequence_number").unwrap_or_default());
         let sent = self.responses.remove(&key).unwrap_or(0);
-        self.end_client(objects, thread, self.threads[thread].last);
+        let (at, cpu) = self.threads[thread].last;
+        self.end_client(objects, thread, at, cpu);
         self.threads[thread].takes.push(Take { at: line.at, entity: Some(entity), sent, input: Input::Nothing });
-        self.start(objects, (thread, entity), line);
+        self.start(objects, thread, entity, line);
     }
 
     /// Notes the time at which the middleware sent the last publication of the thread.
-    fn sent(&mut self, objects: &mut Objects, (process, thread): (usize, usize), line: &Line<'_>) {
+    fn sent(&mut self, objects: &mut Objects, process: usize, thread: usize, line: &Line<'_>) {
         let handle = line.number("rmw_publisher_handle").unwrap_or_default();
         let Some(time) = line.number("timestamp").filter(|time| *time > 0) else { return };
         let Some(of_rmw) = objects.rmw_publisher(process, handle) else { return };

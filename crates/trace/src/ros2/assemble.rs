@@ -12,7 +12,7 @@ use super::names::{PARAMETER_EVENTS, ROSOUT, callback_name};
 use super::objects::{Entity, Objects};
 use crate::file::ProcessName;
 use crate::names::{Name, hexadecimal};
-use crate::recording::{Order, Recorded, Recording};
+use crate::recording::{EventSorter, Recorded, Recording};
 
 /// The time that may lie between the publication of a message and its time of sending, if the latter is not known.
 const SENDING_NS: u64 = 1_000_000;
@@ -75,7 +75,8 @@ impl<'a> Assembly<'a> {
         let mut first: HashMap<usize, usize> = HashMap::new();
         for run in self.runs() {
             let other = *first.entry(run.entity).or_insert(run.thread);
-            let (one, other) = (root(&mut parents, run.thread), root(&mut parents, other));
+            let one = root(&mut parents, run.thread);
+            let other = root(&mut parents, other);
             parents[one.max(other)] = one.min(other);
         }
         let mut places: HashMap<usize, usize> = HashMap::new();
@@ -155,7 +156,7 @@ impl<'a> Assembly<'a> {
             return Some((*publisher, time));
         }
         let (number, publisher) = sent.range(time.saturating_sub(SENDING_NS)..=time).next_back()?;
-        (!self.objects.publishers[*publisher].has_times).then_some((*publisher, *number))
+        if !self.objects.publishers[*publisher].has_times { Some((*publisher, *number)) } else { None }
     }
 
     /// Adds sentences about the trace, which has so many events of ros2_tracing.
@@ -165,8 +166,8 @@ impl<'a> Assembly<'a> {
         let unknown = unknown.count();
         if unknown > 0 {
             self.notes.push(format!(
-                "{unknown} callbacks belong to no timer, subscription or service that was created while the trace went on: start the \
-                 tracing session before the programs."
+                "{unknown} callbacks belong to no timer, subscription or service that was created while the trace \
+                 went on: start the tracing session before the programs."
             ));
         }
         if self.activity.own_takes > 0 {
@@ -191,7 +192,7 @@ impl<'a> Assembly<'a> {
                 ProcessName { name: of.name.clone(), process: of.number, host: of.host.clone(), system_offset_ns: 0 };
             let mut names = vec![described.to_name()];
             self.definitions(process, &mut names);
-            let mut order = Order::default();
+            let mut order = EventSorter::default();
             order.add_all(events);
             let path = path.to_owned();
             recordings.push(Recording { path, names, events: order.finish(), ..Recording::default() });
@@ -209,7 +210,8 @@ impl<'a> Assembly<'a> {
         let silent: Vec<&str> = [ROSOUT, PARAMETER_EVENTS].into_iter().filter(|topic| !hears(topic)).collect();
         for happened in &self.activity.happened {
             let mut push = |event| {
-                let (thread, at) = (happened.thread as u32, Instant::from_nanos(happened.at));
+                let thread = happened.thread as u32;
+                let at = Instant::from_nanos(happened.at);
                 events[self.activity.threads[thread as usize].process].push(Recorded { thread, at, event });
             };
             match happened.what {
@@ -218,7 +220,8 @@ impl<'a> Assembly<'a> {
                     let place = self.homes[of.entity].unwrap_or(0);
                     let index = self.executors[place].threads.iter().position(|one| *one == of.thread);
                     let index = u8::try_from(index.unwrap_or(0)).unwrap_or(u8::MAX);
-                    let (release, cpu_ns) = (Instant::from_nanos(of.release), of.cpu[0]);
+                    let release = Instant::from_nanos(of.release);
+                    let cpu_ns = of.cpu[0];
                     push(Event::Dispatched { step: self.step(run), thread: index, release, cpu_ns });
                     match of.input {
                         Input::Nothing => {}
@@ -306,7 +309,8 @@ impl<'a> Assembly<'a> {
             names.push(Name::Queue { queue: place as u64, account: account(reader), topic, depth: buffer.capacity });
         }
         for (place, publisher) in self.objects.publishers.iter().enumerate().filter(|(_, of)| of.process == process) {
-            let (id, topic) = (hexadecimal(&publisher_id(place)), publisher.topic.clone());
+            let id = hexadecimal(&publisher_id(place));
+            let topic = publisher.topic.clone();
             names.push(Name::Publisher { publisher: id, topic });
         }
         for topic in &self.outside {

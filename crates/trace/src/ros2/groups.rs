@@ -14,7 +14,8 @@ impl Assembly<'_> {
         let overlaps = self.overlaps();
         // By executor and node: the members of each group.
         let mut members: BTreeMap<(usize, &str), Vec<Vec<usize>>> = BTreeMap::new();
-        let (mut apart, mut beside_themselves) = (BTreeSet::new(), Vec::new());
+        let mut apart = BTreeSet::new();
+        let mut beside_themselves = Vec::new();
         for (place, entity) in self.objects.entities.iter().enumerate() {
             let node = entity.node.as_deref().unwrap_or_default();
             let home = self.homes[place].unwrap_or(usize::MAX);
@@ -62,7 +63,9 @@ impl Assembly<'_> {
         let mut by_executor: BTreeMap<usize, Vec<&Run>> = BTreeMap::new();
         for run in self.runs().filter(|run| run.end.is_some()) {
             let home = self.homes[run.entity].filter(|home| self.executors[*home].threads.len() > 1);
-            home.into_iter().for_each(|home| by_executor.entry(home).or_default().push(run));
+            if let Some(home) = home {
+                by_executor.entry(home).or_default().push(run);
+            }
         }
         let mut pairs = BTreeSet::new();
         for mut runs in by_executor.into_values() {

@@ -47,7 +47,8 @@ impl<'a> Line<'a> {
         let (time, rest) = rest.split_once(']').ok_or(Problem::Foreign)?;
         let Some(place) = rest.find(" ros2:") else { return Ok(None) };
         let at = seconds(time).ok_or(Problem::Clock)?;
-        let (before, event) = (&rest[..place], &rest[place + " ros2:".len()..]);
+        let before = &rest[..place];
+        let event = &rest[place + " ros2:".len()..];
         // The time since the event before stands in round brackets.
         let host = before.rsplit_once(')').map_or(before, |(_, host)| host).trim();
         let (name, fields) = event.split_once(':').ok_or(Problem::Fields)?;
@@ -107,7 +108,7 @@ fn parse_fields(text: &str) -> Option<Vec<(&str, Value<'_>)>> {
         fields.push((key, value));
         rest = after;
     }
-    (depth == 0).then_some(fields)
+    if depth == 0 { Some(fields) } else { None }
 }
 
 /// Returns the value at the beginning of the text, and what follows it.
@@ -204,7 +205,8 @@ mod tests {
 
     #[test]
     fn arrays_and_structures_are_read() {
-        let line = "[1.000000000] (+?.?????????) ros2:x: { a = 1 }, { gid = [ [0] = 1, [1] = 200 ], in = { b = ( \"X Y\" : container = 2 ), c = 3.5 }, d = 4 }";
+        let line = "[1.000000000] (+?.?????????) ros2:x: { a = 1 }, { gid = [ [0] = 1, [1] = 200 ], in = \
+                    { b = ( \"X Y\" : container = 2 ), c = 3.5 }, d = 4 }";
         let line = Line::parse(line).unwrap().unwrap();
         let mut id = [0; BYTES];
         (id[0], id[1]) = (1, 200);

@@ -178,14 +178,15 @@ impl<'a> Scan<'a> {
         };
         let process = self.objects.process(line, process);
         if !self.objects.define(process, line) {
-            self.activity.note(&mut self.objects, (process, thread), line);
+            self.activity.note(&mut self.objects, process, thread, line);
         }
     }
 
     fn finish(self) -> Result<Vec<Recording>, ReadError> {
         if self.events == 0 {
             return Err(self.error(
-                "has no events of ros2_tracing; enable them before the programs start: `lttng enable-event -u 'ros2:*'`",
+                "has no events of ros2_tracing; enable them before the programs start: `lttng enable-event -u \
+                 'ros2:*'`",
             ));
         }
         if self.is_without_context {
@@ -195,7 +196,8 @@ impl<'a> Scan<'a> {
         }
         if !self.objects.has_nodes {
             return Err(self.error(
-                "has no node that is created, so that nothing has a name; start the tracing session before the programs",
+                "has no node that is created, so that nothing has a name; start the tracing session before the \
+                 programs",
             ));
         }
         let mut assembly = Assembly::new(&self.objects, &self.activity);

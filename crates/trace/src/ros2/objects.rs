@@ -101,7 +101,8 @@ impl Objects {
         }
         let processes = &mut self.processes;
         *self.numbers.entry((line.host.to_owned(), number)).or_insert_with(|| {
-            let (host, name) = (line.host.to_owned(), line.text("procname").unwrap_or_default().to_owned());
+            let host = line.host.to_owned();
+            let name = line.text("procname").unwrap_or_default().to_owned();
             processes.push(Process { host, number: number as u32, name, ..Process::default() });
             processes.len() - 1
         })
@@ -119,7 +120,8 @@ impl Objects {
             }
             "rcl_publisher_init" => {
                 self.publishers.push(Publisher { process, topic: text("topic_name").to_owned(), has_times: false });
-                let (of, place) = (&mut self.processes[process], self.publishers.len() - 1);
+                let of = &mut self.processes[process];
+                let place = self.publishers.len() - 1;
                 of.publishers.insert(number("publisher_handle"), place);
                 of.rmw_publishers.insert(number("rmw_publisher_handle"), place);
             }

@@ -75,7 +75,9 @@ impl Gate {
     pub(crate) fn open(&self) {
         let (opened, wakers) = &mut *self.0.lock().unwrap();
         *opened += 1;
-        wakers.drain(..).for_each(Waker::wake);
+        for waker in wakers.drain(..) {
+            waker.wake();
+        }
     }
 }
 
@@ -116,13 +118,16 @@ impl Program {
             if dice.below(4) == 0 {
                 options = options.releases_group_at_await();
             }
-            let (publishers, mut own, counted) = (topics.clone(), Dice(dice.below(1 << 40) | 1), Arc::clone(&ran));
+            let publishers = topics.clone();
+            let mut own = Dice(dice.below(1 << 40) | 1);
+            let counted = Arc::clone(&ran);
             let group = &groups[dice.below(3) as usize];
             match dice.below(4) {
                 0 => {
                     let handle =
                         group.create_local_subscription_async(options, move |payload: Payload<u64>, hops: Arc<u64>| {
-                            let (publishers, mut own) = (publishers.clone(), Dice(own.below(1 << 40) | 1));
+                            let publishers = publishers.clone();
+                            let mut own = Dice(own.below(1 << 40) | 1);
                             async move {
                                 payload.with(|count| *count += 1);
                                 for _ in 0..own.below(4) {
@@ -137,7 +142,8 @@ impl Program {
                 1 => {
                     let options = options.max_in_flight(1 + dice.below(3) as u32);
                     let handle = open.create_local_subscription_async(options, move |hops: Arc<u64>| {
-                        let (publishers, mut own) = (publishers.clone(), Dice((*hops + 1) * 7919));
+                        let publishers = publishers.clone();
+                        let mut own = Dice((*hops + 1) * 7919);
                         async move {
                             again().await;
                             publish_some(&publishers, &mut own, *hops);
@@ -162,7 +168,8 @@ impl Program {
             let counted = Arc::clone(&ran);
             let options = TimerOptions::periodic(Duration::from_micros(700 + dice.below(2500)));
             let options = options.name(format!("timer{number}")).priority(Priority(dice.below(4) as u32));
-            let (publishers, mut own) = (topics.clone(), Dice(dice.below(1 << 40) | 1));
+            let publishers = topics.clone();
+            let mut own = Dice(dice.below(1 << 40) | 1);
             let timer = groups[dice.below(3) as usize].create_timer(options, move |count, _| {
                 *count += 1;
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +213,8 @@ impl Program {
     pub(crate) fn drive(&mut self) {
         self.gate.open();
         self.publish();
-        let (begin, wanted) = (std::time::Instant::now(), self.ran.load(Ordering::Relaxed) + 40);
+        let begin = std::time::Instant::now();
+        let wanted = self.ran.load(Ordering::Relaxed) + 40;
         while self.ran.load(Ordering::Relaxed) < wanted && begin.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_micros(300));
             if begin.elapsed() > Duration::from_millis(100) {
