@@ -24,7 +24,8 @@ fn list_types() -> io::Result<()> {
     let names = SHIPPED.iter().map(|name| (*name).to_owned());
     Generator::new().ship(names, "::rospin_wire").out_dir(&copy).generate().map_err(io::Error::other)?;
     let begin = |name: &str| format!("macro_rules! {name} {{\n($with:ident) => {{\n");
-    let (mut types, mut interfaces) = (begin("each_type"), begin("each_interface"));
+    let mut types = begin("each_type");
+    let mut interfaces = begin("each_interface");
     let shipped = SHIPPED.iter().map(|package| (*package, &copy, "rospin_msgs"));
     for (package, folder, at) in shipped.chain([("kinds_msgs", &out, "rospin_interfaces_test")]) {
         let mut kind = "";

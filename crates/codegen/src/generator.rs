@@ -172,7 +172,8 @@ impl Generator {
         let wire = self.wire.clone().unwrap_or_else(|| format!("{}::wire", self.messages));
         let has_hashes = self.release().has_hashes();
         let target = Target { packages: &packages, messages: &self.messages, wire: &wire, has_hashes };
-        let (mut files, mut index) = (BTreeMap::new(), String::new());
+        let mut files = BTreeMap::new();
+        let mut index = String::new();
         for (name, package) in packages.0.iter().filter(|(_, package)| package.origin == Origin::Generated) {
             let _ = writeln!(index, "/// The package `{name}`.");
             let _ = writeln!(index, "#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]");
@@ -196,7 +197,7 @@ impl Generator {
         };
         let name = name.replace('-', "_");
         let package = packages.0.get(&name)?;
-        (package.origin == Origin::Generated).then_some(name)
+        if package.origin == Origin::Generated { Some(name) } else { None }
     }
 
     /// Reads the requested packages, and all packages that they refer to.

@@ -209,7 +209,9 @@ impl<'a> Hasher<'a> {
     /// Returns the identity of a service: of its request, its response, and the event of service introspection.
     fn service(&mut self, name: &str, parts: [TypeDescription; 2]) -> Identity {
         let [request, response] = parts.each_ref().map(|part| part.type_name.clone());
-        parts.into_iter().for_each(|part| self.add(part));
+        for part in parts {
+            self.add(part);
+        }
         let one_at_most = |of: &str| FieldTypeDescription::nested_array(TypeId::NESTED_TYPE_BOUNDED_SEQUENCE, 1, of);
         let event = format!("{name}_Event");
         self.add(TypeDescription {
@@ -237,7 +239,8 @@ impl<'a> Hasher<'a> {
                 referenced.insert(name, description);
             }
         }
-        let (mut text, mut contained) = (String::new(), BTreeSet::new());
+        let mut text = String::new();
+        let mut contained = BTreeSet::new();
         let undefined = referenced.values().filter(|each| self.known.contains_key(&each.type_name));
         for each in [&type_description].into_iter().chain(undefined) {
             write_type(&mut text, each);

@@ -99,7 +99,8 @@ impl Packages {
     /// Checks that no message that this one refers to contains it.
     fn check_circle(&self, own: &TypeRef, interface: &Interface) -> Result<(), GenerateError> {
         for (reference, line) in interface.references() {
-            let (mut seen, mut next) = (BTreeSet::new(), vec![reference]);
+            let mut seen = BTreeSet::new();
+            let mut next = vec![reference];
             while let Some(reached) = next.pop() {
                 if reached == own {
                     let fault = Fault::new(

@@ -72,7 +72,7 @@ impl Sources {
         } else {
             Self::in_folders(&folder)?
         };
-        Ok((!sources.definitions.is_empty()).then_some(sources))
+        if sources.definitions.is_empty() { Ok(None) } else { Ok(Some(sources)) }
     }
 
     /// Returns the files in the folders `msg`, `srv` and `action`, and in the folders in them.
@@ -118,8 +118,8 @@ impl Sources {
         if !folder.is_dir() {
             return Err(refuse(folder, "there is no such folder".to_owned(), "name the folder of a package"));
         }
-        let problem = "it has no definitions: there is no `.msg`, `.srv`, `.action` or `.idl` file in its folders `msg`, `srv` and \
-                       `action`, and no list in a `CMakeLists.txt`";
+        let problem = "it has no definitions: there is no `.msg`, `.srv`, `.action` or `.idl` file in its folders \
+                       `msg`, `srv` and `action`, and no list in a `CMakeLists.txt`";
         let mut elsewhere = Vec::new();
         collect(folder, LEVELS_MAX, &mut elsewhere)?;
         let elsewhere = Self::of(elsewhere).definitions;

@@ -27,7 +27,7 @@ fn hashes(code: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
         }
         if let Some((before, value)) = line.split_once("_HASH: ::core::option::Option<&'static str> = ") {
             let part = before.trim_start_matches("const ");
-            let hash = value.contains("RIHS01_").then(|| value.split('"').nth(1).unwrap().to_owned());
+            let hash = if value.contains("RIHS01_") { Some(value.split('"').nth(1).unwrap().to_owned()) } else { None };
             hashes.insert(format!("{name} {part}"), hash);
         }
     }
@@ -35,7 +35,8 @@ fn hashes(code: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
 }
 
 fn differences(one: &str, other: &str) -> Vec<String> {
-    let (one, other) = (hashes(&generated(one)), hashes(&generated(other)));
+    let one = hashes(&generated(one));
+    let other = hashes(&generated(other));
     assert!(one.len() > 200, "only {} types were found", one.len());
     let differs = |name: &&String| other.get(*name).is_some_and(|hash| hash != &one[*name]);
     one.keys().filter(differs).cloned().collect()
@@ -55,8 +56,12 @@ fn lyrical_has_one_message_with_another_hash() {
 
 #[test]
 fn kilted_has_more_messages_than_jazzy() {
-    let (jazzy, kilted, lyrical) = (generated("jazzy"), generated("kilted"), generated("lyrical"));
-    let (jazzy, kilted, lyrical) = (hashes(&jazzy), hashes(&kilted), hashes(&lyrical));
+    let jazzy = generated("jazzy");
+    let kilted = generated("kilted");
+    let lyrical = generated("lyrical");
+    let jazzy = hashes(&jazzy);
+    let kilted = hashes(&kilted);
+    let lyrical = hashes(&lyrical);
     let new: Vec<_> = kilted.keys().filter(|name| !jazzy.contains_key(*name)).collect();
     let expected = [
         "nav_msgs/msg/Trajectory TYPE",
@@ -76,7 +81,8 @@ fn kilted_has_more_messages_than_jazzy() {
 
 #[test]
 fn humble_has_no_hashes_and_a_shorter_range() {
-    let (humble, jazzy) = (generated("humble"), generated("jazzy"));
+    let humble = generated("humble");
+    let jazzy = generated("jazzy");
     assert!(hashes(&humble).values().all(Option::is_none));
     assert!(hashes(&jazzy).values().all(Option::is_some));
     let range = |code: &BTreeMap<String, String>| {
@@ -86,7 +92,9 @@ fn humble_has_no_hashes_and_a_shorter_range() {
     assert!(range(&jazzy).contains("variance") && !range(&humble).contains("variance"));
     let fields = |code: &str| code.lines().filter(|line| !line.trim_start().starts_with("//")).count();
     let same = SHIPPED.iter().filter(|name| **name != "sensor_msgs");
-    same.for_each(|name| assert_eq!(fields(&humble[*name]), fields(&jazzy[*name]), "{name}"));
+    for name in same {
+        assert_eq!(fields(&humble[*name]), fields(&jazzy[*name]), "{name}");
+    }
 }
 
 /// Compares with the descriptions that an installed ROS 2 has of its types, from Iron on.
@@ -102,7 +110,8 @@ fn hashes_are_those_of_an_installed_ros() {
         eprintln!("SKIPPED for want of a peer: ROS 2 is not sourced (ROS_DISTRO)");
         return;
     };
-    let (mut compared, mut absent) = (0, 0);
+    let mut compared = 0;
+    let mut absent = 0;
     for (name, hash) in hashes(&generated(&distribution)) {
         let (of, part) = name.split_once(' ').unwrap();
         let suffix = match part {

@@ -54,7 +54,8 @@ fn refuse(name: &str, files: &[(&str, &str)], said: &[&str]) {
 /// Wraps the arguments of a call into a CMakeLists.txt.
 fn cmake(before: &str, arguments: &str) -> String {
     format!(
-        "cmake_minimum_required(VERSION 3.8)\nproject(any)\n{before}\nrosidl_generate_interfaces(${{PROJECT_NAME}}\n{arguments})\nament_package()\n"
+        "cmake_minimum_required(VERSION 3.8)\nproject(any)\n{before}\nrosidl_generate_interfaces(${{PROJECT_NAME}}\n\
+         {arguments})\nament_package()\n"
     )
 }
 
@@ -71,7 +72,8 @@ fn definitions_lie_in_subfolders() {
 fn the_list_in_cmake_counts_wherever_the_files_lie() {
     let list = cmake(
         "",
-        "\"topic/msg/X.msg\" ros2/Y.msg # a comment with )\n \"msg_ros2/b/Z.msg\" srvs/S.srv\nDEPENDENCIES std_msgs\nADD_LINTER_TESTS",
+        "\"topic/msg/X.msg\" ros2/Y.msg # a comment with )\n \"msg_ros2/b/Z.msg\" srvs/S.srv\nDEPENDENCIES std_msgs\n\
+         ADD_LINTER_TESTS",
     );
     let files = [
         ("CMakeLists.txt", &*list),
@@ -201,7 +203,9 @@ fn a_package_without_definitions_is_refused_with_the_places() {
 #[test]
 fn packages_may_be_in_idl() {
     let idl = |name: &str, field: &str| format!("module idl {{ module msg {{ struct {name} {{ {field} }}; }}; }};");
-    let (list, a, b) = (cmake("", "msg/A.idl msg/B.msg"), idl("A", "idl::msg::B b;"), idl("B", "nonsense"));
+    let list = cmake("", "msg/A.idl msg/B.msg");
+    let a = idl("A", "idl::msg::B b;");
+    let b = idl("B", "nonsense");
     let service = "module idl { module srv { struct S_Request { A a; }; struct S_Response { boolean b; }; }; };";
     let files = [("msg/A.idl", &*a), ("msg/B.msg", FIELD), ("msg/B.idl", &b)];
     check("idl", &[&files[..], &[("srv/S.idl", service)]].concat(), &["msg/A", "msg/B", "srv/S"]);

@@ -95,7 +95,8 @@ fn set(message: &mut DynamicMessage, path: &Path<'_>, steps: &[Step<'_>], value:
     };
     let message_type = message.message_type().clone();
     let at = path.position(step, &message_type)?;
-    let (field_type, there) = (message_type.fields()[at].field_type(), &mut message.values_mut()[at]);
+    let field_type = message_type.fields()[at].field_type();
+    let there = &mut message.values_mut()[at];
     if let Some(index) = step.index {
         path.check_index(step, index, field_type, there)?;
     }
@@ -117,7 +118,8 @@ fn set(message: &mut DynamicMessage, path: &Path<'_>, steps: &[Step<'_>], value:
 /// Converts a value to the field's type, for the field at `path`.
 fn fit(value: Value, field_type: &FieldType, path: &Path<'_>) -> Result<Value, SetFieldError> {
     value.fit(field_type).map_err(|misfit| {
-        let (path, field_type) = (path.whole.to_owned(), field_type.to_string());
+        let path = path.whole.to_owned();
+        let field_type = field_type.to_string();
         match misfit {
             Misfit::Kind(found) => SetFieldError::WrongType { path, field_type, found },
             Misfit::Length(length) => SetFieldError::WrongLength { path, field_type, length },

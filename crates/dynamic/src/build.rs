@@ -61,7 +61,8 @@ impl<'a> Builder<'a> {
             return Err(MessageTypeError::Empty { message_type: message_type() });
         }
         self.under_way.push(type_name);
-        let (mut fields, mut names) = (Vec::with_capacity(described.fields.len()), BTreeSet::new());
+        let mut fields = Vec::with_capacity(described.fields.len());
+        let mut names = BTreeSet::new();
         let mut size = Size { depth: 0, memory: size_of::<DynamicMessage>() };
         for field in &described.fields {
             if !is_name(&field.name) {
@@ -155,7 +156,7 @@ enum Shape {
 
 /// Splits a type number into shape and kind. An unknown number gives a kind that does not exist.
 fn shape_and_kind(type_id: u8) -> (Shape, u8) {
-    let within = |first: u8| (type_id > first).then(|| type_id - first);
+    let within = |first: u8| if type_id > first { Some(type_id - first) } else { None };
     if let Some(kind) = within(field_type::UNBOUNDED_SEQUENCE) {
         return (Shape::Unbounded, kind);
     }

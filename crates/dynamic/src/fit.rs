@@ -68,7 +68,7 @@ impl Scalar for f32 {
         let wide = f64::from_number(number)?;
         // The conversion may lose precision. A finite number that would become infinite is refused.
         let narrow = wide as Self;
-        (narrow.is_finite() || !wide.is_finite()).then_some(narrow)
+        if narrow.is_finite() || !wide.is_finite() { Some(narrow) } else { None }
     }
 }
 

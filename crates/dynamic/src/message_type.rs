@@ -219,7 +219,8 @@ impl MessageType {
         if self.hash() == expected {
             return Ok(());
         }
-        let (name, hash) = (self.name().to_owned(), self.hash().to_owned());
+        let name = self.name().to_owned();
+        let hash = self.hash().to_owned();
         Err(MessageTypeError::Hash { name, expected: expected.to_owned(), hash })
     }
 

@@ -92,7 +92,8 @@ impl<'a> Path<'a> {
 
     /// Returns the error of a path that goes on after this step, whose field is not a message.
     pub(crate) fn no_message(&self, step: Step<'_>, field_type: &FieldType) -> PathError {
-        let (path, name) = (self.whole.to_owned(), step.name.to_owned());
+        let path = self.whole.to_owned();
+        let name = step.name.to_owned();
         PathError::NoMessage { path, name, field_type: field_type.to_string() }
     }
 
@@ -104,7 +105,8 @@ impl<'a> Path<'a> {
         field_type: &FieldType,
         value: &Value,
     ) -> Result<(), PathError> {
-        let (path, name) = (self.whole.to_owned(), step.name.to_owned());
+        let path = self.whole.to_owned();
+        let name = step.name.to_owned();
         match value.length() {
             None => Err(PathError::NoElements { path, name, field_type: field_type.to_string() }),
             Some(length) if index >= length => Err(PathError::OutOfRange { path, name, length }),
@@ -119,7 +121,8 @@ impl<'a> Path<'a> {
             // A parsed path has at least one step.
             let step = steps.next().ok_or_else(|| PathError::Malformed { path: self.whole.to_owned() })?;
             let at = self.position(step, message.message_type())?;
-            let (field, value) = (&message.message_type().fields()[at], &message.values()[at]);
+            let field = &message.message_type().fields()[at];
+            let value = &message.values()[at];
             let field_type = field.field_type();
             step.index.map_or(Ok(()), |index| self.check_index(step, index, field_type, value))?;
             if steps.peek().is_none() {
@@ -141,7 +144,7 @@ impl<'a> Step<'a> {
             None => (text, None),
             Some((name, rest)) => (name, Some(rest.strip_suffix(']')?.parse().ok()?)),
         };
-        (!name.is_empty() && !name.contains(']')).then_some(Self { name, index })
+        if !name.is_empty() && !name.contains(']') { Some(Self { name, index }) } else { None }
     }
 }
 

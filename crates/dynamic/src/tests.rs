@@ -55,7 +55,7 @@ fn build(fields: Vec<wire::Field>, others: Vec<IndividualTypeDescription>) -> Re
 }
 
 #[test]
-fn what_is_no_type_is_refused_by_name() {
+fn invalid_types_are_refused_by_name() {
     let refused = |fields, others, expected: &str| {
         let error = build(fields, others).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
@@ -83,7 +83,7 @@ fn what_is_no_type_is_refused_by_name() {
 }
 
 #[test]
-fn what_would_take_too_much_is_refused() {
+fn types_that_would_take_too_much_are_refused() {
     let name = |level| format!("test_msgs/msg/L{level}");
     // Each level is a message with `count` of the next one.
     let tower = |levels: usize, type_id: u8, count: u64| {
@@ -203,7 +203,7 @@ fn bounds_are_kept_on_the_wire_too() {
 }
 
 #[test]
-fn what_is_only_announced_takes_no_memory() {
+fn announced_lengths_take_no_memory() {
     let others = vec![individual("test_msgs/msg/B", vec![field("x", id::INT8)])];
     for type_id in (1..=id::STRING).filter(|type_id| ![12, 14].contains(type_id)) {
         let of = build(vec![nested("many", type_id + id::UNBOUNDED_SEQUENCE, "test_msgs/msg/B")], others.clone());
@@ -367,7 +367,7 @@ fn built(plan: &Plan) -> MessageType {
 
 proptest! {
     #[test]
-    fn what_is_encoded_comes_back(plan in plans(), seed: u64) {
+    fn encoded_messages_come_back(plan in plans(), seed: u64) {
         let of = built(&plan);
         let message = Random(seed).message(&of);
         let bytes = encode(&message);

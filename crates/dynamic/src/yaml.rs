@@ -107,7 +107,8 @@ fn infinite(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
 /// (`{:#}`).
 fn text(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     let end = if f.alternate() || text.len() <= SHOWN_MAX { text.len() } else { boundary(text) };
-    let (shown, rest) = (&text[..end], if end < text.len() { "..." } else { "" });
+    let shown = &text[..end];
+    let rest = if end < text.len() { "..." } else { "" };
     if is_plain(shown) {
         write!(f, "{shown}{rest}")
     } else if shown.chars().any(char::is_control) {

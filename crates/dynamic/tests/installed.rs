@@ -35,7 +35,7 @@ fn types_are_found_where_they_are_installed() {
 }
 
 #[test]
-fn what_is_wrong_with_an_installed_type_is_told() {
+fn mistakes_in_an_installed_type_are_told() {
     let error = json("type_description_msg", "something_else").unwrap_err();
     assert!(matches!(&error, MessageTypeError::Json { reason } if reason.contains("type_description_msg")), "{error}");
     let error = json("\"type_id\": 11", "\"type_id\": 10").unwrap_err();

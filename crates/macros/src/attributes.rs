@@ -5,7 +5,8 @@ use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, ExprLit, Field, Lit, LitStr, Path, RangeLimits, Result, parse_quote};
 
 /// The attributes of fields, for error messages.
-const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_constraints`, `read_only`, `ignore_override`, `name`, `nested`";
+const KNOWN: &str = "`default`, `description`, `range`, `step`, `additional_constraints`, `read_only`, \
+                     `ignore_override`, `name`, `nested`";
 
 /// Returns the path of the crate with the trait: that of the struct's `#[parameters(crate = ...)]`, by default
 /// `::rospin`.

@@ -13,7 +13,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let rospin = crate_path(&input.attrs)?;
     let fields = named_fields(input)?.iter().zip(0..).map(|(field, at)| FieldCode::new(field, at, &rospin));
     // All errors are reported at once.
-    let (mut code, mut errors) = (Vec::new(), None::<Error>);
+    let mut code = Vec::new();
+    let mut errors = None::<Error>;
     for field in fields {
         match (field, &mut errors) {
             (Ok(field), _) => code.push(field),
@@ -96,9 +97,11 @@ impl FieldCode {
     /// trait.
     fn new(field: &Field, at: usize, rospin: &Path) -> Result<Self> {
         let attributes = FieldAttributes::of(field)?;
-        let (Some(ident), at, ty) = (&field.ident, Index::from(at), &field.ty) else {
+        let Some(ident) = &field.ident else {
             return Err(Error::new_spanned(field, "a field needs a name: it is the parameter's"));
         };
+        let at = Index::from(at);
+        let ty = &field.ty;
         let name = attributes.name.clone();
         let name = name.unwrap_or_else(|| LitStr::new(&ident.unraw().to_string(), ident.span()));
         // The span of the field's type, so that the compiler shows type errors there.
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_clearly() {
+    fn mistakes_are_told_clearly() {
         let only = |input| messages(input).pop().expect("a message");
         assert!(only("enum Gains { A }").contains("structs with named fields only"));
         assert!(only("struct Gains(f64);").contains("structs with named fields only"));
@@ -232,7 +235,8 @@ mod tests {
     #[test]
     fn defaults_need_no_noise() {
         let code = |value: &str, ty: &str| {
-            let (value, ty) = (syn::parse_str(value).expect("a value"), syn::parse_str(ty).expect("a type"));
+            let value = syn::parse_str(value).expect("a value");
+            let ty = syn::parse_str(ty).expect("a type");
             default_value(&value, &ty).to_string().replace(' ', "")
         };
         assert_eq!(code("1.5", "f64"), "1.5");

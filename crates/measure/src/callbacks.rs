@@ -106,7 +106,8 @@ impl Ticks {
     #[must_use]
     pub fn summary(&self) -> TickSummary {
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
-        let (ticks, span_ns) = (read(&self.count), read(&self.last_ns).saturating_sub(read(&self.first_ns)));
+        let ticks = read(&self.count);
+        let span_ns = read(&self.last_ns).saturating_sub(read(&self.first_ns));
         // Neither end is exactly on the grid, so the number of periods between them is rounded.
         let due = span_ns.saturating_add(self.period_ns / 2) / self.period_ns + 1;
         let per_s = if span_ns > 0 { (ticks - 1) as f64 * 1e9 / span_ns as f64 } else { 0.0 };

@@ -32,7 +32,7 @@ impl Others {
     pub fn busy_cores(&self) -> Option<f64> {
         let ticks = ticks_of_others()?.saturating_sub(self.ticks?);
         let cores = ticks as f64 / TICKS_PER_SECOND / self.begun.elapsed().as_secs_f64().max(1e-9);
-        (ticks >= TICKS_MIN && cores >= CORES_MIN).then_some(cores)
+        if ticks >= TICKS_MIN && cores >= CORES_MIN { Some(cores) } else { None }
     }
 }
 

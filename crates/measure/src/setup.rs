@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_settings_are_told() {
         let setup = Setup::find(None).unwrap();
         assert!(setup.timer_has.contains("SCHED_"), "{}", setup.timer_has);
         assert_eq!(setup.missing.is_empty(), setup.timer_has.contains("FIFO"), "{:?}", setup.missing);

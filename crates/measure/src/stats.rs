@@ -21,8 +21,10 @@ impl Summary {
     /// Summarises `values` by Welford's method; `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut count = 0_usize;
-        let (mut mean, mut squares) = (0.0, 0.0);
-        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut mean = 0.0;
+        let mut squares = 0.0;
+        let mut min = f64::INFINITY;
+        let mut max = f64::NEG_INFINITY;
         for value in values {
             count += 1;
             let before = value - mean;
@@ -32,7 +34,7 @@ impl Summary {
             max = max.max(value);
         }
         let sd = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
-        (count > 0).then_some(Self { count, mean, sd, min, max })
+        if count > 0 { Some(Self { count, mean, sd, min, max }) } else { None }
     }
 }
 

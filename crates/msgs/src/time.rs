@@ -37,7 +37,8 @@ impl PartialOrd for Time {
 impl From<Point> for Time {
     /// Converts a point in ROS time. One that exceeds the 32 bits of `sec` becomes the latest time that fits.
     fn from(point: Point) -> Self {
-        let (second, nanos) = (u64::from(SECOND_NS), point.as_nanos());
+        let second = u64::from(SECOND_NS);
+        let nanos = point.as_nanos();
         match i32::try_from(nanos / second) {
             Ok(sec) => Self { sec, nanosec: (nanos % second) as u32 },
             Err(_) => Self { sec: i32::MAX, nanosec: SECOND_NS - 1 },

@@ -33,9 +33,12 @@ impl<'de, T: Number> Deserialize<'de> for Whole<T> {
 /// Returns how many times per second `work` runs: the best of several measurements.
 fn rate(mut work: impl FnMut()) -> f64 {
     let mut once = || {
-        let (begin, mut count) = (Instant::now(), 0_u32);
+        let begin = Instant::now();
+        let mut count = 0_u32;
         while begin.elapsed() < MEASURED {
-            (0..16).for_each(|_| work());
+            for _ in 0..16 {
+                work();
+            }
             count += 16;
         }
         f64::from(count) / begin.elapsed().as_secs_f64()

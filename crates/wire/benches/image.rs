@@ -43,9 +43,12 @@ impl std::ops::Deref for Copied {
 /// Returns how many microseconds `work` takes: the best of several measurements.
 fn time_us(mut work: impl FnMut()) -> f64 {
     let mut once = || {
-        let (begin, mut count) = (Instant::now(), 0_u32);
+        let begin = Instant::now();
+        let mut count = 0_u32;
         while begin.elapsed() < MEASURED {
-            (0..4).for_each(|_| work());
+            for _ in 0..4 {
+                work();
+            }
             count += 4;
         }
         begin.elapsed().as_secs_f64() * 1e6 / f64::from(count)
@@ -78,7 +81,8 @@ fn main() {
         let data = Blob::from(vec![7; length]);
         let payload = to_payload(&Image { height: 1, width: 1, encoding: "mono8".to_owned(), data });
         let payload = payload.expect("encoded").into();
-        let (blob, vector) = (decode::<Blob>(&payload), decode::<Copied>(&payload));
+        let blob = decode::<Blob>(&payload);
+        let vector = decode::<Copied>(&payload);
         for (read, blob, vector) in [("ten bytes", blob[0], vector[0]), ("all bytes", blob[1], vector[1])] {
             report(&format!("{name:<12} {read:<9} {blob:>13.2} {vector:>14.2}"));
         }

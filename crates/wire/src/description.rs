@@ -67,7 +67,8 @@ impl Description {
     /// Returns the described type first, and then all types that it contains, directly or not, each once. Allocates.
     #[must_use]
     pub fn types(&self) -> Vec<DescribedType<'static>> {
-        let (mut types, mut names) = (Vec::new(), BTreeSet::new());
+        let mut types = Vec::new();
+        let mut names = BTreeSet::new();
         let mut next = vec![self];
         // Types contain each other in a finite depth, because the compiler has built their Rust types.
         while let Some(description) = next.pop() {
@@ -113,7 +114,8 @@ fn parse_field(line: &'static str) -> Option<DescribedField<'static>> {
 
 /// Replaces `\n` by a line feed, `\r` by a carriage return, and a backslash and any other character by that character.
 fn unescape(text: &str) -> String {
-    let (mut plain, mut chars) = (String::new(), text.chars());
+    let mut plain = String::new();
+    let mut chars = text.chars();
     while let Some(char) = chars.next() {
         if char != '\\' {
             plain.push(char);

@@ -53,7 +53,7 @@ fn take_apart(name: &str) -> Option<(&str, TypeKind, &str)> {
             && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let kind = [TypeKind::Msg, TypeKind::Srv, TypeKind::Action].into_iter().find(|each| each.as_str() == kind)?;
-    (is_word(package) && is_word(base)).then_some((package, kind, base))
+    if is_word(package) && is_word(base) { Some((package, kind, base)) } else { None }
 }
 
 /// The name of a type, split into its parts.
@@ -129,7 +129,8 @@ impl TypeName {
         if given != kind {
             return Err(TypeNameError { name: name.to_owned(), example });
         }
-        let (package, name) = (package.to_owned(), format!("{base}{suffix}"));
+        let package = package.to_owned();
+        let name = format!("{base}{suffix}");
         Ok(Self { package, kind, name, hash: hash.map(Cow::Borrowed), definition: None, described: Described(None) })
     }
 
@@ -140,7 +141,8 @@ impl TypeName {
     pub fn new(name: &str) -> Result<Self, TypeNameError> {
         let error = || TypeNameError { name: name.to_owned(), example: EXAMPLE };
         let (package, kind, base) = take_apart(name).ok_or_else(error)?;
-        let (package, name) = (package.to_owned(), base.to_owned());
+        let package = package.to_owned();
+        let name = base.to_owned();
         Ok(Self { package, kind, name, hash: None, definition: None, described: Described(None) })
     }
 

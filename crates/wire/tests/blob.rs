@@ -96,7 +96,8 @@ impl AsRef<[u8]> for Lent {
 
 #[test]
 fn a_field_keeps_the_payload_until_its_last_clone_is_dropped() {
-    let (message, count) = (image("mono8", Blob::from(vec![3; SHARED_MIN])), Arc::new(()));
+    let message = image("mono8", Blob::from(vec![3; SHARED_MIN]));
+    let count = Arc::new(());
     let bytes = to_payload(&message).unwrap();
     let payload = Bytes::from_owner(Lent { bytes, _count: Arc::clone(&count) });
     let decoded: Image<Blob> = decode(&payload);
@@ -194,7 +195,8 @@ fn a_name_of_ours_on_something_else_is_refused() {
 proptest! {
     #[test]
     fn the_encoding_is_that_of_a_vector(bytes: Vec<u8>, encoding in ".{0,5}") {
-        let (blob, vector) = (image(&encoding, Blob::from(bytes.clone())), image(&encoding, bytes));
+        let blob = image(&encoding, Blob::from(bytes.clone()));
+        let vector = image(&encoding, bytes);
         let encoded = to_vec(&blob).unwrap();
         prop_assert_eq!(&encoded, &to_vec(&vector).unwrap());
         prop_assert_eq!(&encoded, &cdr_encoding::to_vec::<_, LittleEndian>(&blob).unwrap());

@@ -138,7 +138,8 @@ fn is_comparison(operator: &str) -> bool {
 fn compare(operator: &str, left: &str, right: &str) -> bool {
     let versions = |text: &str| text.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
     let (order, plain) = if let Some(plain) = operator.strip_prefix("VERSION_") {
-        let (mut left, mut right) = (versions(left), versions(right));
+        let mut left = versions(left);
+        let mut right = versions(right);
         let length = left.len().max(right.len());
         left.resize(length, 0);
         right.resize(length, 0);
@@ -146,7 +147,8 @@ fn compare(operator: &str, left: &str, right: &str) -> bool {
     } else if let Some(plain) = operator.strip_prefix("STR") {
         (Some(left.cmp(right)), plain)
     } else {
-        let (left, right) = (left.trim().parse::<f64>(), right.trim().parse::<f64>());
+        let left = left.trim().parse::<f64>();
+        let right = right.trim().parse::<f64>();
         (left.ok().zip(right.ok()).and_then(|(left, right)| left.partial_cmp(&right)), operator)
     };
     match plain {

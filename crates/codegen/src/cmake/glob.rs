@@ -59,7 +59,8 @@ fn has_name(path: &Path, pattern: &str) -> bool {
 
 /// Returns true if the pattern matches the name: `*` is any text, `?` a character, and `[a-c]` one of several.
 fn matches(pattern: &[char], name: &[char]) -> bool {
-    let (mut at, mut char) = (0, 0);
+    let mut at = 0;
+    let mut char = 0;
     // The place after the last `*`, and the first character that it does not cover. On a mismatch it covers one more.
     let mut star: Option<(usize, usize)> = None;
     loop {
@@ -104,9 +105,10 @@ fn one(pattern: &[char], found: char) -> Option<usize> {
                     at += 1;
                 }
             }
-            (is_in != is_inverse).then_some(end + 1)
+            if is_in != is_inverse { Some(end + 1) } else { None }
         }
-        char => (*char == found).then_some(1),
+        char if *char == found => Some(1),
+        _ => None,
     }
 }
 

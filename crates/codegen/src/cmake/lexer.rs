@@ -144,7 +144,8 @@ impl<'a> Lexer<'a> {
 
     /// Reads an argument without quotes. It may have quotes inside.
     fn bare(&mut self) -> Result<&'a str, Fault> {
-        let (mut escaped, mut quoted) = (false, false);
+        let mut escaped = false;
+        let mut quoted = false;
         for (at, char) in self.rest.char_indices() {
             let ends = char.is_whitespace() || matches!(char, '(' | ')' | '#');
             if ends && !escaped && !quoted {
@@ -162,5 +163,5 @@ impl<'a> Lexer<'a> {
 fn bracket_of(text: &str) -> Option<usize> {
     let after = text.strip_prefix('[')?;
     let equals = after.len() - after.trim_start_matches('=').len();
-    after[equals..].starts_with('[').then_some(equals)
+    if after[equals..].starts_with('[') { Some(equals) } else { None }
 }

@@ -223,7 +223,9 @@ impl Run<'_> {
 
     /// Returns the files that match, as a list.
     fn glob(&self, deep: bool, words: &[&str]) -> String {
-        let (mut relative, mut found, mut at) = (None, Vec::new(), 0);
+        let mut relative = None;
+        let mut found = Vec::new();
+        let mut at = 0;
         while let Some(word) = words.get(at) {
             match *word {
                 "RELATIVE" => relative = words.get(at + 1).copied(),

@@ -63,7 +63,8 @@ pub(crate) fn package(target: &Target<'_>, package: &Package) -> String {
 /// Writes the types of an interface: a struct for each part, and their traits.
 fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface) {
     let Interface { name, kind, .. } = interface;
-    let (ros_name, wire) = (interface.ros_name(), target.wire);
+    let ros_name = interface.ros_name();
+    let wire = target.wire;
     if *kind != Kind::Message {
         write_doc(out, &format!("`{ros_name}`"), Some(&interface.text));
         let _ = writeln!(out, "#[derive(Clone, Copy, Debug)]\npub enum {name} {{}}");
@@ -86,7 +87,9 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
         Kind::Service => {
             let _ = writeln!(
                 out,
-                "impl {wire}::ServiceInterface for {name} {{\ntype Request = {name}Request;\ntype Response = {name}Response;\n\
+                "impl {wire}::ServiceInterface for {name} {{\n\
+                 type Request = {name}Request;\n\
+                 type Response = {name}Response;\n\
                  const TYPE: &'static str = \"{ros_name}\";"
             );
             write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &hash::service(target.packages, interface));
@@ -116,7 +119,8 @@ fn write_identity(out: &mut String, target: &Target<'_>, hash: &str, description
         false => "::core::option::Option::None".to_owned(),
     };
     let _ = writeln!(out, "const {hash}: ::core::option::Option<&'static str> = {value};");
-    let (wire, text) = (target.wire, &identity.text);
+    let wire = target.wire;
+    let text = &identity.text;
     let mut contained = String::new();
     for of in &identity.contained {
         let _ = write!(contained, "<{} as {wire}::Message>::DESCRIPTION, ", target.path(of));
@@ -142,7 +146,8 @@ fn write_stamp(out: &mut String, target: &Target<'_>, interface: &Interface) {
         }
         _ => return,
     };
-    let (wire, name) = (target.wire, &interface.name);
+    let wire = target.wire;
+    let name = &interface.name;
     let _ = writeln!(out, "impl {wire}::Stamped for {name} {{\nfn stamp_ns(&self) -> i64 {{\n{stamp}\n}}\n}}");
 }
 
@@ -163,9 +168,15 @@ fn write_doc(out: &mut String, sentence: &str, definition: Option<&str>) {
 fn write_part(out: &mut String, target: &Target<'_>, name: &str, part: &Part) {
     let traits = traits::of(target.packages, part);
     let mut derives = vec!["Clone", "Debug", "PartialEq"];
-    derives.extend(traits.copy.then_some("Copy"));
-    derives.extend(traits.eq.then_some(["Eq", "Hash"]).into_iter().flatten());
-    derives.extend(traits.default.then_some("Default"));
+    if traits.copy {
+        derives.push("Copy");
+    }
+    if traits.eq {
+        derives.extend(["Eq", "Hash"]);
+    }
+    if traits.default {
+        derives.push("Default");
+    }
     let _ = writeln!(out, "#[derive({})]\npub struct {name} {{", derives.join(", "));
     for field in &part.fields {
         let _ = writeln!(out, "pub {}: {},", fields::identifier(&field.name), fields::rust_type(target, field));
@@ -174,8 +185,8 @@ fn write_part(out: &mut String, target: &Target<'_>, name: &str, part: &Part) {
     if !part.constants.is_empty() {
         let _ = writeln!(out, "impl {name} {{");
         for constant in &part.constants {
-            let (of, value) =
-                (values::constant_type(&constant.base), values::constant(&constant.base, &constant.value));
+            let of = values::constant_type(&constant.base);
+            let value = values::constant(&constant.base, &constant.value);
             let _ = writeln!(out, "pub const {}: {of} = {value};", fields::identifier(&constant.name));
         }
         out.push_str("}\n");

@@ -346,10 +346,11 @@ impl Reader<'_> {
     }
 
     /// Reads the length of an array behind a name, if there is one.
-    fn array(&mut self, (base, shape): (Base, Shape)) -> Result<(Base, Shape), Fault> {
+    fn array(&mut self, of: (Base, Shape)) -> Result<(Base, Shape), Fault> {
         if !self.take('[') {
-            return Ok((base, shape));
+            return Ok(of);
         }
+        let (base, shape) = of;
         let length = length(&self.name()?)?;
         self.expect(']')?;
         match shape {

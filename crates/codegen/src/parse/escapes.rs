@@ -69,7 +69,8 @@ fn replace(text: &str, rules: Rules) -> Result<String, Fault> {
                 rest = &rest[length..];
             }
             Some((None, length)) if rules == Rules::Python => {
-                let fix = "write two hexadecimal digits after `\\x`, four after `\\u`, eight after `\\U`, or `\\\\` for a backslash";
+                let fix = "write two hexadecimal digits after `\\x`, four after `\\u`, eight after `\\U`, or `\\\\` \
+                           for a backslash";
                 return Err(Fault::new(format!("`\\{}` is not a character", &rest[..length]), fix));
             }
             _ => out.push('\\'),

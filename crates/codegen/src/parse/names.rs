@@ -45,7 +45,8 @@ pub(super) fn check_constant(name: &str) -> Result<(), Fault> {
     }
     Err(Fault::new(
         format!("`{name}` is not a valid name of a constant; `=` makes it a constant"),
-        "use upper-case letters, digits and underscores; write `type name default` for a field, without `=` in its default",
+        "use upper-case letters, digits and underscores; write `type name default` for a field, without `=` in its \
+         default",
     ))
 }
 

@@ -20,7 +20,7 @@ pub(super) fn field(package: &str, text: &str) -> Result<(Base, Shape), Fault> {
 
 /// Parses the type of a constant, which must be primitive.
 pub(super) fn constant(text: &str) -> Result<Base, Fault> {
-    let bounded = text.contains("<=").then(|| bounded(text)).transpose()?.flatten();
+    let bounded = if text.contains("<=") { bounded(text)? } else { None };
     bounded.or_else(|| Base::primitive(text)).ok_or_else(|| {
         Fault::new(
             format!("a constant cannot be of type `{text}`"),

@@ -112,7 +112,10 @@ pub(crate) fn default(base: &Base, shape: Shape, text: &str) -> Result<Vec<Liter
 
 /// Splits at commas that are not in quotes.
 fn elements(text: &str) -> Vec<&str> {
-    let (mut elements, mut begin, mut quote, mut before) = (Vec::new(), 0, None, ' ');
+    let mut elements = Vec::new();
+    let mut begin = 0;
+    let mut quote = None;
+    let mut before = ' ';
     for (at, char) in text.char_indices() {
         match (quote, char) {
             (None, '"' | '\'') if text[begin..at].trim().is_empty() => quote = Some(char),

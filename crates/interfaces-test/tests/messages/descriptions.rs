@@ -46,7 +46,7 @@ fn a_description_has_the_hash_of_its_type() {
 }
 
 #[test]
-fn what_a_type_contains_is_described_too() {
+fn contained_types_are_described_too() {
     let (twist, _) = descriptions()["geometry_msgs/msg/TwistStamped"];
     let (_, header) = describe(twist, "std_msgs/msg/Header").unwrap();
     assert_eq!(rospin_msgs::std_msgs::msg::Header::TYPE_HASH.unwrap_or(&header), header);

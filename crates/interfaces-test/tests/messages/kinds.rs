@@ -164,7 +164,8 @@ fn the_bytes_are_those_of_ros() {
         let before = kinds();
         cdr::to_vec(&Kinds { few_f64, few_texts: vec![], ..before }).unwrap()
     };
-    let (empty, one) = (with(vec![]), with(vec![1.0]));
+    let empty = with(vec![]);
+    let one = with(vec![1.0]);
     let length = empty.len() - 4 * 6;
     assert_eq!(empty[length..], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
     let begin = (length + 4).next_multiple_of(8);
@@ -189,7 +190,7 @@ fn wide_strings_are_counted_in_units() {
 }
 
 #[test]
-fn what_is_beyond_its_bound_is_neither_sent_nor_taken() {
+fn values_beyond_their_bound_are_neither_sent_nor_taken() {
     let refused = [
         Kinds { short_text: "sixsix".to_owned(), ..kinds() },
         Kinds { short_wide: "sixsix".to_owned(), ..kinds() },

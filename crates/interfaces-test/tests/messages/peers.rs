@@ -83,7 +83,8 @@ fn exchange(peer: &mut Command) -> (usize, usize) {
     assert!(output.status.success());
     let answers = String::from_utf8(output.stdout).unwrap();
     let mut answers = answers.lines();
-    let (mut compared, mut all) = (0, 0);
+    let mut compared = 0;
+    let mut all = 0;
     macro_rules! compare_one {
         ($of:ty, $name:literal) => {
             compared += usize::from(compare::<$of>(&mut answers, $name));

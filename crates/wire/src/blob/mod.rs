@@ -259,7 +259,9 @@ mod tests {
                         });
                     }
                     start.wait();
-                    blob.iter_mut().for_each(|byte| *byte += 1);
+                    for byte in &mut blob {
+                        *byte += 1;
+                    }
                 });
                 // Its clones share again.
                 blob = Blob::from(blob.into_vec());

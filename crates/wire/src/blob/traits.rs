@@ -135,7 +135,8 @@ macro_rules! compare {
         $(
             impl<$($generic)*> PartialEq<$other> for Blob {
                 fn eq(&self, other: &$other) -> bool {
-                    let (own, other): (&[u8], &[u8]) = (self, other.as_ref());
+                    let own: &[u8] = self;
+                    let other: &[u8] = other.as_ref();
                     own == other
                 }
             }
@@ -182,7 +183,10 @@ mod tests {
 
     #[test]
     fn it_is_compared_and_looked_up_as_a_slice() {
-        let (blob, slice, array, other) = (Blob::from([1, 2]), &[1, 2][..], &[1, 2], Blob::from([1, 3]));
+        let blob = Blob::from([1, 2]);
+        let slice = &[1, 2][..];
+        let array = &[1, 2];
+        let other = Blob::from([1, 3]);
         assert!(blob == slice && blob == *slice && blob == *array && blob == array && blob == vec![1, 2]);
         assert!(slice == blob && *slice == blob && *array == blob && array == blob && vec![1, 2] == blob);
         assert!(blob != [1] && blob != other);

@@ -67,7 +67,11 @@ impl<'de> Decoder<'de> {
     /// or less than half of the payload, all of which they would keep, or the decoder does not share a payload.
     pub(super) fn share(&self, bytes: &[u8]) -> Option<Bytes> {
         let payload = self.payload?;
-        (bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2).then(|| payload.slice_ref(bytes))
+        if bytes.len() >= SHARED_MIN && bytes.len() >= payload.len() / 2 {
+            Some(payload.slice_ref(bytes))
+        } else {
+            None
+        }
     }
 
     /// Reads a number's bytes, after the padding in front of them.
