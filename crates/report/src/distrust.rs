@@ -52,14 +52,17 @@ mod tests {
 
     #[test]
     fn rows_are_named_with_their_reasons() {
-        let (distrust, page) = (Distrust::default(), "<h1>Title</h1><p>Text</p>".to_owned());
+        let distrust = Distrust::default();
+        let page = "<h1>Title</h1><p>Text</p>".to_owned();
         assert_eq!((distrust.text(), distrust.on_page(page.clone())), (None, page.clone()));
         distrust.note("<a>", "other programs kept 1.2 cores busy");
         let text = distrust.text().unwrap();
         assert!(text.ends_with("Do not trust:\n- <a>: other programs kept 1.2 cores busy\n"), "{text}");
         let page = distrust.on_page(page);
         assert!(page.starts_with("<h1>Title</h1>\n<p") && page.contains("<br>- &lt;a&gt;: other"), "{page}");
-        (0..NAMED_MAX).for_each(|n| distrust.note(format!("row {n}"), "it"));
+        for n in 0..NAMED_MAX {
+            distrust.note(format!("row {n}"), "it");
+        }
         assert!(distrust.clone().text().unwrap().ends_with("- row 10: it\n- and 1 more\n"));
     }
 }

@@ -69,7 +69,9 @@ impl Progress {
         self.current.replace(Some((executor.to_owned(), Others::watch())));
         self.bar.set_message(executor.to_owned());
         if self.lines {
-            let (number, runs, seconds) = (self.begun.get(), self.runs, self.duration.as_secs_f64());
+            let number = self.begun.get();
+            let runs = self.runs;
+            let seconds = self.duration.as_secs_f64();
             let time = if self.duration.is_zero() { String::new() } else { format!(" for {seconds} s") };
             // A run goes on although its progress cannot be shown.
             let _ = writeln!(io::stderr().lock(), "running {executor}{time} ({number} of {runs})");

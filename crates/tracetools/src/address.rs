@@ -118,7 +118,8 @@ impl EntityKey {
     /// Returns the entity as a number of 52 bits: it differs from all others unless a program has more than 4096
     /// executors, a million entities on one of them, or an entity whose place 1,048,576 others had before.
     const fn number(self) -> u64 {
-        let (place, generation) = (self.bits & 0xf_ffff, self.bits >> 32 & 0xf_ffff);
+        let place = self.bits & 0xf_ffff;
+        let generation = self.bits >> 32 & 0xf_ffff;
         (self.executor as u64 & 0xfff) << 40 | generation << 20 | place
     }
 }

@@ -7,7 +7,7 @@
 
 mod address;
 mod current;
-mod known;
+mod declared;
 mod library;
 mod tracer;
 

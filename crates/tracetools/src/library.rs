@@ -197,6 +197,6 @@ impl Handle {
         // SAFETY: the handle is of a library that is never unloaded, and `name` is a string with a zero at its end.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr().cast()) };
         // SAFETY: the address is the function's, of which the caller says that it is an `F`, and both are of one size.
-        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+        if !address.is_null() { Some(unsafe { std::mem::transmute_copy(&address) }) } else { None }
     }
 }

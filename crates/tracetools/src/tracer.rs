@@ -10,7 +10,7 @@ use rospin_engine::{Activation, ClockPoint, Declaration, EntityKind, Observer};
 
 use crate::address::{Address, EntityKey};
 use crate::current::{set_reader, set_sent, take_reader, take_sent};
-use crate::known::{Known, text};
+use crate::declared::{DeclaredEntities, text};
 use crate::library::{Library, LoadError};
 
 /// Observer that emits the tracepoints of ros2_tracing.
@@ -19,7 +19,7 @@ use crate::library::{Library, LoadError};
 #[derive(Debug)]
 pub struct Tracer {
     library: Library,
-    known: Mutex<Known>,
+    declared: Mutex<DeclaredEntities>,
     clients: AtomicU64,
 }
 
@@ -32,17 +32,17 @@ impl Tracer {
     pub fn load(library: impl AsRef<OsStr>) -> Result<Self, LoadError> {
         let library = Library::load(library.as_ref())?;
         library.rcl_init(Address::context());
-        Ok(Self { library, known: Mutex::default(), clients: AtomicU64::new(1) })
+        Ok(Self { library, declared: Mutex::default(), clients: AtomicU64::new(1) })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn declared(&self) -> MutexGuard<'_, DeclaredEntities> {
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a callback starts, or will as soon as its message was taken.
     fn dispatched(&self, executor: u16, activation: &Activation) {
         let key = EntityKey { executor, bits: activation.entity.to_bits() };
-        // What the thread published before is in all its queues.
+        // The message that the thread published before is in all its queues.
         take_sent();
         // A resumed callback has its message.
         if activation.segment > 0 {
@@ -51,8 +51,8 @@ impl Tracer {
             return;
         }
         self.library.rclcpp_executor_execute(Address::entity(key));
-        let reads = activation.kind == EntityKind::Subscription && self.known().reads(key);
-        set_reader(reads.then_some(key));
+        let reads = activation.kind == EntityKind::Subscription && self.declared().reads(key);
+        set_reader(if reads { Some(key) } else { None });
         if !reads {
             self.library.callback_start(Address::callback(key), false);
         }
@@ -73,8 +73,9 @@ impl Observer for Tracer {
         match definition {
             Definition::Entity { executor, entity, account, name, kind, period, .. } => {
                 let key = EntityKey { executor: *executor, bits: *entity };
-                let (entity, callback) = (Address::entity(key), Address::callback(key));
-                let is_new = self.known().define(library, key, *account, || {
+                let entity = Address::entity(key);
+                let callback = Address::callback(key);
+                let is_new = self.declared().define(library, key, *account, || {
                     if *kind == EntityKind::Timer {
                         let period = period.map_or(0, |period| period.as_nanos());
                         library.rcl_timer_init(entity, i64::try_from(period).unwrap_or(i64::MAX));
@@ -86,7 +87,7 @@ impl Observer for Tracer {
                 }
             }
             Definition::Queue { queue, account, depth, .. } => {
-                self.known().add_queue(library, *queue, *account, *depth);
+                self.declared().add_queue(library, *queue, *account, *depth);
             }
             _ => {}
         }
@@ -96,11 +97,13 @@ impl Observer for Tracer {
         let library = &self.library;
         match declaration {
             Declaration::Node { node, name, namespace } => {
-                let (handle, rmw) = (Address::node(node), Address::rmw_node(node));
+                let handle = Address::node(node);
+                let rmw = Address::rmw_node(node);
                 library.rcl_node_init(handle, rmw, &text(name), &text(namespace));
             }
             Declaration::Publisher { node, publisher, topic, depth } => {
-                let (handle, rmw) = (Address::publisher(*publisher), Address::rmw_publisher(*publisher));
+                let handle = Address::publisher(*publisher);
+                let rmw = Address::rmw_publisher(*publisher);
                 let mut id = [0; 24];
                 id[..16].copy_from_slice(publisher);
                 library.rmw_publisher_init(rmw, &id);
@@ -108,18 +111,19 @@ impl Observer for Tracer {
             }
             Declaration::Client { node, service } => {
                 let number = self.clients.fetch_add(1, Ordering::Relaxed);
-                let (handle, rmw) = (Address::client(number), Address::rmw_client(number));
+                let handle = Address::client(number);
+                let rmw = Address::rmw_client(number);
                 library.rcl_client_init(handle, Address::node(node), rmw, &text(service));
             }
             Declaration::Subscription { account, .. }
             | Declaration::Service { account, .. }
-            | Declaration::Timer { account, .. } => self.known().declare(library, *account, declaration),
+            | Declaration::Timer { account, .. } => self.declared().declare(library, *account, declaration),
             _ => {}
         }
     }
 
     fn forget_queue(&self, queue: u64) {
-        self.known().forget_queue(queue);
+        self.declared().forget_queue(queue);
     }
 
     fn scheduled(&self, executor: u16, event: &TraceEvent) {
@@ -134,7 +138,8 @@ impl Observer for Tracer {
         let library = &self.library;
         match event {
             Event::Sent { publisher, number } => {
-                let (handle, message) = (Address::publisher(*publisher), Address::sent(*publisher, *number));
+                let handle = Address::publisher(*publisher);
+                let message = Address::sent(*publisher, *number);
                 library.rclcpp_publish(handle, message);
                 library.rcl_publish(handle, message);
                 set_sent(handle, message);

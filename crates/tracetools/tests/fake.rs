@@ -25,7 +25,8 @@ impl Fake {
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("rospin-tracetools-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (library, log) = (folder.join("libfake.so"), folder.join("log"));
+        let library = folder.join("libfake.so");
+        let log = folder.join("log");
         let mut compile = Command::new("cc");
         compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(format!("-DLOG=\"{}\"", log.display())).args(more);
         compile.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake.c"));
@@ -88,7 +89,8 @@ fn run_of(calls: &[Vec<String>], from: usize) -> Vec<(&str, &str)> {
 fn a_timer_publishes_to_a_subscription_of_the_same_process() {
     let Some(fake) = Fake::new(&[]) else { return };
     let (ros, clock, _recorder) = traced(&fake);
-    let (talker, listener) = (ros.create_node(quiet("talker")).unwrap(), ros.create_node(quiet("listener")).unwrap());
+    let talker = ros.create_node(quiet("talker")).unwrap();
+    let listener = ros.create_node(quiet("listener")).unwrap();
     let publisher = talker.create_publisher("count").unwrap();
     let publish = move || publisher.publish(UInt32 { data: 1 }).unwrap();
     let _timer = talker.create_timer(Duration::from_millis(10), publish).unwrap();
@@ -119,7 +121,9 @@ fn a_timer_publishes_to_a_subscription_of_the_same_process() {
     clock.advance(Duration::from_millis(10));
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let calls = fake.calls();
-    let (tick, heard, sent) = (tick[2].as_str(), heard[2].as_str(), publisher[1].as_str());
+    let tick = tick[2].as_str();
+    let heard = heard[2].as_str();
+    let sent = publisher[1].as_str();
     let expected = [
         ("callback_start", tick),
         ("rclcpp_publish", sent),
@@ -244,7 +248,7 @@ fn a_stopped_recorder_traces_nothing_and_has_one_observer() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_said_with_its_name() {
+fn a_library_that_cannot_be_loaded_is_named() {
     let error = Tracer::load("/nowhere/libtracetools.so").unwrap_err();
     assert!(
         matches!(error, LoadError::Library { .. }) && error.to_string().contains("/nowhere/libtracetools.so"),

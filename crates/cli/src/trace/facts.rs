@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rospin_report::number::counted;
 use rospin_report::page::columns;
 use rospin_report::text_table::Side;
-use rospin_report::timeline::{self, Bar, Row, Timeline};
+use rospin_report::timeline::{self, Bar, Timeline, TimelineRow};
 use rospin_trace::Model;
 use rospin_trace::blame::{Blame, Reason, Share};
 use rospin_trace::chains::{Chain, chains};
@@ -358,7 +358,7 @@ fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor
         name,
     };
     let own = of.segments.iter().map(|of| bar(of.release_ns.max(release), of.start_ns, of.end_ns, None));
-    let mut rows = vec![Row {
+    let mut rows = vec![TimelineRow {
         label: labels[of.callback].clone(),
         kind: Some(model.callbacks[of.callback].kind),
         bars: own.collect(),
@@ -371,7 +371,7 @@ fn picture(model: &Model, blame: &Blame<'_>, labels: &[String], (place, executor
         let start = start.max(from);
         threads.entry(thread).or_default().push(bar(start, start, end, Some(labels[running.callback].clone())));
     }
-    rows.extend(threads.into_iter().map(|(thread, bars)| Row {
+    rows.extend(threads.into_iter().map(|(thread, bars)| TimelineRow {
         label: model.threads[thread].name.clone(),
         kind: None,
         bars,

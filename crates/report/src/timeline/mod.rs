@@ -50,12 +50,12 @@ pub struct Timeline {
     /// End of the axis, in nanoseconds since the scenario began.
     pub end_ns: u64,
     /// Rows, from the top down.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TimelineRow>,
 }
 
 /// The bars of one callback or one thread.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
+pub struct TimelineRow {
     /// Name at the left of the row.
     pub label: String,
     /// Kind of the callback; `None` for a thread.
@@ -82,7 +82,7 @@ pub fn by_callback(scenario: &Scenario, activations: &[Activation], end_ns: u64)
     let row = |(number, callback): (usize, &rospin_scenario::Callback)| {
         let of = activations.iter().filter(|activation| activation.callback == number && activation.start_ns < end_ns);
         let bars = of.map(|activation| Bar { activation: *activation, name: None }).collect();
-        Row { label: callback.name.clone(), kind: Some(callback.kind), bars }
+        TimelineRow { label: callback.name.clone(), kind: Some(callback.kind), bars }
     };
     Timeline { end_ns, rows: scenario.callbacks.iter().enumerate().map(row).collect() }
 }
@@ -103,7 +103,7 @@ pub fn by_thread(scenario: &Scenario, activations: &[Activation], end_ns: u64) -
                 name: Some(scenario.callbacks[activation.callback].name.clone()),
             };
             let bars = activations.iter().filter(here).map(bar).collect();
-            rows.push(Row { label: format!("{}/{thread}", plan.name), kind: None, bars });
+            rows.push(TimelineRow { label: format!("{}/{thread}", plan.name), kind: None, bars });
         }
     }
     Timeline { end_ns, rows }

@@ -9,7 +9,7 @@ use rospin_core::EntityKind;
 use crate::number;
 use crate::svg::{Drawn, FONT, INK, PlotError, draw};
 
-use super::{Bar, Row, Timeline, unit};
+use super::{Bar, Timeline, TimelineRow, unit};
 
 const WIDTH: u32 = 900;
 const ROW_HEIGHT: u32 = 24;
@@ -27,7 +27,7 @@ const KINDS: [(&str, RGBColor); 4] = [
 ];
 
 /// Returns the number of the row's kind in [`KINDS`].
-fn kind(row: &Row) -> usize {
+fn kind(row: &TimelineRow) -> usize {
     match row.kind {
         Some(EntityKind::Timer) => 0,
         Some(EntityKind::Subscription) => 1,
@@ -86,12 +86,12 @@ pub fn plot(timeline: &Timeline) -> Result<String, PlotError> {
                 wait(&chart, bar, middle, ns)?;
             }
             for bar in &row.bars {
-                run(&chart, row, bar, middle, (ns, end))?;
+                run(&chart, row, bar, middle, ns, end)?;
             }
             for (number, bar) in row.bars.iter().enumerate() {
                 // An asynchronous callback that waits lets others run. Their bars are drawn over its own.
                 let next_ns = row.bars.get(number + 1).map_or(u64::MAX, |next| next.activation.start_ns);
-                name(&chart, bar, middle, next_ns as f64 / ns, (ns, end))?;
+                name(&chart, bar, middle, next_ns as f64 / ns, ns, end)?;
             }
         }
         Ok(())
@@ -112,7 +112,8 @@ fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b>
     if bar.name.is_some() {
         return Ok(());
     }
-    let (release, start) = (activation.release_ns as f64 / ns, activation.start_ns as f64 / ns);
+    let release = activation.release_ns as f64 / ns;
+    let start = activation.start_ns as f64 / ns;
     let line = |from, to| PathElement::new(vec![from, to], INK.mix(0.7).stroke_width(1));
     let area = chart.plotting_area();
     area.draw(&line((release, middle - 0.45), (release, middle + 0.45)))?;
@@ -121,9 +122,10 @@ fn wait<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, ns: f64) -> Drawn<'b>
 
 /// Draws the run of an activation, as far as it is before `end`, which is the end of the axis in its unit. `middle` and
 /// `ns` are those of [`wait`].
-fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
+fn run<'b>(chart: &Chart<'_, 'b>, row: &TimelineRow, bar: &Bar, middle: f64, ns: f64, end: f64) -> Drawn<'b> {
     let activation = &bar.activation;
-    let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end));
+    let from = activation.start_ns as f64 / ns;
+    let to = (activation.end_ns as f64 / ns).min(end);
     let corners = [(from, middle - 0.35), (to, middle + 0.35)];
     let area = chart.plotting_area();
     area.draw(&Rectangle::new(corners, KINDS[kind(row)].1.filled()))?;
@@ -133,9 +135,10 @@ fn run<'b>(chart: &Chart<'_, 'b>, row: &Row, bar: &Bar, middle: f64, (ns, end): 
 
 /// Writes the bar's name on it, if there is room up to the next bar, which begins at `next` in the axis's unit.
 /// `middle`, `ns` and `end` are those of [`run`].
-fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, (ns, end): (f64, f64)) -> Drawn<'b> {
+fn name<'b>(chart: &Chart<'_, 'b>, bar: &Bar, middle: f64, next: f64, ns: f64, end: f64) -> Drawn<'b> {
     let activation = &bar.activation;
-    let (from, to) = (activation.start_ns as f64 / ns, (activation.end_ns as f64 / ns).min(end).min(next));
+    let from = activation.start_ns as f64 / ns;
+    let to = (activation.end_ns as f64 / ns).min(end).min(next);
     let area = chart.plotting_area();
     let pixels = area.map_coordinate(&(to, middle)).0 - area.map_coordinate(&(from, middle)).0;
     if let Some(name) = &bar.name
@@ -158,8 +161,8 @@ mod tests {
         let bars = vec![Bar { activation, name: None }];
         let named = vec![Bar { activation, name: Some("H".into()) }];
         let rows = vec![
-            Row { label: "T<0".into(), kind: Some(EntityKind::Timer), bars },
-            Row { label: "main/0".into(), kind: None, bars: named },
+            TimelineRow { label: "T<0".into(), kind: Some(EntityKind::Timer), bars },
+            TimelineRow { label: "main/0".into(), kind: None, bars: named },
         ];
         let svg = plot(&Timeline { end_ns: 1000, rows }).unwrap();
         assert!(svg.contains("#D55E00") && svg.contains("currentColor") && svg.contains("main/0"), "{svg}");
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn legend_has_what_is_there() {
-        let row = Row { label: "T".into(), kind: Some(EntityKind::Timer), bars: Vec::new() };
+        let row = TimelineRow { label: "T".into(), kind: Some(EntityKind::Timer), bars: Vec::new() };
         let mut page = String::new();
         legend(&mut page, &[Timeline { end_ns: 1, rows: vec![row] }]).unwrap();
         assert!(page.contains("timer") && !page.contains("thread") && page.contains("release"), "{page}");
@@ -185,7 +188,8 @@ mod tests {
             activation: Activation { callback: 0, thread: None, release_ns: start_ns, start_ns, end_ns },
             name: Some(name.into()),
         };
-        let row = |bars| Timeline { end_ns: 1000, rows: vec![Row { label: "main/0".into(), kind: None, bars }] };
+        let row =
+            |bars| Timeline { end_ns: 1000, rows: vec![TimelineRow { label: "main/0".into(), kind: None, bars }] };
         let svg = plot(&row(vec![bar(0, 900, "covered"), bar(10, 500, "over")])).unwrap();
         assert!(!svg.contains("covered") && svg.contains("over"), "{svg}");
     }

@@ -60,11 +60,13 @@ fn axis(end_ns: u64, step_ns: u64, columns: usize, room: usize, label_width: usi
 /// Draws the waiting time of an activation: a `|` at its release, and dots from there to its start. Draws nothing if it
 /// started at its release.
 fn wait(line: &mut [char], bar: &Bar, step_ns: u64) {
-    let (release_ns, start_ns) = (bar.activation.release_ns, bar.activation.start_ns);
+    let release_ns = bar.activation.release_ns;
+    let start_ns = bar.activation.start_ns;
     if start_ns <= release_ns {
         return;
     }
-    let (first, end) = (column(release_ns, step_ns), column(start_ns, step_ns));
+    let first = column(release_ns, step_ns);
+    let end = column(start_ns, step_ns);
     // The part of a bar behind the end of the line is not visited.
     for at in first..end.saturating_add(1).min(line.len()) {
         if let Some(cell) = line.get_mut(at) {
@@ -97,7 +99,7 @@ fn column(at_ns: u64, step_ns: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Activation, Row};
+    use super::super::{Activation, TimelineRow};
     use super::*;
 
     fn bar(release_ns: u64, start_ns: u64, end_ns: u64, name: Option<&str>) -> Bar {
@@ -108,12 +110,16 @@ mod tests {
     #[test]
     fn releases_waits_and_runs() {
         let rows = vec![
-            Row {
+            TimelineRow {
                 label: "H".into(),
                 kind: None,
                 bars: vec![bar(0, 0, 5, None), bar(2, 5, 10, None), bar(9, 15, 15, None)],
             },
-            Row { label: "main/0".into(), kind: None, bars: vec![bar(0, 0, 5, Some("H")), bar(5, 5, 10, Some("M"))] },
+            TimelineRow {
+                label: "main/0".into(),
+                kind: None,
+                bars: vec![bar(0, 0, 5, Some("H")), bar(5, 5, 10, Some("M"))],
+            },
         ];
         let text = render(&Timeline { end_ns: 20, rows }, 30);
         let expected = "\
@@ -127,7 +133,8 @@ main/0  ▐H███▐M███
 
     #[test]
     fn fits_any_terminal() {
-        let rows = vec![Row { label: "x".repeat(50), kind: None, bars: vec![bar(0, u64::MAX - 1, u64::MAX, None)] }];
+        let rows =
+            vec![TimelineRow { label: "x".repeat(50), kind: None, bars: vec![bar(0, u64::MAX - 1, u64::MAX, None)] }];
         for end_ns in [0, 1, 999_999_937, u64::MAX] {
             for width in [0, 42, 80, 200] {
                 let text = render(&Timeline { end_ns, rows: rows.clone() }, width);

@@ -11,7 +11,7 @@ use crate::library::Library;
 /// Declarations and definitions of a program's entities. It needs memory for those that there are at the same time, and
 /// for their queues.
 #[derive(Default, Debug)]
-pub(crate) struct Known {
+pub(crate) struct DeclaredEntities {
     /// By the entity's account.
     parts: HashMap<u64, Part>,
     /// The accounts of entities, by their places in the tables of executors.
@@ -34,7 +34,7 @@ pub(crate) fn text(of: &str) -> CString {
     CString::new(&of[..end]).unwrap_or_default()
 }
 
-impl Known {
+impl DeclaredEntities {
     /// Notes what a node declares of an entity.
     pub(crate) fn declare(&mut self, library: &Library, account: u64, declaration: &Declaration) {
         let part = self.parts.entry(account).or_default();
@@ -57,8 +57,12 @@ impl Known {
         new();
         let part = self.parts.entry(account).or_default();
         part.key = Some(key);
-        part.declaration.iter().for_each(|declaration| tell(library, key, declaration));
-        part.queues.iter().for_each(|queue| link(library, *queue, key));
+        if let Some(declaration) = &part.declaration {
+            tell(library, key, declaration);
+        }
+        for queue in &part.queues {
+            link(library, *queue, key);
+        }
         true
     }
 
@@ -114,7 +118,9 @@ fn link(library: &Library, queue: u64, key: EntityKey) {
 
 /// Tells what the node has declared of the entity.
 fn tell(library: &Library, key: EntityKey, declaration: &Declaration) {
-    let (entity, rmw, callback) = (Address::entity(key), Address::rmw_entity(key), Address::callback(key));
+    let entity = Address::entity(key);
+    let rmw = Address::rmw_entity(key);
+    let callback = Address::callback(key);
     match declaration {
         Declaration::Subscription { node, topic, depth, .. } => {
             let subscription = Address::subscription(key);
