@@ -4,17 +4,10 @@ use rospin_core::recording::{Event, Words};
 
 /// Returns the executor of an event of a scheduler; `None` if it is about something else.
 pub(crate) const fn executor_of(event: &Event) -> Option<u16> {
+    if let Some(step) = event.step() {
+        return Some(step.executor);
+    }
     match event {
-        Event::Released { step, .. }
-        | Event::Antedated { step, .. }
-        | Event::Dispatched { step, .. }
-        | Event::Suspended { step, .. }
-        | Event::Completed { step, .. }
-        | Event::Collected { step }
-        | Event::Withdrawn { step }
-        | Event::FoundReady { step, .. }
-        | Event::FoundRunning { step }
-        | Event::FoundSuspended { step } => Some(step.executor),
         Event::PollingPoint { executor, .. }
         | Event::Discarded { executor, .. }
         | Event::HandedOver { executor, .. }

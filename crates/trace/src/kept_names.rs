@@ -118,17 +118,12 @@ impl Named {
     }
 
     fn add(&mut self, event: &Event) {
+        if let Some(step) = event.step() {
+            self.keys.insert(DefinitionKey::Entity(step.executor, step.entity));
+            self.keys.insert(DefinitionKey::Executor(step.executor));
+            return;
+        }
         let key = match *event {
-            Event::Released { step, .. }
-            | Event::Antedated { step, .. }
-            | Event::Dispatched { step, .. }
-            | Event::Suspended { step, .. }
-            | Event::Completed { step, .. }
-            | Event::Collected { step }
-            | Event::Withdrawn { step }
-            | Event::FoundReady { step, .. }
-            | Event::FoundRunning { step }
-            | Event::FoundSuspended { step } => DefinitionKey::Entity(step.executor, step.entity),
             Event::Overrun { executor, entity, .. }
             | Event::Incident { executor, entity, .. }
             | Event::FoundArmed { executor, entity, .. } => DefinitionKey::Entity(executor, entity),

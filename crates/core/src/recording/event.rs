@@ -334,6 +334,33 @@ impl Event {
         }
     }
 
+    /// Returns the segment that the event is about; `None` if it is about something else.
+    #[must_use]
+    pub const fn step(&self) -> Option<Step> {
+        let mut copy = *self;
+        match copy.step_mut() {
+            Some(step) => Some(*step),
+            None => None,
+        }
+    }
+
+    /// Returns the segment that the event is about, to give it other numbers; `None` if it is about something else.
+    pub const fn step_mut(&mut self) -> Option<&mut Step> {
+        match self {
+            Self::Released { step, .. }
+            | Self::Antedated { step, .. }
+            | Self::Dispatched { step, .. }
+            | Self::Suspended { step, .. }
+            | Self::Completed { step, .. }
+            | Self::Collected { step }
+            | Self::Withdrawn { step }
+            | Self::FoundReady { step, .. }
+            | Self::FoundRunning { step }
+            | Self::FoundSuspended { step } => Some(step),
+            _ => None,
+        }
+    }
+
     /// Returns the event, which happened at `at`, as words. Neither blocks nor allocates.
     #[must_use]
     pub fn encode(&self, at: Instant) -> Words {

@@ -47,7 +47,9 @@ fn events_survive_their_encoding() {
         assert_eq!(Event::decode(&words), Some((at, *event)));
         let (kind, name, ..) = KINDS[number];
         assert_eq!(words[1] as u8, kind);
-        assert!(format!("{event:?}").to_lowercase().starts_with(&name.replace('_', "")), "{name} {event:?}");
+        let text = format!("{event:?}");
+        assert!(text.to_lowercase().starts_with(&name.replace('_', "")), "{name} {event:?}");
+        assert_eq!(event.step(), if text.contains("step:") { Some(step) } else { None }, "{event:?}");
     }
     assert_eq!(Event::decode(&[0, 0, 0, 0, 0, 0]), None);
     assert_eq!(Event::decode(&[0, 17, 0, 0, 0, 0]), None);

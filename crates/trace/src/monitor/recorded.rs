@@ -101,17 +101,10 @@ impl Numbers {
 
     fn recorded(&mut self, of: Recorded) -> Recorded {
         let mut event = of.event;
+        if let Some(step) = event.step_mut() {
+            *step = self.step(*step);
+        }
         match &mut event {
-            Event::Released { step, .. }
-            | Event::Antedated { step, .. }
-            | Event::Dispatched { step, .. }
-            | Event::Suspended { step, .. }
-            | Event::Completed { step, .. }
-            | Event::Collected { step }
-            | Event::Withdrawn { step }
-            | Event::FoundReady { step, .. }
-            | Event::FoundRunning { step }
-            | Event::FoundSuspended { step } => *step = self.step(*step),
             Event::PollingPoint { executor, .. }
             | Event::Overrun { executor, .. }
             | Event::Incident { executor, .. }
@@ -125,7 +118,8 @@ impl Numbers {
             Event::Queued { queue, .. } | Event::Taken { queue, .. } => *queue = self.other(*queue),
             Event::Lost { account, .. } => *account = self.other(*account),
             Event::Sent { .. } | Event::Received { .. } | Event::Dropped { .. } => {}
-            // An event of a kind that came later than this version would have the numbers of its process.
+            // Segments have their numbers already. An event of a kind that came later than this version would have the
+            // numbers of its process.
             _ => {}
         }
         Recorded { thread: self.thread(of.thread), event, ..of }
