@@ -3,12 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cmake;
+use crate::cmake::{self, LEVELS_MAX};
 use crate::error::{Fault, GenerateError};
 use crate::model::Kind;
-
-/// The deepest folder below a package in which definitions are looked for.
-pub(crate) const LEVELS_MAX: usize = 16;
 
 /// The most files that an error names.
 const NAMED_MAX: usize = 3;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::sources::LEVELS_MAX;
+/// The deepest folder below another one in which files are looked for.
+pub(crate) const LEVELS_MAX: usize = 16;
 
 /// Returns the files that match a pattern, sorted. The pattern is relative to `base`, or absolute. With `deep`, its
 /// last part is looked for in all folders below.

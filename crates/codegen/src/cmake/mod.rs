@@ -12,6 +12,8 @@ mod run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use glob::LEVELS_MAX;
+
 use crate::error::{Fault, GenerateError};
 
 /// The command that gets the list.

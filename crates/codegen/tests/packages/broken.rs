@@ -7,14 +7,7 @@ use rospin_codegen::{GenerateError, Generator};
 
 /// Writes a package with these files, and returns its folder.
 fn package(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    for (file, text) in files {
-        let file = folder.join(file);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    }
-    folder
+    super::package(&format!("broken/{name}"), files)
 }
 
 /// Generates into a folder beside the package, without an installed ROS 2.

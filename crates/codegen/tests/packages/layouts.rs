@@ -9,14 +9,7 @@ const FIELD: &str = "int8 a";
 
 /// Writes a package with these files, and returns its folder.
 fn package(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layouts").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    for (file, text) in files {
-        let file = folder.join(file);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    }
-    folder
+    super::package(&format!("layouts/{name}"), files)
 }
 
 /// Returns the names of the types that the generator writes for the package in this folder, as `msg/Name`.
