@@ -144,7 +144,7 @@ impl<'a> Step<'a> {
             None => (text, None),
             Some((name, rest)) => (name, Some(rest.strip_suffix(']')?.parse().ok()?)),
         };
-        if !name.is_empty() && !name.contains(']') { Some(Self { name, index }) } else { None }
+        if name.is_empty() || name.contains(']') { None } else { Some(Self { name, index }) }
     }
 }
 

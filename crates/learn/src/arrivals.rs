@@ -19,7 +19,8 @@ const LISTED: usize = 1_000;
 pub(crate) fn pattern(times: &[u64], origin: u64) -> Pattern {
     let after = |ns: u64| Duration::from_nanos(ns.saturating_sub(origin));
     let listed = || Pattern::List(times.iter().take(LISTED).map(|time| after(*time)).collect());
-    let ([first, .., last], gaps) = (times, times.len().saturating_sub(1) as u64) else { return listed() };
+    let [first, .., last] = times else { return listed() };
+    let gaps = times.len() as u64 - 1;
     let mean = (last - first) / gaps;
     if mean == 0 {
         return listed();

@@ -82,7 +82,7 @@ impl<'a> Learner<'a> {
                 learner.seen.push(seen);
             }
         }
-        if !learner.callbacks.is_empty() { Some(learner) } else { None }
+        if learner.callbacks.is_empty() { None } else { Some(learner) }
     }
 
     /// Learns everything else, and returns the system.

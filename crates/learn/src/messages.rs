@@ -226,7 +226,8 @@ impl Learner<'_> {
     pub(crate) fn links(&mut self) {
         let mut delays: BTreeMap<Topic, (u64, u64)> = BTreeMap::new();
         for message in &self.model.messages {
-            let (Some(from), Some((taker, _))) = (message.from, message.taken) else { continue };
+            let Some(from) = message.from else { continue };
+            let Some((taker, _)) = message.taken else { continue };
             let [from, to] = [from, taker].map(|one| self.model.activations[one].callback);
             let [process, other] = [from, to].map(|callback| self.model.callbacks[callback].process);
             if process == other || !self.places.contains_key(&from) || !self.places.contains_key(&to) {

@@ -273,12 +273,15 @@ impl TryFrom<ReleaseText> for Release {
             (measured.is_some(), "measured", [true, true, true]),
         ];
         let mut given = kinds.iter().filter(|(given, ..)| *given);
-        let (Some((_, kind, without)), None) = (given.next(), given.next()) else {
+        let Some((_, kind, without)) = given.next() else { return Err(ReleaseError::OnePattern) };
+        if given.next().is_some() {
             return Err(ReleaseError::OnePattern);
-        };
-        let stray = [("offset", offset.is_some()), ("jitter", jitter.is_some()), ("burst", burst.is_some())];
-        if let Some(((key, _), _)) = stray.iter().zip(without).find(|((_, given), without)| *given && **without) {
-            return Err(ReleaseError::Stray(key, kind));
+        }
+        let settings = [("offset", offset.is_some()), ("jitter", jitter.is_some()), ("burst", burst.is_some())];
+        for ((key, is_given), is_without) in settings.into_iter().zip(without) {
+            if is_given && *is_without {
+                return Err(ReleaseError::Stray(key, kind));
+            }
         }
         let offset_or_zero = offset.map_or(Duration::ZERO, |text| text.0);
         let pattern = if let Some(at) = at {
@@ -301,7 +304,7 @@ impl TryFrom<ReleaseText> for Release {
 impl From<Release> for ReleaseText {
     fn from(release: Release) -> Self {
         let Release { to, pattern, burst } = release;
-        let unless_zero = |value: Duration| if !value.is_zero() { Some(Text(value)) } else { None };
+        let unless_zero = |value: Duration| if value.is_zero() { None } else { Some(Text(value)) };
         let mut text = Self {
             to,
             at: None,

@@ -5,28 +5,53 @@ use mcap::records::op;
 /// Returns false if a text in the record is said to be longer than what there is of the record, or a record of an
 /// uncompressed chunk than what there is of the chunk. Records of kinds without texts are not looked at.
 pub(crate) fn are_within(opcode: u8, data: &[u8]) -> bool {
-    let mut rest = Rest(data);
-    let walked = match opcode {
-        op::HEADER => rest.text().and_then(|()| rest.text()),
-        op::SCHEMA => rest.skip(2).and_then(|()| rest.text()).and_then(|()| rest.text()),
-        op::CHANNEL => rest.skip(4).and_then(|()| rest.text()).and_then(|()| rest.text()).and_then(|()| rest.map()),
-        op::METADATA => rest.text().and_then(|()| rest.map()),
-        op::METADATA_INDEX => rest.skip(16).and_then(|()| rest.text()),
-        op::ATTACHMENT_INDEX => rest.skip(40).and_then(|()| rest.text()).and_then(|()| rest.text()),
-        op::ATTACHMENT => rest.skip(16).and_then(|()| rest.text()).and_then(|()| rest.text()),
-        op::CHUNK => rest.chunk(),
-        op::CHUNK_INDEX => {
-            rest.skip(32).and_then(|()| rest.text()).and_then(|()| rest.skip(8)).and_then(|()| rest.text())
-        }
-        _ => Some(()),
-    };
-    walked.is_some()
+    Rest(data).record(opcode).is_some()
 }
 
 /// Rest of a record that is not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
+    /// Passes the texts of a record. `None` if one of them is longer than what there is.
+    fn record(&mut self, opcode: u8) -> Option<()> {
+        match opcode {
+            op::HEADER => self.texts(2),
+            op::SCHEMA => {
+                self.skip(2)?;
+                self.texts(2)
+            }
+            op::CHANNEL => {
+                self.skip(4)?;
+                self.texts(2)?;
+                self.map()
+            }
+            op::METADATA => {
+                self.text()?;
+                self.map()
+            }
+            op::METADATA_INDEX => {
+                self.skip(16)?;
+                self.text()
+            }
+            op::ATTACHMENT_INDEX => {
+                self.skip(40)?;
+                self.texts(2)
+            }
+            op::ATTACHMENT => {
+                self.skip(16)?;
+                self.texts(2)
+            }
+            op::CHUNK => self.chunk(),
+            op::CHUNK_INDEX => {
+                self.skip(32)?;
+                self.text()?;
+                self.skip(8)?;
+                self.text()
+            }
+            _ => Some(()),
+        }
+    }
+
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -40,6 +65,13 @@ impl<'a> Rest<'a> {
     /// Passes a length of four bytes, and as many bytes as it says.
     fn text(&mut self) -> Option<()> {
         self.block().map(drop)
+    }
+
+    fn texts(&mut self, count: usize) -> Option<()> {
+        for _ in 0..count {
+            self.text()?;
+        }
+        Some(())
     }
 
     fn block(&mut self) -> Option<&'a [u8]> {

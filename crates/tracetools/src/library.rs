@@ -196,7 +196,10 @@ impl Handle {
         debug_assert!(name.ends_with('\0'));
         // SAFETY: the handle is of a library that is never unloaded, and `name` is a string with a zero at its end.
         let address = unsafe { libc::dlsym(self.0, name.as_ptr().cast()) };
+        if address.is_null() {
+            return None;
+        }
         // SAFETY: the address is the function's, of which the caller says that it is an `F`, and both are of one size.
-        if !address.is_null() { Some(unsafe { std::mem::transmute_copy(&address) }) } else { None }
+        Some(unsafe { std::mem::transmute_copy(&address) })
     }
 }

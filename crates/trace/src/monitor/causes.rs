@@ -177,8 +177,12 @@ impl Judge {
     /// Returns the parts of a wait of the activation from `from` to `to`.
     fn shares(&self, open: &Open, from: u64, to: u64) -> Vec<(Reason, Option<usize>, u64)> {
         let Callback { executor, entity, .. } = self.callbacks[open.callback];
-        let shares = self.watch.shares((executor, entity), Some(open.sequence), from, to).into_iter();
-        shares.map(|(why, by, ns)| (why, by.and_then(|by| self.entities.get(&by).copied()), ns)).collect()
+        let mut shares = Vec::new();
+        for (why, by, ns) in self.watch.shares((executor, entity), Some(open.sequence), from, to) {
+            let culprit = by.and_then(|by| self.entities.get(&by).copied());
+            shares.push((why, culprit, ns));
+        }
+        shares
     }
 }
 
@@ -188,5 +192,6 @@ fn add(weights: &mut Weights, found: Found, ns: u64) {
 }
 
 fn largest(weights: &Weights) -> Option<(Found, u64)> {
-    weights.iter().max_by_key(|(_, ns)| **ns).map(|(found, ns)| (*found, *ns)).filter(|(_, ns)| *ns > 0)
+    let (found, ns) = weights.iter().max_by_key(|(_, ns)| **ns)?;
+    if *ns > 0 { Some((*found, *ns)) } else { None }
 }

@@ -156,7 +156,7 @@ impl<'a> Assembly<'a> {
             return Some((*publisher, time));
         }
         let (number, publisher) = sent.range(time.saturating_sub(SENDING_NS)..=time).next_back()?;
-        if !self.objects.publishers[*publisher].has_times { Some((*publisher, *number)) } else { None }
+        if self.objects.publishers[*publisher].has_times { None } else { Some((*publisher, *number)) }
     }
 
     /// Adds sentences about the trace, which has so many events of ros2_tracing.

@@ -172,7 +172,9 @@ impl<'a> Scan<'a> {
 
     fn event(&mut self, line: &Line<'_>) {
         self.events += 1;
-        let (Some(process), Some(thread)) = (line.number("vpid"), line.number("vtid")) else {
+        let process = line.number("vpid");
+        let thread = line.number("vtid");
+        let (Some(process), Some(thread)) = (process, thread) else {
             self.is_without_context = true;
             return;
         };
