@@ -32,7 +32,8 @@ fn main() {
     }
     println!("kernels in real time, in microseconds from request to end");
     for length_us in [0, 100, 1000] {
-        let (direct, through) = (latency_direct(length_us), latency_through(length_us));
+        let direct = latency_direct(length_us);
+        let through = latency_through(length_us);
         println!("  kernel of {length_us:4}   direct {direct:8.1}   through {through:8.1}   {:.3}", through / direct);
     }
     throughput();
@@ -44,14 +45,16 @@ const BACKLOG: u64 = 300;
 fn throughput() {
     println!("kernels of a full device in real time, in segments a second");
     for length_us in [200, 1000, 2500] {
-        let (direct, through) = (backlog_direct(length_us), backlog_through(length_us));
+        let direct = backlog_direct(length_us);
+        let through = backlog_through(length_us);
         println!("  kernel of {length_us:4}   direct {direct:8.1}   through {through:8.1}   {:.3}", through / direct);
     }
 }
 
 /// Returns the segments a second of a queue on the device itself.
 fn backlog_direct(length_us: u64) -> f64 {
-    let (device, (send, ends)) = (device(), mpsc::channel());
+    let device = device();
+    let (send, ends) = mpsc::channel();
     let listener: Arc<dyn Listener> = Arc::new(Direct(Mutex::new(send)));
     device.connect(Arc::downgrade(&listener));
     let start = Instant::now();
@@ -59,7 +62,9 @@ fn backlog_direct(length_us: u64) -> f64 {
         let work = ModelWork::kernel(Duration::from_micros(length_us));
         device.submit(Launch { lane: 0, ticket, priority: Priority(0), work }).expect("a lane");
     }
-    (0..BACKLOG).for_each(|_| drop(ends.recv().expect("an end")));
+    for _ in 0..BACKLOG {
+        drop(ends.recv().expect("an end"));
+    }
     BACKLOG as f64 / start.elapsed().as_secs_f64()
 }
 
@@ -141,7 +146,8 @@ fn device() -> Arc<RealTimeDevice> {
 }
 
 fn latency_direct(length_us: u64) -> f64 {
-    let (device, (send, ends)) = (device(), mpsc::channel());
+    let device = device();
+    let (send, ends) = mpsc::channel();
     let listener: Arc<dyn Listener> = Arc::new(Direct(Mutex::new(send)));
     let weak: Weak<dyn Listener> = Arc::downgrade(&listener);
     device.connect(weak);

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use rospin_core::Instant;
-use rospin_engine::{ForeignWaker, Mutex};
+use rospin_engine::Mutex;
 
 use crate::backend::{Backend, Ended, Listener, SegmentFailure};
 use crate::client::Client;
@@ -88,7 +88,8 @@ impl<B: Backend> Shared<B> {
         // Each turn after the first one ends a request whose segment could not be started.
         loop {
             for launch in std::mem::take(&mut actions.launches) {
-                let (lane, ticket) = (launch.lane, launch.ticket);
+                let lane = launch.lane;
+                let ticket = launch.ticket;
                 let submitted = catch_unwind(AssertUnwindSafe(|| self.backend.submit(launch)));
                 let failure = match submitted {
                     Ok(Ok(())) => continue,
@@ -103,7 +104,9 @@ impl<B: Backend> Shared<B> {
             if let Some(at) = actions.alarm.take() {
                 self.backend.set_alarm(at);
             }
-            actions.wakers.drain(..).for_each(ForeignWaker::wake);
+            for waker in actions.wakers.drain(..) {
+                waker.wake();
+            }
             for segment in actions.dropped.drain(..).flatten() {
                 // A segment's work is the program's own code. One that panics must not keep the rest from being
                 // dropped.

@@ -85,7 +85,8 @@ pub enum SubmitError {
     },
     /// A segment may be longer than the client's segments may be.
     #[error(
-        "a segment of client `{client}` may take {bound:?}; at most {longest:?} is allowed, so split it and bound its parts"
+        "a segment of client `{client}` may take {bound:?}; at most {longest:?} is allowed, so split it and bound its \
+         parts"
     )]
     TooLong {
         /// The client's name.

@@ -133,7 +133,9 @@ impl<W> State<W> {
     /// Returns the counts of all clients, also of those that were dropped.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut all = self.gone;
-        self.clients.iter().flatten().for_each(|client| all.add(&client.statistics));
+        for client in self.clients.iter().flatten() {
+            all.add(&client.statistics);
+        }
         all
     }
 
@@ -199,7 +201,8 @@ impl<W> State<W> {
             client.is_running = true;
             slot.started.get_or_insert(now);
             self.tickets += 1;
-            let (ticket, bound) = (self.tickets, segment.bound);
+            let ticket = self.tickets;
+            let bound = segment.bound;
             self.lanes[lane] = Some(Running { activation, request, ticket, started: now, bound, is_reported: false });
             actions.launches.push(Launch { lane, ticket, priority: activation.priority, work: segment.work });
             return true;
@@ -224,7 +227,7 @@ impl<W> State<W> {
     /// to give up. `None` if it has no bound, or no such time is ahead.
     fn overrun_at(&self, running: &Running) -> Option<Instant> {
         let bound = running.started + running.bound?;
-        let patience = (!running.is_reported).then_some(self.options.patience);
+        let patience = if running.is_reported { None } else { Some(self.options.patience) };
         Some(bound + patience.into_iter().chain(self.options.give_up).min()?)
     }
 

@@ -116,7 +116,10 @@ fn simulate(drawn: &[Drawn]) -> Vec<Duration> {
 
 #[test]
 fn no_simulated_request_exceeds_its_bound() {
-    let (mut bounded, mut unbounded, mut ratios, mut reached) = (0_u64, 0_u64, 0.0, 0_u64);
+    let mut bounded = 0_u64;
+    let mut unbounded = 0_u64;
+    let mut ratios = 0.0;
+    let mut reached = 0_u64;
     for seed in 0..SYSTEMS {
         let drawn = draw(&mut Dice(seed));
         let clients: Vec<DeviceClient> = drawn.iter().map(|drawn| drawn.client.clone()).collect();
@@ -133,8 +136,8 @@ fn no_simulated_request_exceeds_its_bound() {
         }
     }
     println!(
-        "{SYSTEMS} systems, {bounded} clients with a bound and {unbounded} without: bounds are {:.3} times the longest simulated \
-         response in the mean, and {reached} of them are reached",
+        "{SYSTEMS} systems, {bounded} clients with a bound and {unbounded} without: bounds are {:.3} times the \
+         longest simulated response in the mean, and {reached} of them are reached",
         ratios / bounded as f64
     );
     assert!(bounded > 4 * unbounded, "{bounded} {unbounded}");

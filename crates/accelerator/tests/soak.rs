@@ -53,7 +53,8 @@ fn a_million_requests_need_the_memory_of_a_few() {
     }
     kept.clear();
     device.run();
-    let (counts, late) = (gpu.statistics(), resident());
+    let counts = gpu.statistics();
+    let late = resident();
     assert_eq!(gpu.requests_in_memory(), 0);
     assert_eq!(counts.accepted + counts.refused, REQUESTS as u64);
     assert_eq!(counts.completed + counts.failed + counts.cancelled, counts.accepted);

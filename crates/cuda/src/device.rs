@@ -3,10 +3,9 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result, sys};
-use rospin_accelerator::{Backend, Instant, Launch, Listener, SegmentFailure, Signal};
+use rospin_accelerator::{Backend, DeviceThread, Instant, Launch, Listener, Notices, SegmentFailure, Signal};
 use rospin_engine::Mutex;
 
 use crate::open::{CudaOptions, OpenError, open};
@@ -18,8 +17,9 @@ use crate::work::CudaWork;
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct CudaDevice {
+    /// Before `inner`, so that the thread has ended when the device is closed.
+    _thread: DeviceThread,
     inner: Arc<Inner>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// State that the device shares with its thread.
@@ -37,12 +37,7 @@ pub(crate) struct Inner {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) running: Vec<Running>,
-    pub(crate) alarm: Option<Instant>,
-    pub(crate) listener: Option<Weak<dyn Listener>>,
-    /// The reason for which the device is lost.
-    pub(crate) lost: Option<String>,
-    pub(crate) is_loss_told: bool,
-    pub(crate) is_stopped: bool,
+    pub(crate) notices: Notices,
 }
 
 /// A segment on a stream.
@@ -69,12 +64,8 @@ impl CudaDevice {
             signal: Arc::new(Signal::new()),
         });
         let for_thread = Arc::clone(&inner);
-        let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
-            // A setting that the kernel refuses leaves the thread as it was.
-            options.thread.apply();
-            run(&for_thread);
-        })?;
-        Ok(Self { inner, thread: Some(thread) })
+        let thread = DeviceThread::start(options.thread, move || run(&for_thread))?;
+        Ok(Self { _thread: thread, inner })
     }
 
     /// Returns cudarc's context, which loads kernels and allocates memory.
@@ -95,16 +86,9 @@ impl Inner {
         Instant::ZERO + self.epoch.elapsed()
     }
 
-    /// Returns what `submit` returns on a device that is lost; `None` if it is not.
-    fn refusal(state: &State) -> Option<Result<(), SegmentFailure>> {
-        let reason = state.lost.as_ref()?;
-        // If the listener is only about to be told, that ends the request, too, and with the better error.
-        Some(if state.is_loss_told { Err(SegmentFailure(reason.clone())) } else { Ok(()) })
-    }
-
     /// Takes note that the device is lost, for its thread.
     pub(crate) fn lose(&self, reason: &str) {
-        self.state.lock().lost.get_or_insert_with(|| reason.to_owned());
+        self.state.lock().notices.lose(reason);
     }
 
     /// Puts the work on its stream, between two events, and has the driver wake the device's thread at its end.
@@ -150,12 +134,12 @@ impl Backend for CudaDevice {
     }
 
     fn connect(&self, listener: Weak<dyn Listener>) {
-        self.inner.state.lock().listener = Some(listener);
+        self.inner.state.lock().notices.connect(listener);
     }
 
     fn submit(&self, launch: Launch<CudaWork>) -> Result<(), SegmentFailure> {
         let Launch { lane, ticket, work, .. } = launch;
-        if let Some(refused) = Inner::refusal(&self.inner.state.lock()) {
+        if let Some(refused) = self.inner.state.lock().notices.refusal() {
             return refused;
         }
         // Without the lock, because the function is the user's: it may take long, and send requests.
@@ -165,7 +149,7 @@ impl Backend for CudaDevice {
             let mut state = self.inner.state.lock();
             // The device may have been lost meanwhile. Then its thread has forgotten what runs, and waits for nothing
             // more.
-            if let Some(refused) = Inner::refusal(&state) {
+            if let Some(refused) = state.notices.refusal() {
                 return refused;
             }
             state.running.push(Running { lane, ticket, start, end });
@@ -176,20 +160,15 @@ impl Backend for CudaDevice {
     }
 
     fn set_alarm(&self, at: Instant) {
-        self.inner.state.lock().alarm = Some(at);
+        self.inner.state.lock().notices.set_alarm(at);
         self.inner.signal.wake();
     }
 }
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
-        self.inner.state.lock().is_stopped = true;
+        self.inner.state.lock().notices.stop();
         self.inner.signal.wake();
-        // The device's own thread drops the device if it was the last to use the accelerator.
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            // A panic of the thread was printed; nobody is left to tell.
-            let _ = thread.join();
-        }
     }
 }
 

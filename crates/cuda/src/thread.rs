@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use rospin_accelerator::{Ended, Instant};
+use rospin_accelerator::{Ended, Notice};
 
 use crate::device::{Inner, Running, State};
 
@@ -14,8 +14,7 @@ const LOOK: Duration = Duration::from_millis(50);
 enum Next {
     Report(Running),
     Sleep(Option<Duration>),
-    Alarm,
-    Lost(String),
+    Tell(Notice),
     Stop,
 }
 
@@ -28,14 +27,13 @@ pub(crate) fn run(inner: &Inner) {
     loop {
         let (next, listener) = {
             let mut state = inner.state.lock();
-            (next(inner, &mut state), state.listener.clone())
+            (next(inner, &mut state), state.notices.listener())
         };
         let listener = listener.as_ref().and_then(Weak::upgrade);
         match (next, listener) {
             (Next::Stop, _) => return,
             (Next::Sleep(at_most), _) => inner.signal.wait(at_most),
-            (Next::Alarm, Some(listener)) => listener.alarm(inner.now()),
-            (Next::Lost(reason), Some(listener)) => listener.lost(&reason),
+            (Next::Tell(notice), Some(listener)) => notice.tell(&*listener, inner.now()),
             (Next::Report(Running { lane, ticket, start, end }), Some(listener)) => {
                 // Both events are over. Without their times, the time is not known, and counts as none.
                 let ms = start.elapsed_ms(&end).unwrap_or(0.0).max(0.0);
@@ -54,23 +52,20 @@ fn next(inner: &Inner, state: &mut State) -> Next {
             Ok(true) => return Next::Report(state.running.remove(place)),
             Ok(false) => {}
             // An error of a kernel is an error of the whole context, which stays.
-            Err(error) => _ = state.lost.get_or_insert_with(|| error.to_string()),
+            Err(error) => state.notices.lose(&error.to_string()),
         }
     }
-    if let Some(reason) = state.lost.clone().filter(|_| !state.is_loss_told) {
-        state.is_loss_told = true;
-        state.running.clear();
-        state.alarm = None;
-        return Next::Lost(reason);
-    }
     let now = inner.now();
-    if state.alarm.take_if(|at| *at <= now).is_some() {
-        return Next::Alarm;
+    if let Some(notice) = state.notices.take(now) {
+        if matches!(notice, Notice::Lost(_)) {
+            state.running.clear();
+        }
+        return Next::Tell(notice);
     }
-    let alarm = state.alarm.map(|at: Instant| at.saturating_since(now));
+    let alarm = state.notices.alarm().map(|at| at.saturating_since(now));
     if !state.running.is_empty() {
         return Next::Sleep(Some(alarm.map_or(LOOK, |alarm| alarm.min(LOOK))));
     }
     // Segments on the device use memory of the program, so they end before the device is closed.
-    if state.is_stopped { Next::Stop } else { Next::Sleep(alarm) }
+    if state.notices.is_stopped() { Next::Stop } else { Next::Sleep(alarm) }
 }

@@ -37,7 +37,8 @@ fn main() {
         let kernel = kernel(&device, rounds);
         let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
         let client = gpu.create_client(ClientOptions::new("one")).expect("a client");
-        let (mut direct, mut through) = (Vec::new(), Vec::new());
+        let mut direct = Vec::new();
+        let mut through = Vec::new();
         for _ in 0..ROUNDS {
             direct.push(timed(|| drop(device.device().poll(wait(launch(&device, &kernel))))));
             through.push(timed(|| {
@@ -45,7 +46,8 @@ fn main() {
                 block_on(client.request(request).expect("room")).expect("an outcome");
             }));
         }
-        let (direct, through) = (median(direct), median(through));
+        let direct = median(direct);
+        let through = median(through);
         println!("  direct {direct:9.1}   through {through:9.1}   {:.3}", through / direct);
     }
     println!("a full device: segments a second");
@@ -57,7 +59,9 @@ fn main() {
             (0..lanes).map(|_| gpu.create_client(ClientOptions::new("one")).expect("a client")).collect();
         let direct = timed(|| {
             let mut last = launch(&device, &kernel);
-            (1..BACKLOG).for_each(|_| last = launch(&device, &kernel));
+            for _ in 1..BACKLOG {
+                last = launch(&device, &kernel);
+            }
             drop(device.device().poll(wait(last)));
         });
         let through = timed(|| {

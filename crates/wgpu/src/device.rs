@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 
-use rospin_accelerator::{Backend, Instant, Launch, Listener, SegmentFailure, Signal};
+use rospin_accelerator::{Backend, DeviceThread, Instant, Launch, Listener, Notices, SegmentFailure, Signal};
 use rospin_engine::Mutex;
 use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
 
@@ -18,8 +17,9 @@ use crate::work::{Target, WgpuWork};
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct WgpuDevice {
+    /// Before `inner`, so that the thread has ended when the device is closed.
+    _thread: DeviceThread,
     inner: Arc<Inner>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// State that the device shares with its thread.
@@ -39,12 +39,7 @@ pub(crate) struct Inner {
 pub(crate) struct State {
     /// The segments in the queue, in its order.
     pub(crate) running: VecDeque<Running>,
-    pub(crate) alarm: Option<Instant>,
-    pub(crate) listener: Option<Weak<dyn Listener>>,
-    /// The reason for which the device is lost.
-    pub(crate) lost: Option<String>,
-    pub(crate) is_loss_told: bool,
-    pub(crate) is_stopped: bool,
+    pub(crate) notices: Notices,
 }
 
 /// A segment in the device's queue.
@@ -80,12 +75,8 @@ impl WgpuDevice {
             }
         });
         let for_thread = Arc::clone(&inner);
-        let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
-            // A setting that the kernel refuses leaves the thread as it was.
-            options.thread.apply();
-            run(&for_thread);
-        })?;
-        Ok(Self { inner, thread: Some(thread) })
+        let thread = DeviceThread::start(options.thread, move || run(&for_thread))?;
+        Ok(Self { _thread: thread, inner })
     }
 
     /// Returns wgpu's device, which creates kernels, buffers and bind groups.
@@ -122,7 +113,7 @@ impl Inner {
     /// Takes note that the device is lost, for its thread.
     pub(crate) fn lose(&self, reason: &str) {
         let reason = if reason.is_empty() { "the driver gave it up" } else { reason };
-        self.state.lock().lost.get_or_insert_with(|| reason.to_owned());
+        self.state.lock().notices.lose(reason);
         self.signal.wake();
     }
 }
@@ -149,7 +140,7 @@ impl Backend for WgpuDevice {
     }
 
     fn connect(&self, listener: Weak<dyn Listener>) {
-        self.inner.state.lock().listener = Some(listener);
+        self.inner.state.lock().notices.connect(listener);
     }
 
     fn submit(&self, launch: Launch<WgpuWork>) -> Result<(), SegmentFailure> {
@@ -157,11 +148,8 @@ impl Backend for WgpuDevice {
         let Inner { device, queue, state, signal, .. } = &*self.inner;
         // The order of the queue is that of `running`, so both change under one lock.
         let mut state = state.lock();
-        match &state.lost {
-            Some(reason) if state.is_loss_told => return Err(SegmentFailure(reason.clone())),
-            // The listener is about to be told, which ends this request, too, and with the better error.
-            Some(_) => return Ok(()),
-            None => {}
+        if let Some(refused) = state.notices.refusal() {
+            return refused;
         }
         let submitted = self.inner.now();
         let ((submission, rest), error) = observed(device, || {
@@ -174,7 +162,11 @@ impl Backend for WgpuDevice {
         }
         // Not before: what failed leaves no results, and its places for them are free at once. Only a device that is
         // lost refuses to map them, and of that the device's thread tells.
-        let ((), _) = observed(device, || rest.targets.iter().for_each(Target::ask));
+        let ((), _) = observed(device, || {
+            for target in &rest.targets {
+                target.ask();
+            }
+        });
         state.running.push_back(Running { lane, ticket, submission, submitted, effect: rest.effect });
         drop(state);
         signal.wake();
@@ -182,20 +174,15 @@ impl Backend for WgpuDevice {
     }
 
     fn set_alarm(&self, at: Instant) {
-        self.inner.state.lock().alarm = Some(at);
+        self.inner.state.lock().notices.set_alarm(at);
         self.inner.signal.wake();
     }
 }
 
 impl Drop for WgpuDevice {
     fn drop(&mut self) {
-        self.inner.state.lock().is_stopped = true;
+        self.inner.state.lock().notices.stop();
         self.inner.signal.wake();
-        // The device's own thread drops the device if it was the last to use the accelerator.
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            // A panic of the thread was printed; nobody is left to tell.
-            let _ = thread.join();
-        }
     }
 }
 

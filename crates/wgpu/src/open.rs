@@ -58,7 +58,8 @@ impl Default for WgpuOptions {
 pub enum OpenError {
     /// There is no adapter at all.
     #[error(
-        "there is no Vulkan driver; install that of your GPU, or Mesa's software driver, which is mesa-vulkan-drivers in Debian"
+        "there is no Vulkan driver; install that of your GPU, or Mesa's software driver, which is mesa-vulkan-drivers \
+         in Debian"
     )]
     NoAdapter,
     /// No adapter has that name.

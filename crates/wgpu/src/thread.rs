@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rospin_accelerator::{Ended, Instant, Listener, SegmentFailure};
+use rospin_accelerator::{Ended, Instant, Listener, Notice, SegmentFailure};
 use wgpu::{PollError, PollType};
 
 use crate::device::{Inner, Running, State};
@@ -17,8 +17,7 @@ enum Next {
     /// Waits for the device until this time, or for [`PATIENCE`].
     WaitForDevice(wgpu::SubmissionIndex, Option<Instant>),
     Sleep(Option<Duration>),
-    Alarm,
-    Lost(String),
+    Tell(Notice),
     Stop,
 }
 
@@ -40,20 +39,15 @@ pub(crate) fn run(inner: &Inner) {
 fn turn(inner: &Inner, last_end: &mut Instant) -> bool {
     let (next, listener) = {
         let mut state = inner.state.lock();
-        (next(inner, &mut state), state.listener.clone())
+        (next(inner, &mut state), state.notices.listener())
     };
     let listener = || listener.as_ref().and_then(Weak::upgrade);
     match next {
         Next::Stop => return false,
         Next::Sleep(at_most) => inner.signal.wait(at_most),
-        Next::Alarm => {
+        Next::Tell(notice) => {
             if let Some(listener) = listener() {
-                listener.alarm(inner.now());
-            }
-        }
-        Next::Lost(reason) => {
-            if let Some(listener) = listener() {
-                listener.lost(&reason);
+                notice.tell(&*listener, inner.now());
             }
         }
         Next::WaitForDevice(submission, alarm) => {
@@ -71,23 +65,20 @@ fn turn(inner: &Inner, last_end: &mut Instant) -> bool {
 
 /// Returns what the thread must do next.
 fn next(inner: &Inner, state: &mut State) -> Next {
-    if state.lost.is_some() && !state.is_loss_told {
-        state.is_loss_told = true;
-        state.running.clear();
-        state.alarm = None;
-        return Next::Lost(state.lost.clone().unwrap_or_default());
-    }
-    if state.alarm.take_if(|at| *at <= inner.now()).is_some() {
-        return Next::Alarm;
+    if let Some(notice) = state.notices.take(inner.now()) {
+        if matches!(notice, Notice::Lost(_)) {
+            state.running.clear();
+        }
+        return Next::Tell(notice);
     }
     if let Some(first) = state.running.front() {
-        return Next::WaitForDevice(first.submission.clone(), state.alarm);
+        return Next::WaitForDevice(first.submission.clone(), state.notices.alarm());
     }
     // Segments on the device use memory of the program, so they end before the device is closed.
-    if state.is_stopped {
+    if state.notices.is_stopped() {
         return Next::Stop;
     }
-    Next::Sleep(state.alarm.map(|at| at.saturating_since(inner.now())))
+    Next::Sleep(state.notices.alarm().map(|at| at.saturating_since(inner.now())))
 }
 
 /// Reports the end of the first segment in the queue.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread;
 use std::time::Duration;
 
 use rospin_core::Instant;
@@ -12,6 +12,7 @@ use rospin_engine::os::ThreadOptions;
 use super::machine::{Finished, Machine};
 use super::{ModelOptions, ModelWork};
 use crate::backend::{Backend, Launch, Listener, SegmentFailure};
+use crate::device_thread::DeviceThread;
 
 /// Options of a [`RealTimeDevice`].
 #[derive(Clone, Debug)]
@@ -46,9 +47,8 @@ impl RealTimeOptions {
 
 /// A model device in real time: a thread of its own reports the ends. Its clock starts at zero.
 pub struct RealTimeDevice {
+    thread: DeviceThread,
     inner: Arc<Inner>,
-    thread: Option<JoinHandle<()>>,
-    waker: Thread,
 }
 
 struct Inner {
@@ -95,12 +95,8 @@ impl RealTimeDevice {
         });
         let inner = Arc::new(Inner { state, epoch: std::time::Instant::now(), lanes, spin: options.spin });
         let for_thread = Arc::clone(&inner);
-        let thread = thread::Builder::new().name("device".to_owned()).spawn(move || {
-            // A setting that the kernel refuses leaves the thread as it was.
-            options.thread.apply();
-            for_thread.run();
-        })?;
-        Ok(Self { inner, waker: thread.thread().clone(), thread: Some(thread) })
+        let thread = DeviceThread::start(options.thread, move || for_thread.run())?;
+        Ok(Self { thread, inner })
     }
 
     /// Makes the device fail for good: its segments never end, further ones are refused, and the listener is told the
@@ -121,7 +117,7 @@ impl RealTimeDevice {
     /// Wakes the thread if it would sleep past `at`.
     fn wake_for(&self, state: &State, at: Instant) {
         if at < state.sleeps_until {
-            self.waker.unpark();
+            self.thread.unpark();
         }
     }
 }
@@ -234,11 +230,6 @@ impl Backend for RealTimeDevice {
 impl Drop for RealTimeDevice {
     fn drop(&mut self) {
         self.inner.state.lock().is_stopped = true;
-        self.waker.unpark();
-        // The device's own thread drops the device if it was the last to use the accelerator.
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
-            // A panic of the thread was printed; nobody is left to tell.
-            let _ = thread.join();
-        }
+        self.thread.unpark();
     }
 }

@@ -40,16 +40,16 @@ impl VirtualDevice {
     pub fn run_until(&self, until: Instant) {
         // Each turn handles an event until then. A listener that starts segments of no length without end keeps the
         // time.
-        while let Some(event) = self.next_event(until) {
-            self.handle(event);
+        while let Some((event, listener)) = self.next_event(until) {
+            Self::report(event, &listener);
         }
         self.now_ns.fetch_max(until.as_nanos(), Ordering::Relaxed);
     }
 
     /// Moves time on until the device is idle and no alarm is set. Returns the time.
     pub fn run(&self) -> Instant {
-        while let Some(event) = self.next_event(Instant::MAX) {
-            self.handle(event);
+        while let Some((event, listener)) = self.next_event(Instant::MAX) {
+            Self::report(event, &listener);
         }
         self.now()
     }
@@ -94,7 +94,7 @@ impl VirtualDevice {
     }
 
     /// Reports an event to the listener, if it still exists.
-    fn handle(&self, (event, listener): (Event, Weak<dyn Listener>)) {
+    fn report(event: Event, listener: &Weak<dyn Listener>) {
         let listener = listener.upgrade();
         match event {
             Event::Alarm(at) => {

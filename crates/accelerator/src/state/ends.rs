@@ -15,7 +15,8 @@ impl<W> State<W> {
         let Some(running) = lane.and_then(|lane| lane.take_if(|running| running.ticket == ended.ticket)) else {
             return;
         };
-        let (id, place) = (running.activation.entity, running.request);
+        let id = running.activation.entity;
+        let place = running.request;
         self.scheduler.complete(now, &running.activation);
         let has_overrun = running.bound.is_some_and(|bound| ended.busy > bound);
         let counts = self.counts(id);
@@ -79,7 +80,8 @@ impl<W> State<W> {
             is_given_up |= is_late && self.options.give_up.is_some_and(|after| late >= after);
             if is_late && late >= self.options.patience && !running.is_reported {
                 running.is_reported = true;
-                let (id, place) = (running.activation.entity, running.request);
+                let id = running.activation.entity;
+                let place = running.request;
                 self.counts(id).overruns += 1;
                 self.finish(place, Err(RequestError::Overrun), actions);
                 if self.client(id).is_some_and(|client| client.options.on_overrun == OnOverrun::Expel) {

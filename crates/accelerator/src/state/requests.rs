@@ -125,7 +125,8 @@ impl<W> State<W> {
         slot.has_future = false;
         slot.result = None;
         let waker = slot.waker.take();
-        let (id, is_over) = (slot.client, slot.is_over);
+        let id = slot.client;
+        let is_over = slot.is_over;
         if !is_over {
             slot.is_over = true;
             self.counts(id).cancelled += 1;

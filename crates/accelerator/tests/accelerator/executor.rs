@@ -17,11 +17,14 @@ fn a_callback_that_awaits_the_device_holds_neither_thread_nor_group_if_asked() {
     let images = context.create_local_publisher::<u64>("images").unwrap();
     let others = context.create_local_publisher::<u64>("others").unwrap();
 
-    let (notes, stop) = (Arc::clone(&log), executor.handle());
+    let notes = Arc::clone(&log);
+    let stop = executor.handle();
     let options = SubscriptionOptions::new("images").releases_group_at_await();
     let _images = group
         .create_local_subscription_async(options, move |_, _: Arc<u64>| {
-            let (camera, notes, stop) = (Arc::clone(&camera), Arc::clone(&notes), stop.clone());
+            let camera = Arc::clone(&camera);
+            let notes = Arc::clone(&notes);
+            let stop = stop.clone();
             async move {
                 notes.lock().unwrap().push("asks");
                 let outcome = camera.request(request(&[4, 4])).unwrap().await.unwrap();

@@ -39,7 +39,8 @@ fn a_client_that_lies_pays_from_its_budget_and_others_keep_their_share() {
 fn a_client_that_lies_can_be_expelled() {
     let (device, gpu) = gpu(AcceleratorOptions::new());
     let liar = gpu.create_client(ClientOptions::new("liar").on_overrun(OnOverrun::Expel)).unwrap();
-    let (mut first, mut second) = (liar.request(lie(5)).unwrap(), liar.request(lie(1)).unwrap());
+    let mut first = liar.request(lie(5)).unwrap();
+    let mut second = liar.request(lie(1)).unwrap();
     device.run();
     assert_eq!(result(&mut first), Err(RequestError::Expelled));
     assert_eq!(result(&mut second), Err(RequestError::Expelled));
@@ -61,7 +62,8 @@ fn a_request_can_end_at_its_overrun() {
 #[test]
 fn the_watchdog_ends_a_request_whose_segment_does_not_end() {
     let (device, gpu) = gpu(AcceleratorOptions::new().patience(ms(10)));
-    let (stuck, waits) = (client(&gpu, "stuck", 1), client(&gpu, "waits", 9));
+    let stuck = client(&gpu, "stuck", 1);
+    let waits = client(&gpu, "waits", 9);
     let mut overdue = stuck.request(lie(500)).unwrap();
     let mut other = waits.request(request(&[1])).unwrap();
     device.run_until(at(10));
@@ -77,7 +79,8 @@ fn the_watchdog_ends_a_request_whose_segment_does_not_end() {
 #[test]
 fn a_device_that_does_not_end_a_segment_is_lost_and_nobody_hangs() {
     let (device, gpu) = gpu(AcceleratorOptions::new().patience(ms(10)).give_up(ms(100)));
-    let (stuck, waits) = (client(&gpu, "stuck", 1), client(&gpu, "waits", 9));
+    let stuck = client(&gpu, "stuck", 1);
+    let waits = client(&gpu, "waits", 9);
     let mut overdue = stuck.request(lie(1_000_000)).unwrap();
     let mut others: Vec<_> = (0..5).map(|_| waits.request(request(&[1, 1])).unwrap()).collect();
     device.run_until(at(101));
@@ -143,7 +146,8 @@ fn garbage_is_refused_with_its_reason() {
 #[test]
 fn a_segment_that_fails_ends_its_request_alone() {
     let (device, gpu) = gpu(AcceleratorOptions::new());
-    let (bad, good) = (client(&gpu, "bad", 9), client(&gpu, "good", 1));
+    let bad = client(&gpu, "bad", 9);
+    let good = client(&gpu, "good", 1);
     let failing = Segment::new(ModelWork::kernel(ms(1)).failing("illegal address"));
     let panicking = Segment::new(ModelWork::kernel(ms(1)).then(|| panic!("as asked")));
     let mut failed = bad.request(Request::new([failing, Segment::new(ModelWork::kernel(ms(50)))])).unwrap();

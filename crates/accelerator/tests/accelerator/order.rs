@@ -8,7 +8,8 @@ use super::*;
 #[test]
 fn an_urgent_request_waits_for_one_foreign_segment() {
     let (device, gpu) = gpu(AcceleratorOptions::new());
-    let (map, brake) = (client(&gpu, "map", 1), client(&gpu, "brake", 9));
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
     let mut slow = map.request(request(&[4, 4, 4])).unwrap();
     device.run_until(at(1));
     let mut urgent = brake.request(request(&[2, 1])).unwrap();
@@ -23,7 +24,8 @@ fn an_urgent_request_waits_for_one_foreign_segment() {
 #[test]
 fn first_come_first_served_ends_a_request_before_the_next_one_begins() {
     let (device, gpu) = gpu(AcceleratorOptions::new().discipline(Discipline::Fifo));
-    let (map, brake) = (client(&gpu, "map", 1), client(&gpu, "brake", 9));
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
     let mut slow = map.request(request(&[4, 4, 4])).unwrap();
     device.run_until(at(1));
     let mut urgent = brake.request(request(&[2])).unwrap();
@@ -35,7 +37,8 @@ fn first_come_first_served_ends_a_request_before_the_next_one_begins() {
 fn the_earliest_deadline_of_a_request_comes_first_even_between_its_segments() {
     let (device, gpu) = gpu(AcceleratorOptions::new().discipline(Discipline::Edf));
     let with = |name: &str, deadline| gpu.create_client(ClientOptions::new(name).deadline(ms(deadline))).unwrap();
-    let (early, late) = (with("early", 20), with("late", 12));
+    let early = with("early", 20);
+    let late = with("late", 12);
     let mut first = early.request(request(&[4, 4])).unwrap();
     device.run_until(at(3));
     // Due at 15, before the other one's 20.
@@ -51,7 +54,8 @@ fn the_earliest_deadline_of_a_request_comes_first_even_between_its_segments() {
 fn requests_of_one_client_run_one_after_the_other() {
     let device = Arc::new(VirtualDevice::new(ModelOptions::new().lanes(2).compute_engines(2)));
     let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
-    let (one, other) = (client(&gpu, "one", 9), client(&gpu, "other", 1));
+    let one = client(&gpu, "one", 9);
+    let other = client(&gpu, "other", 1);
     let mut first = one.request(request(&[3, 3])).unwrap();
     let mut second = one.request(request(&[1])).unwrap();
     let mut beside = other.request(request(&[10])).unwrap();
@@ -62,9 +66,11 @@ fn requests_of_one_client_run_one_after_the_other() {
 #[test]
 fn a_request_that_is_dropped_does_not_run() {
     let (device, gpu) = gpu(AcceleratorOptions::new());
-    let (map, brake) = (client(&gpu, "map", 1), client(&gpu, "brake", 9));
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
     let runs = map.request(request(&[4, 4])).unwrap();
-    let (waits, mut last) = (brake.request(request(&[5])).unwrap(), brake.request(request(&[1])).unwrap());
+    let waits = brake.request(request(&[5])).unwrap();
+    let mut last = brake.request(request(&[1])).unwrap();
     drop(waits);
     // Its first segment goes on to its end, its second one does not start.
     drop(runs);
@@ -76,7 +82,9 @@ fn a_request_that_is_dropped_does_not_run() {
 #[test]
 fn a_cancelled_request_does_not_lend_its_place_to_the_next_one() {
     let (device, gpu) = gpu(AcceleratorOptions::new().discipline(Discipline::Fifo));
-    let (busy, one, other) = (client(&gpu, "busy", 0), client(&gpu, "one", 0), client(&gpu, "other", 0));
+    let busy = client(&gpu, "busy", 0);
+    let one = client(&gpu, "one", 0);
+    let other = client(&gpu, "other", 0);
     let _runs = busy.request(request(&[10])).unwrap();
     device.run_until(at(1));
     let early = one.request(request(&[1])).unwrap();

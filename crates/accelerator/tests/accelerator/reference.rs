@@ -58,7 +58,7 @@ impl Reference {
                     request.client == client && request.end.is_none() && (request.runs || !request.cancelled)
                 };
                 let first = self.requests.iter().position(is_open)?;
-                (!self.requests[first].runs).then_some(first)
+                if self.requests[first].runs { None } else { Some(first) }
             };
             let ready = (0..CLIENTS).filter_map(first);
             let key = |request: &usize| {

@@ -90,7 +90,9 @@ impl Kernel {
             device.create_buffer_init(&BufferInitDescriptor { label: None, contents, usage })
         };
         let zeros = vec![0.0; side * side];
-        let (input, second, output) = (buffer(&zeros), buffer(b), buffer(&zeros));
+        let input = buffer(&zeros);
+        let second = buffer(b);
+        let output = buffer(&zeros);
         let entries = [&input, &second, &output].map(Buffer::as_entire_binding);
         let mut binding = 0..;
         let entries = entries.map(|resource| BindGroupEntry { binding: binding.next().unwrap_or(0), resource });

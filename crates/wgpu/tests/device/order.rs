@@ -31,7 +31,9 @@ fn order(lanes: usize) -> Option<Vec<&'static str>> {
     let kernel = Kernel::new(&device, "normalise", &[0.0], 64);
     let gpu = Accelerator::new(device, AcceleratorOptions::new());
     let client = |name: &str, priority| gpu.create_client(ClientOptions::new(name).priority(Priority(priority)));
-    let (map, other, brake) = (client("map", 1).unwrap(), client("other", 0).unwrap(), client("brake", 9).unwrap());
+    let map = client("map", 1).unwrap();
+    let other = client("other", 0).unwrap();
+    let brake = client("brake", 9).unwrap();
     let (send, ends) = channel();
     let until = Arc::new(Barrier::new(2));
     // One segment is on the device. The other lanes get those of a client of their own.

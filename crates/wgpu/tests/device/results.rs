@@ -54,13 +54,14 @@ fn segments_of_a_request_follow_each_other_on_the_same_memory() {
     let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
     let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
     let kernel = Kernel::new(&device, "normalise", &[0.5], SIDE);
-    let (first, second) = (image(1), image(2));
+    let first = image(1);
+    let second = image(2);
     let segments = [Segment::new(kernel.run_with(&first)), Segment::new(kernel.run_with(&second))];
     block_on(client.request(Request::new(segments)).unwrap()).unwrap();
     assert_near(&kernel.take(), &on_the_processor("normalise", &second, &[0.5], SIDE));
 }
 
-/// What nobody reads stays in memory that is used again.
+/// The memory of results that nobody reads is used again.
 #[test]
 fn many_requests_leave_nothing_behind() {
     let Some(device) = device(WgpuOptions::new().lanes(2)) else { return };

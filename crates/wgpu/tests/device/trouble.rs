@@ -126,7 +126,8 @@ fn a_place_for_results_is_as_good_as_before_after_work_that_failed() {
 #[test]
 fn parts_of_another_device_fail_alone() {
     let (Some(device), Some(other)) = (device(WgpuOptions::new()), device(WgpuOptions::new())) else { return };
-    let (own, foreign) = (Kernel::new(&device, "normalise", &[0.0], 64), Kernel::new(&other, "normalise", &[0.0], 64));
+    let own = Kernel::new(&device, "normalise", &[0.0], 64);
+    let foreign = Kernel::new(&other, "normalise", &[0.0], 64);
     let gpu = Accelerator::new(device, AcceleratorOptions::new());
     let client = gpu.create_client(ClientOptions::new("camera")).unwrap();
     let image = vec![255.0; 64 * 64];
