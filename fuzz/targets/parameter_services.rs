@@ -47,7 +47,8 @@ fuzz_target!(|bytes: &[u8]| {
         ask_any(&executor, &node, *which, request);
         rest = further;
     }
-    let (steps, share) = (steps.get(), share.get());
+    let steps = steps.get();
+    let share = share.get();
     assert!((-100..=99).contains(&steps) && ((steps + 100) % 7 == 0 || steps == 99), "{steps}");
     assert!((0.0..=1.0).contains(&share), "{share}");
     assert_eq!(fixed.get(), "fixed");

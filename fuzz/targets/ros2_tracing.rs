@@ -13,11 +13,17 @@ use rospin_trace::{Model, render, ros2};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recordings) = ros2::read(bytes, Path::new("fuzzed")) else { return };
-    recordings.iter().for_each(|recording| _ = render(recording));
+    for recording in &recordings {
+        render(recording);
+    }
     let model = Model::new(&recordings);
     assert!(model.activations.iter().all(|one| one.release_ns <= one.start_ns()));
     let blame = Blame::new(&model);
-    (0..model.activations.len()).for_each(|activation| _ = blame.of(activation));
-    chains(&model).iter().for_each(|chain| _ = chain.latencies_ns(&model).count());
+    for activation in 0..model.activations.len() {
+        blame.of(activation);
+    }
+    for chain in chains(&model).iter() {
+        chain.latencies_ns(&model).count();
+    }
     let _ = perfetto::encode(&model);
 });

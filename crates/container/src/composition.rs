@@ -10,7 +10,7 @@ use rospin_node::interfaces::rcl_interfaces::Parameter;
 use rospin_node::{Node, NodeName, NodeOptions, ParameterSetting, ParameterValue, Ros, Service, ServiceError};
 
 use crate::components::Components;
-use crate::loaded::{LoadError, Loaded, Order};
+use crate::loaded::{LoadError, Loaded, NewComponent};
 
 /// Gives the node the services.
 pub(crate) fn serve(
@@ -23,8 +23,11 @@ pub(crate) fn serve(
     let group = executor.create_group(GroupOptions::new("components").node(node.fully_qualified_name()), ());
     let on = node.on(&group);
     // The callbacks are on an executor that belongs to the container, so they do not keep it alive.
-    let (loads, unloads, lists) = (Arc::downgrade(loaded), Arc::downgrade(loaded), Arc::downgrade(loaded));
-    let (components, ros) = (components.clone(), ros.clone());
+    let loads = Arc::downgrade(loaded);
+    let unloads = Arc::downgrade(loaded);
+    let lists = Arc::downgrade(loaded);
+    let components = components.clone();
+    let ros = ros.clone();
     let load = on.create_service("~/_container/load_node", move |request: LoadNodeRequest| {
         answer_load(&components, &ros, &loads, request)
     })?;
@@ -45,13 +48,17 @@ fn answer_load(
     loaded: &Weak<Loaded>,
     request: LoadNodeRequest,
 ) -> LoadNodeResponse {
-    let (package, plugin) = (request.package_name.clone(), request.plugin_name.clone());
+    let package = request.package_name.clone();
+    let plugin = request.plugin_name.clone();
     match load(components, ros, loaded, request) {
         Ok((unique_id, full_node_name)) => {
             LoadNodeResponse { success: true, error_message: String::new(), full_node_name, unique_id }
         }
         Err(error_message) => {
-            log::error!(target: "rospin", "component `{plugin}` of package `{package}` was not loaded: {error_message}");
+            log::error!(
+                target: "rospin",
+                "component `{plugin}` of package `{package}` was not loaded: {error_message}"
+            );
             LoadNodeResponse { error_message, ..LoadNodeResponse::default() }
         }
     }
@@ -64,19 +71,27 @@ fn load(
     loaded: &Weak<Loaded>,
     request: LoadNodeRequest,
 ) -> Result<(u64, String), String> {
-    let (package, plugin) = (&request.package_name, &request.plugin_name);
+    let package = &request.package_name;
+    let plugin = &request.plugin_name;
     let found = components.maker(&format!("{package}/{plugin}")).or_else(|| components.maker(plugin));
     let make = found.ok_or_else(|| {
-        format!("Failed to find class with the requested plugin name: the program has no component `{plugin}`; known are: {}",
-            components.known())
+        format!(
+            "Failed to find class with the requested plugin name: the program has no component `{plugin}`; known are: \
+             {}",
+            components.known()
+        )
     })?;
     if request.log_level != 0 {
-        log::warn!(target: "rospin", "the log level of a component is that of the program; {} is not used", request.log_level);
+        log::warn!(
+            target: "rospin",
+            "the log level of a component is that of the program; {} is not used",
+            request.log_level
+        );
     }
-    let order = order_of(ros, request)?;
+    let new = component_of(ros, request)?;
     let loaded = loaded.upgrade().ok_or("the container has ended")?;
     loaded
-        .load(make, ros, order)
+        .load(make, ros, new)
         .map_err(|LoadError(reason)| format!("Component constructor threw an exception: {reason}"))
 }
 
@@ -88,8 +103,8 @@ fn answer_unload(loaded: &Weak<Loaded>, request: &UnloadNodeRequest) -> UnloadNo
     UnloadNodeResponse { success: false, error_message: format!("No node found with unique_id: {id}") }
 }
 
-/// Returns what a request orders. The error is the reason for the program that asks.
-fn order_of(ros: &Ros, request: LoadNodeRequest) -> Result<Order, String> {
+/// Returns the component that a request describes. The error is the reason for the program that asks.
+fn component_of(ros: &Ros, request: LoadNodeRequest) -> Result<NewComponent, String> {
     let node_name = match request.node_name.as_str() {
         "" => default_name(&request.plugin_name),
         name => name.to_owned(),
@@ -106,7 +121,8 @@ fn order_of(ros: &Ros, request: LoadNodeRequest) -> Result<Order, String> {
         }
         options = options.parameter_override(name, value);
     }
-    let (mut executor, mut forwards) = (None, false);
+    let mut executor = None;
+    let mut forwards = false;
     for argument in request.extra_arguments {
         let ParameterSetting { name, value } = setting(argument)?;
         match (name.as_str(), value) {
@@ -129,7 +145,7 @@ fn order_of(ros: &Ros, request: LoadNodeRequest) -> Result<Order, String> {
     let options = options.use_global_arguments(forwards);
     let name: NodeName = ros.name_of_node(options.clone()).map_err(|error| error.to_string())?;
     let executor = executor.unwrap_or_else(|| name.base_name().to_owned());
-    Ok(Order { name, options, executor })
+    Ok(NewComponent { name, options, executor })
 }
 
 fn setting(parameter: Parameter) -> Result<ParameterSetting, String> {

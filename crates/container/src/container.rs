@@ -12,7 +12,7 @@ use crate::ending::{ContainerHandle, Ended, Ending};
 use crate::error::{RunError, ServeError, StartError};
 use crate::executors::Executors;
 use crate::file::{ComponentFile, ComponentPlan};
-use crate::loaded::{LoadError, Loaded, Order};
+use crate::loaded::{LoadError, Loaded, NewComponent};
 use crate::signals::Listening;
 
 /// Name of the executor that every container has.
@@ -112,8 +112,8 @@ impl Container {
             })?;
             let (name, options) = node_of(number, plan, file)?;
             let component = name.to_string();
-            let order = Order { name, options, executor: plan.executor().to_owned() };
-            self.loaded.load(make, ros, order).map_err(|LoadError(reason)| {
+            let new = NewComponent { name, options, executor: plan.executor().to_owned() };
+            self.loaded.load(make, ros, new).map_err(|LoadError(reason)| {
                 let what = format!("component `{component}` ({}) did not start: {reason}", plan.type_name);
                 StartError::Failed { place: Box::new(file.error(number, "type", what)), component, reason }
             })?;

@@ -95,7 +95,9 @@ impl Executors {
                     }
                 }
                 if let Some(ended) = self.ending.wait() {
-                    self.lock().iter().for_each(|spun| spun.executor.halt());
+                    for spun in self.lock().iter() {
+                        spun.executor.halt();
+                    }
                     return ended;
                 }
             }
@@ -107,7 +109,9 @@ impl Executors {
         let mut bodies = Vec::new();
         for spun in self.lock().iter_mut().filter(|spun| !spun.has_thread) {
             spun.has_thread = true;
-            let (executor, ending, name) = (Arc::clone(&spun.executor), Arc::clone(&self.ending), spun.name());
+            let executor = Arc::clone(&spun.executor);
+            let ending = Arc::clone(&self.ending);
+            let name = spun.name();
             let is_released = Arc::clone(&spun.is_released);
             bodies.push((spun.name(), move || spin(&executor, name, &ending, &is_released)));
         }

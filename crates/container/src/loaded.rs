@@ -15,8 +15,8 @@ use crate::executors::Executors;
 /// Error of a component's constructor, or the message of its panic.
 pub(crate) struct LoadError(pub(crate) Box<dyn Error + Send + Sync>);
 
-/// Order to create a component.
-pub(crate) struct Order {
+/// Description of a component that is to be created.
+pub(crate) struct NewComponent {
     /// The name of the node, before the program's arguments rename it.
     pub(crate) name: NodeName,
     pub(crate) options: NodeOptions,
@@ -52,8 +52,8 @@ impl Loaded {
     }
 
     /// Creates a component. Returns its id, and the full name of its node.
-    pub(crate) fn load(&self, make: &Maker, ros: &Ros, order: Order) -> Result<(u64, String), LoadError> {
-        let Order { name, options, executor } = order;
+    pub(crate) fn load(&self, make: &Maker, ros: &Ros, new: NewComponent) -> Result<(u64, String), LoadError> {
+        let NewComponent { name, options, executor } = new;
         let node = ros.name_of_node(options.clone()).unwrap_or_else(|_| name.clone()).to_string();
         let handle = self.executors.take(&executor);
         let setup = Setup {

@@ -54,7 +54,7 @@ fn stubborn() {
 const PATIENCE: Duration = Duration::from_secs(40);
 
 #[test]
-fn who_asks_twice_does_not_wait_for_callbacks() {
+fn a_second_signal_does_not_wait_for_callbacks() {
     let program = std::env::current_exe().unwrap();
     let mut child = Command::new(program)
         .args(["--exact", "stubborn", "--ignored", "--nocapture"])

@@ -44,7 +44,8 @@ fn main() {
     let own = gpu.create_client(ClientOptions::new("own")).expect("a client");
     println!("a request to an idle model device, median of {ROUNDS}, in microseconds");
     for length in [0_u64, 100, 1000] {
-        let (mut within, mut across) = (Vec::new(), Vec::new());
+        let mut within = Vec::new();
+        let mut across = Vec::new();
         for _ in 0..ROUNDS {
             within.push(timed(|| {
                 let kernel = ModelWork::kernel(Duration::from_micros(length));
@@ -55,7 +56,8 @@ fn main() {
                 block_on(remote.request([segment]).expect("sent")).expect("an outcome");
             }));
         }
-        let (within, across) = (median(within), median(across));
+        let within = median(within);
+        let across = median(across);
         println!(
             "  kernel of {length:4}   in the process {within:8.1}   from another {across:8.1}   {:+.1}",
             across - within

@@ -28,7 +28,8 @@ impl Kernels for Images {
         if call.input.len() != call.output.len() {
             return Err("input and output have the same length".to_owned());
         }
-        let (input, output) = (call.input, call.output);
+        let input = call.input;
+        let output = call.output;
         Ok(ModelWork::kernel(Duration::from_micros(800)).then(move || {
             let image: Vec<u8> = input.to_vec().into_iter().map(|pixel| pixel.saturating_add(by)).collect();
             output.write(0, &image);

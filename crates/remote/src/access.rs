@@ -22,7 +22,8 @@ pub struct Access {
 pub enum AccessError {
     /// The environment names no deployment file.
     #[error(
-        "ROSPIN_DEPLOYMENT names no deployment file; set it to one with a `[[client]]` for each client of the accelerator"
+        "ROSPIN_DEPLOYMENT names no deployment file; set it to one with a `[[client]]` for each client of the \
+         accelerator"
     )]
     NotSet,
     /// A deployment file cannot be read or is invalid.
@@ -30,7 +31,8 @@ pub enum AccessError {
     File(#[from] DeploymentError),
     /// The file names no client of the accelerator.
     #[error(
-        "the deployment names no client of the accelerator `{accelerator}`; add `[[client]]` with `name` and `accelerator`"
+        "the deployment names no client of the accelerator `{accelerator}`; add `[[client]]` with `name` and \
+         `accelerator`"
     )]
     NoClients {
         /// The accelerator.
@@ -73,8 +75,8 @@ impl Access {
         let wanted = plan.user.unwrap_or(own_user);
         if wanted != user {
             return Err(format!(
-                "client `{name}` is for processes of the user {wanted}, and this one is of the user {user}; set `user` in the \
-                 deployment file"
+                "client `{name}` is for processes of the user {wanted}, and this one is of the user {user}; set \
+                 `user` in the deployment file"
             ));
         }
         Ok(plan)

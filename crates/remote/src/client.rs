@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rospin_engine::Mutex;
 use rospin_engine::os::ThreadOptions;
-use rospin_engine::{ForeignWaker, Mutex};
 
 use crate::completion::{RemoteCompletion, Slot, Waiting};
 use crate::memory::{MemoryError, SharedMemory};
@@ -168,8 +168,10 @@ impl RemoteClient {
             _ => return Err(no_answer()),
         };
         socket.set_patience(None).map_err(no_server)?;
-        let (socket, waiting) = (Arc::new(socket), Arc::new(Mutex::new(Waiting::default())));
-        let (for_thread, answers) = (Arc::clone(&socket), Arc::clone(&waiting));
+        let socket = Arc::new(socket);
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        let for_thread = Arc::clone(&socket);
+        let answers = Arc::clone(&waiting);
         let listen = move || {
             // A setting that the kernel refuses leaves the thread as it was.
             thread.apply();
@@ -267,5 +269,7 @@ fn listen(socket: &Socket, waiting: &Mutex<Waiting>) {
         waiting.is_gone = true;
         waiting.requests.values_mut().filter_map(|slot| slot.waker.take()).collect()
     };
-    wakers.into_iter().for_each(ForeignWaker::wake);
+    for waker in wakers {
+        waker.wake();
+    }
 }

@@ -132,7 +132,7 @@ impl SharedMemory {
     #[must_use]
     pub fn region(&self, offset: usize, bytes: usize) -> Option<Region> {
         let end = offset.checked_add(bytes)?;
-        (end <= self.len()).then(|| Region { memory: self.clone(), offset, bytes })
+        if end <= self.len() { Some(Region { memory: self.clone(), offset, bytes }) } else { None }
     }
 
     /// Copies bytes into the memory, from `offset` on.
@@ -196,7 +196,7 @@ impl Region {
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         let from = self.address(offset, into.len());
         // SAFETY: the source is mapped for as long as `self` lives, and the target is memory of this process alone.
-        // What another process writes meanwhile makes the bytes any bytes, which `u8` may be.
+        // Another process may write meanwhile, so the bytes may be any, which `u8` allows.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) }
     }
 

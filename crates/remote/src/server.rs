@@ -124,7 +124,9 @@ impl<K: Kernels> Stop for Shared<K> {
     fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
         self.listener.close();
-        self.connections.lock().iter().for_each(|connection| connection.socket.close());
+        for connection in self.connections.lock().iter() {
+            connection.socket.close();
+        }
     }
 
     fn sessions(&self) -> usize {

@@ -96,8 +96,10 @@ impl Socket {
         if flags.contains(ReturnFlags::TRUNC) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let message = || Received { bytes: buffer[..bytes].to_vec(), file };
-        Ok((bytes > 0).then(message))
+        if bytes == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Received { bytes: buffer[..bytes].to_vec(), file }))
     }
 
     /// Ends the connection in both directions, so that whoever waits for a message goes on.

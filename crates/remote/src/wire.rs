@@ -163,7 +163,9 @@ impl ToClient {
         match self {
             Self::Welcome { kernels } => {
                 out.byte(0).number(kernels.len() as u64);
-                kernels.iter().for_each(|name| _ = out.text(name));
+                for name in kernels {
+                    out.text(name);
+                }
             }
             Self::Rejected(reason) => _ = out.byte(1).text(cut(reason)),
             Self::Ended { number, answer } => {
@@ -274,7 +276,7 @@ impl<'a> Reader<'a> {
     fn segment(&mut self) -> Result<SegmentMessage, Garbage> {
         let kernel = self.small()?;
         let bound = self.number()?;
-        let bound = (bound < u64::MAX).then(|| Duration::from_nanos(bound));
+        let bound = if bound < u64::MAX { Some(Duration::from_nanos(bound)) } else { None };
         let input = (self.number()?, self.number()?);
         let output = (self.number()?, self.number()?);
         Ok(SegmentMessage { kernel, bound, input, output, arguments: self.bytes(ARGUMENTS_MAX)?.to_vec() })
@@ -294,7 +296,7 @@ mod tests {
     fn requests() -> Vec<ToServer> {
         let segment = |n: u64| SegmentMessage {
             kernel: n as u32,
-            bound: n.is_multiple_of(2).then(|| Duration::from_nanos(n)),
+            bound: if n.is_multiple_of(2) { Some(Duration::from_nanos(n)) } else { None },
             input: (n, 2 * n),
             output: (u64::MAX, n),
             arguments: vec![7; n as usize],
@@ -339,11 +341,15 @@ mod tests {
     #[test]
     fn a_message_with_one_byte_more_or_less_is_garbage() {
         for bytes in requests().iter().map(ToServer::encode) {
-            (0..bytes.len()).for_each(|end| assert_eq!(ToServer::decode(&bytes[..end]), Err(Garbage)));
+            for end in 0..bytes.len() {
+                assert_eq!(ToServer::decode(&bytes[..end]), Err(Garbage));
+            }
             assert_eq!(ToServer::decode(&[&bytes[..], &[0]].concat()), Err(Garbage));
         }
         for bytes in answers().iter().map(ToClient::encode) {
-            (0..bytes.len()).for_each(|end| assert_eq!(ToClient::decode(&bytes[..end]), Err(Garbage)));
+            for end in 0..bytes.len() {
+                assert_eq!(ToClient::decode(&bytes[..end]), Err(Garbage));
+            }
             assert_eq!(ToClient::decode(&[&bytes[..], &[0]].concat()), Err(Garbage));
         }
     }

@@ -31,7 +31,9 @@ fn watch(pid: u32) -> std::io::Result<()> {
     let (_, socket) = found.ok_or(std::io::ErrorKind::NotFound)?;
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(b"live\n")?;
-    let (mut feed, mut live, mut bytes) = (Feed::default(), Live::default(), vec![0; 1 << 18]);
+    let mut feed = Feed::default();
+    let mut live = Live::default();
+    let mut bytes = vec![0; 1 << 18];
     let mut shown = Instant::now();
     loop {
         let count = stream.read(&mut bytes)?;
@@ -62,10 +64,11 @@ fn main() -> rospin::Result<()> {
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("main"));
     let group = executor.create_group("group", ());
-    let (first, second) =
-        (context.create_local_publisher::<Instant>("first")?, context.create_local_publisher::<Instant>("second")?);
+    let first = context.create_local_publisher::<Instant>("first")?;
+    let second = context.create_local_publisher::<Instant>("second")?;
     let latencies = Arc::new(Mutex::new(Vec::with_capacity(MESSAGES)));
-    let (noted, handle) = (Arc::clone(&latencies), executor.handle());
+    let noted = Arc::clone(&latencies);
+    let handle = executor.handle();
     let _first = group.create_local_subscription("first", move |(), sent: Arc<Instant>| {
         work();
         second.publish(*sent);
@@ -97,7 +100,8 @@ fn main() -> rospin::Result<()> {
         Ok([percentile(&mut latencies, 50), percentile(&mut latencies, 99)])
     };
     turn()?;
-    let (mut alone, mut watched) = (Vec::new(), Vec::new());
+    let mut alone = Vec::new();
+    let mut watched = Vec::new();
     for number in 0..TURNS {
         alone.push(turn()?);
         let mut watcher = watcher()?;

@@ -16,7 +16,8 @@ struct Talker {
 impl Lifecycle for Talker {
     fn on_configure(&mut self, node: &LifecycleHandle<Self>, _previous: State) -> Result<(), Fault> {
         let chatter = node.create_publisher::<Text>("lifecycle_chatter")?;
-        let (publisher, mut count) = (chatter.clone(), 0);
+        let publisher = chatter.clone();
+        let mut count = 0;
         let timer = node.group().create_timer(Duration::from_secs(1), move |_: Tick| {
             count += 1;
             // The publisher drops the message while the node is not active.

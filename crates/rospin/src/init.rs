@@ -88,7 +88,8 @@ pub enum InitError {
     Monitoring(#[from] MonitoringError),
     /// `RMW_IMPLEMENTATION` has an unknown value.
     #[error(
-        "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or in_process"
+        "RMW_IMPLEMENTATION is `{name}`; it may be rmw_cyclonedds_cpp or rmw_fastrtps_cpp (DDS), rmw_zenoh_cpp, or \
+         in_process"
     )]
     Unknown {
         /// Value of the variable.
@@ -155,7 +156,9 @@ pub fn init() -> Result<Ros, InitError> {
 /// If the program was built without the middleware, the middleware cannot be started, or signal handlers cannot be
 /// installed.
 pub fn init_with(options: ContextOptions, middleware: Middlewares, arguments: RosArguments) -> Result<Ros, InitError> {
-    arguments.remarks().for_each(|remark| log::warn!(target: "rospin", "{remark}"));
+    for remark in arguments.remarks() {
+        log::warn!(target: "rospin", "{remark}");
+    }
     open_live_door();
     let context = Context::new(options);
     let ros = match middleware {
@@ -221,7 +224,7 @@ mod tests {
 
     #[cfg(not(feature = "zenoh"))]
     #[test]
-    fn what_was_not_built_is_told_with_its_feature() {
+    fn a_middleware_that_was_not_built_is_told_with_its_feature() {
         let error =
             init_with(ContextOptions::new(), Middlewares::Zenoh, RosArguments::default()).unwrap_err().to_string();
         assert!(error.contains("without Zenoh") && error.contains("`zenoh`"), "{error}");

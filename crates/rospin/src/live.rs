@@ -129,7 +129,8 @@ fn attend(mut stream: UnixStream, place: &Place, recorder: &Recorder) -> io::Res
         return refuse(&mut stream, &format!("{CONNECTIONS} others watch this program already"));
     }
     let space = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
-    let (word, rest) = (&line[..space], line.get(space + 1..).unwrap_or_default());
+    let word = &line[..space];
+    let rest = line.get(space + 1..).unwrap_or_default();
     match word {
         b"live" => live(stream, recorder),
         b"record" => record(stream, Path::new(OsStr::from_bytes(rest)), recorder),

@@ -94,7 +94,9 @@ pub fn monitor_from_env() -> Result<Option<Monitor>, MonitoringError> {
 /// # Errors
 /// If the recording thread cannot be started.
 pub fn watch(recorder: &Recorder, monitor: &Monitor) -> Result<SinkHandle, RecordError> {
-    monitor.definitions().into_iter().for_each(|definition| recorder.add_definition(definition));
+    for definition in monitor.definitions() {
+        recorder.add_definition(definition);
+    }
     let note = recorder.clone();
     monitor.on_violation(move |violation| note.record_event(violation.at, &violation.event()));
     recorder.start(monitor.live_sink())

@@ -46,7 +46,9 @@ pub fn record_from_env() -> Result<(), RecordingError> {
     // A system file has processor times, unless the recording is told otherwise.
     recorder.set_cpu_times(settings.as_ref().map_or(template.is_some(), |settings| settings.cpu_times));
     if let Some(settings) = settings {
-        settings.buffer.into_iter().for_each(|events| recorder.set_capacity(events));
+        if let Some(events) = settings.buffer {
+            recorder.set_capacity(events);
+        }
         recorder.start(settings.sink(Recorder::steady_ns())?)?;
         *is_done = true;
     }

@@ -72,7 +72,8 @@ pub enum HarnessError {
     },
     /// Callbacks trigger each other without end.
     #[error(
-        "at {at:?} since the beginning, {CALLBACKS_AT_ONCE_MAX} callbacks have run and more are ready; do they trigger each other?"
+        "at {at:?} since the beginning, {CALLBACKS_AT_ONCE_MAX} callbacks have run and more are ready; do they \
+         trigger each other?"
     )]
     NeverIdle {
         /// Time since the harness was created.
@@ -132,7 +133,7 @@ impl Harness {
     /// callbacks have the priorities, deadlines and depths of the file and of its chains, executors its policies, and
     /// groups are on the executors that it names. Executors that only the file has are spun by the harness.
     ///
-    /// What concerns the machine is left out: OS priorities, cores, locked memory and the threads of other libraries.
+    /// Settings of the machine are left out: OS priorities, cores, locked memory and the threads of other libraries.
     /// All executors take turns on the test's thread.
     ///
     /// A name in the file that the test's nodes do not have is an error of the first run, as on the robot. For a test
@@ -252,7 +253,9 @@ impl Harness {
     /// If the topic's or the type's name is invalid.
     pub fn record<M: Message>(&self, topic: impl Into<String>) -> Result<Recording<M>, TopicError> {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let (list, context, begin) = (Arc::clone(&heard), self.ros.context().clone(), self.begin);
+        let list = Arc::clone(&heard);
+        let context = self.ros.context().clone();
+        let begin = self.begin;
         let options = SubscriptionOptions::new(topic.into()).keep_last(RECORDED_MAX).best_effort();
         let group = self.recordings.create_group("recordings", ());
         let subscription = self.node.on(&group).create_subscription(options, move |message: Arc<M>| {

@@ -11,7 +11,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/guide/ar
 fn changes(line: &str) -> Result<Vec<String>, String> {
     let program = std::iter::once("talker").chain(line.split_whitespace());
     let arguments = RosArguments::parse(program).map_err(|error| error.to_string())?;
-    let (level, rosout) = (arguments.log_level("talker"), arguments.logs_to_rosout());
+    let level = arguments.log_level("talker");
+    let rosout = arguments.logs_to_rosout();
     let enclave = arguments.enclave().map(str::to_owned);
     let others = arguments.others()[1..].join(" ");
     let ros = Ros::in_process(&Context::new(ContextOptions::new())).with_arguments(arguments);

@@ -41,7 +41,8 @@ fn two_callbacks_of_a_node_overlap_at_their_awaits() {
     let node = test.create_node("fleet").unwrap();
     let started = Arc::new(AtomicU32::new(0));
     let timers = [0, 1].map(|_| {
-        let (of_timer, started) = (node.clone(), Arc::clone(&started));
+        let of_timer = node.clone();
+        let started = Arc::clone(&started);
         let run = move |_: Tick| {
             started.fetch_add(1, Ordering::Relaxed);
             let pause = of_timer.sleep(5 * SECOND);
@@ -60,8 +61,12 @@ fn a_service_awaits_a_timer_of_its_node() {
     let node = test.create_node("arm").unwrap();
     let moves = Arc::new(Mutex::new(Vec::<oneshot::Sender<()>>::new()));
     let waiting = Arc::clone(&moves);
-    let _timer =
-        node.create_timer(100 * MS, move || waiting.lock().unwrap().drain(..).for_each(|told| told.send(()).unwrap()));
+    let tell = move || {
+        for told in waiting.lock().unwrap().drain(..) {
+            told.send(()).unwrap();
+        }
+    };
+    let _timer = node.create_timer(100 * MS, tell);
     let serve = move |request| {
         let (told, tick) = oneshot::channel();
         moves.lock().unwrap().push(told);
@@ -118,7 +123,8 @@ fn a_callback_awaits_a_goal_of_an_action_server_of_its_own_node() {
     let (feedback, result) = in_a_callback(&mut test, &node, move || async move {
         client.wait_for_server().await;
         let goal = client.send_goal(FibonacciGoal { order: 3 }).await.unwrap();
-        let (mut partial, mut all) = (goal.take_feedback().unwrap(), Vec::new());
+        let mut partial = goal.take_feedback().unwrap();
+        let mut all = Vec::new();
         while let Some(next) = partial.next().await {
             all.extend(next.sequence);
         }
@@ -151,9 +157,11 @@ fn three_messages(options: SubscriptionOptions) -> Vec<String> {
     let mut test = Harness::new();
     let node = test.create_node("planner").unwrap();
     let log = Arc::new(Mutex::new(Vec::new()));
-    let (of_callback, logged) = (node.clone(), Arc::clone(&log));
+    let of_callback = node.clone();
+    let logged = Arc::clone(&log);
     let hear = move |message: UInt32| {
-        let (pause, log) = (of_callback.sleep(100 * MS), Arc::clone(&logged));
+        let pause = of_callback.sleep(100 * MS);
+        let log = Arc::clone(&logged);
         log.lock().unwrap().push(format!("begin {}", message.data));
         async move {
             pause.unwrap().await.unwrap();
@@ -162,7 +170,9 @@ fn three_messages(options: SubscriptionOptions) -> Vec<String> {
     };
     let _subscription = node.create_subscription(options, hear).unwrap();
     let publisher = test.node().create_publisher::<UInt32>("goals").unwrap();
-    (1..=3).for_each(|data| publisher.publish(UInt32 { data }).unwrap());
+    for data in 1..=3 {
+        publisher.publish(UInt32 { data }).unwrap();
+    }
     test.run_for(SECOND).unwrap();
     let log = log.lock().unwrap();
     log.clone()

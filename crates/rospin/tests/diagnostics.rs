@@ -158,12 +158,16 @@ fn losses_and_missed_deadlines_are_reported_once() {
     drop(heard.take());
 
     // A loss alone is a warning.
-    (0..3).for_each(|_| commands.publish(UInt32 { data: 1 }).unwrap());
+    for _ in 0..3 {
+        commands.publish(UInt32 { data: 1 }).unwrap();
+    }
     test.run_for(SECOND).unwrap();
     let lost = heard.last().unwrap();
     assert_eq!(told(&lost.status[0]), (1, "controller: program", "controller/steer: queue full (2)"));
     // Both are an error, which says both.
-    (0..2).for_each(|_| commands.publish(UInt32 { data: 30 }).unwrap());
+    for _ in 0..2 {
+        commands.publish(UInt32 { data: 30 }).unwrap();
+    }
     test.run_for(SECOND).unwrap();
     let both = heard.last().unwrap();
     let message = "controller/steer: missed deadline (1); controller/steer: queue full (1)";
@@ -189,7 +193,9 @@ fn a_callback_that_is_gone_is_not_reported_again_under_its_group() {
     updater.add_program(test.ros());
     let steer = node.create_subscription(SubscriptionOptions::new("steer").keep_last(1), |_: UInt32| {}).unwrap();
     let commands = test.node().create_publisher::<UInt32>("steer").unwrap();
-    (0..2).for_each(|_| commands.publish(UInt32 { data: 1 }).unwrap());
+    for _ in 0..2 {
+        commands.publish(UInt32 { data: 1 }).unwrap();
+    }
     test.run_for(SECOND).unwrap();
     assert_eq!(heard.last().unwrap().status[0].message, "controller/steer: queue full (1)");
     drop(steer);

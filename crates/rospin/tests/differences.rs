@@ -52,7 +52,8 @@ fn publish(test: &Harness, topic: &str) {
 
 #[test]
 fn an_entity_lives_as_long_as_its_handle_and_keeps_its_node() {
-    let (mut test, done) = (Harness::new(), Done::default());
+    let mut test = Harness::new();
+    let done = Done::default();
     let node = test.create_node("ear").unwrap();
     let subscription = hear(&node, "numbers", "numbers", &done);
     drop(node);
@@ -67,7 +68,8 @@ fn an_entity_lives_as_long_as_its_handle_and_keeps_its_node() {
 
 #[test]
 fn callbacks_run_by_priority_and_then_in_order_of_arrival() {
-    let (clock, done) = (ManualClock::new(), Done::default());
+    let clock = ManualClock::new();
+    let done = Done::default();
     let ros = Ros::in_process(&Context::new(ContextOptions::new().manual_clock(clock.clone())));
     let node = ros.create_node("ear").unwrap();
     let _first = hear(&node, "first", "first", &done);
@@ -85,7 +87,8 @@ fn callbacks_run_by_priority_and_then_in_order_of_arrival() {
 #[test]
 fn an_error_or_a_panic_of_a_callback_is_told_and_ends_nothing() {
     keep_log();
-    let (mut test, done) = (Harness::new(), Done::default());
+    let mut test = Harness::new();
+    let done = Done::default();
     let node = test.create_node("weak").unwrap();
     let told = done.clone();
     let fail = move |number: &UInt32| {
@@ -105,11 +108,14 @@ fn an_error_or_a_panic_of_a_callback_is_told_and_ends_nothing() {
 
 #[test]
 fn an_asynchronous_callback_of_a_node_lets_its_others_in_and_ends_before_its_next_message() {
-    let (mut test, done) = (Harness::new(), Done::default());
+    let mut test = Harness::new();
+    let done = Done::default();
     let node = test.create_node("slow").unwrap();
-    let (of_callback, told) = (node.clone(), done.clone());
+    let of_callback = node.clone();
+    let told = done.clone();
     let _slow = node.create_subscription("numbers", move |number: UInt32| {
-        let (pause, done) = (of_callback.sleep(2 * SECOND), told.clone());
+        let pause = of_callback.sleep(2 * SECOND);
+        let done = told.clone();
         async move {
             done.say(format!("begin {}", number.data));
             pause.unwrap().await.unwrap();
@@ -141,7 +147,8 @@ fn simulated_time_is_that_of_all_nodes_of_a_context() {
 
 #[test]
 fn spin_once_runs_one_callback_and_a_spin_that_times_out_is_an_error() {
-    let (ros, done) = (Ros::in_process(&Context::new(ContextOptions::new())), Done::default());
+    let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    let done = Done::default();
     let options = NodeOptions::new("ear").start_parameter_services(false).start_type_description_service(false);
     let node = ros.create_node(options).unwrap();
     let _subscriptions = ["a", "b"].map(|topic| hear(&node, topic, topic, &done));
@@ -273,45 +280,64 @@ fn a_call_without_server_or_answer_is_an_error_at_once() {
 #[rustfmt::skip]
 const SHARED: &[(&str, &str, usize)] = &[
     // Nodes, groups and executors.
-    ("Context", "cr", 0), ("Executor", "cr", 2), ("ExecutorOptions", "c", 0), ("SpinOptions", "r", 6), ("spin", "cr", 3),
+    ("Context", "cr", 0), ("Executor", "cr", 2), ("ExecutorOptions", "c", 0), ("SpinOptions", "r", 6),
+    ("spin", "cr", 3),
     ("spin_once", "cr", 6), ("spin_all", "c", 6), ("timeout", "r", 6), ("create_executor", "r", 0), ("Node", "cr", 1),
-    ("NodeOptions", "cr", 0), ("create_node", "r", 0), ("name", "cr", 0), ("namespace", "cr", 0), ("fully_qualified_name", "cr", 0),
-    ("arguments", "c", 10), ("use_global_arguments", "c", 0), ("enable_rosout", "c", 0), ("start_parameter_services", "c", 0),
+    ("NodeOptions", "cr", 0), ("create_node", "r", 0), ("name", "cr", 0), ("namespace", "cr", 0),
+    ("fully_qualified_name", "cr", 0),
+    ("arguments", "c", 10), ("use_global_arguments", "c", 0), ("enable_rosout", "c", 0),
+    ("start_parameter_services", "c", 0),
     ("enable_topic_statistics", "c", 0), ("CallbackGroup", "c", 4), ("Logger", "cr", 0), ("logger", "cr", 0),
     // Topics.
     ("Publisher", "cr", 1), ("PublisherOptions", "cr", 0), ("create_publisher", "cr", 1), ("publish", "cr", 0),
-    ("assert_liveliness", "c", 0), ("subscription_count", "c", 0), ("Subscription", "cr", 1), ("SubscriptionOptions", "cr", 9),
-    ("create_subscription", "cr", 4), ("MessageInfo", "cr", 0), ("SerializedMessage", "c", 0), ("DynamicPublisher", "r", 0),
+    ("assert_liveliness", "c", 0), ("subscription_count", "c", 0), ("Subscription", "cr", 1),
+    ("SubscriptionOptions", "cr", 9),
+    ("create_subscription", "cr", 4), ("MessageInfo", "cr", 0), ("SerializedMessage", "c", 0),
+    ("DynamicPublisher", "r", 0),
     ("create_dynamic_publisher", "r", 0), ("create_dynamic_subscription", "r", 0), ("wait_for_message", "c", 0),
     ("count_publishers", "cr", 0), ("count_subscriptions", "cr", 0), ("TopicStatisticsOptions", "c", 0),
     // Quality of service.
-    ("qos", "r", 0), ("keep_last", "cr", 0), ("keep_all", "cr", 0), ("reliable", "cr", 0), ("best_effort", "cr", 0), ("volatile", "r", 0),
+    ("qos", "r", 0), ("keep_last", "cr", 0), ("keep_all", "cr", 0), ("reliable", "cr", 0), ("best_effort", "cr", 0),
+    ("volatile", "r", 0),
     ("transient_local", "cr", 0), ("deadline", "cr", 9),
     // Services.
-    ("Service", "cr", 1), ("ServiceOptions", "r", 0), ("create_service", "cr", 4), ("Client", "cr", 0), ("ClientOptions", "r", 0),
+    ("Service", "cr", 1), ("ServiceOptions", "r", 0), ("create_service", "cr", 4), ("Client", "cr", 0),
+    ("ClientOptions", "r", 0),
     ("create_client", "cr", 0), ("call", "r", 7), ("service_is_ready", "cr", 0), ("wait_for_service", "c", 0),
     // Time.
-    ("Clock", "cr", 5), ("now", "cr", 5), ("Timer", "r", 1), ("TimerOptions", "r", 0), ("create_timer", "c", 0), ("create_wall_timer", "c", 0), ("Time", "cr", 0), ("cancel", "cr", 0),
-    ("reset", "cr", 0), ("is_canceled", "cr", 0), ("is_ready", "cr", 0), ("time_until_next_call", "cr", 0), ("Rate", "c", 0),
+    ("Clock", "cr", 5), ("now", "cr", 5), ("Timer", "r", 1), ("TimerOptions", "r", 0), ("create_timer", "c", 0),
+    ("create_wall_timer", "c", 0), ("Time", "cr", 0), ("cancel", "cr", 0),
+    ("reset", "cr", 0), ("is_canceled", "cr", 0), ("is_ready", "cr", 0), ("time_until_next_call", "cr", 0),
+    ("Rate", "c", 0),
     ("create_rate", "p", 0), ("period", "c", 0),
     // Parameters.
-    ("Parameter", "c", 0), ("Parameters", "r", 0), ("ParameterOptions", "r", 0), ("ParameterValue", "cr", 0), ("ParameterKind", "r", 0),
-    ("ParameterRange", "r", 0), ("ParameterVariant", "r", 0), ("declare_parameter", "cr", 0), ("declare_parameters", "c", 0),
-    ("undeclare_parameter", "c", 0), ("set_parameter", "c", 0), ("set_parameters_atomically", "c", 0), ("describe_parameter", "c", 0),
-    ("list_parameters", "c", 0), ("add_pre_set_parameters_callback", "c", 0), ("add_on_set_parameters_callback", "c", 0),
-    ("add_post_set_parameters_callback", "c", 8), ("get", "r", 0), ("set", "r", 0), ("range", "r", 0), ("description", "r", 0),
+    ("Parameter", "c", 0), ("Parameters", "r", 0), ("ParameterOptions", "r", 0), ("ParameterValue", "cr", 0),
+    ("ParameterKind", "r", 0),
+    ("ParameterRange", "r", 0), ("ParameterVariant", "r", 0), ("declare_parameter", "cr", 0),
+    ("declare_parameters", "c", 0),
+    ("undeclare_parameter", "c", 0), ("set_parameter", "c", 0), ("set_parameters_atomically", "c", 0),
+    ("describe_parameter", "c", 0),
+    ("list_parameters", "c", 0), ("add_pre_set_parameters_callback", "c", 0),
+    ("add_on_set_parameters_callback", "c", 0),
+    ("add_post_set_parameters_callback", "c", 8), ("get", "r", 0), ("set", "r", 0), ("range", "r", 0),
+    ("description", "r", 0),
     ("read_only", "r", 0), ("ignore_override", "r", 0), ("default_value", "r", 0),
     // Managed nodes.
     ("LifecycleNode", "c", 0), ("LifecyclePublisher", "c", 0), ("is_activated", "c", 0), ("on_configure", "c", 0),
-    ("on_activate", "c", 0), ("on_deactivate", "c", 0), ("on_cleanup", "c", 0), ("on_shutdown", "c", 0), ("on_error", "c", 0),
+    ("on_activate", "c", 0), ("on_deactivate", "c", 0), ("on_cleanup", "c", 0), ("on_shutdown", "c", 0),
+    ("on_error", "c", 0),
     ("State", "c", 0), ("Transition", "c", 0),
     // Actions.
-    ("ActionServer", "r", 0), ("ActionServerOptions", "r", 0), ("create_action_server", "r", 0), ("ActionClient", "r", 0),
-    ("ActionClientOptions", "r", 0), ("create_action_client", "r", 0), ("GoalResponse", "c", 0), ("CancelResponse", "cr", 0),
-    ("ClientGoalHandle", "c", 0), ("goal", "r", 0), ("succeed", "c", 0), ("abort", "c", 0), ("canceled", "c", 0), ("execute", "cr", 0),
+    ("ActionServer", "r", 0), ("ActionServerOptions", "r", 0), ("create_action_server", "r", 0),
+    ("ActionClient", "r", 0),
+    ("ActionClientOptions", "r", 0), ("create_action_client", "r", 0), ("GoalResponse", "c", 0),
+    ("CancelResponse", "cr", 0),
+    ("ClientGoalHandle", "c", 0), ("goal", "r", 0), ("succeed", "c", 0), ("abort", "c", 0), ("canceled", "c", 0),
+    ("execute", "cr", 0),
     ("publish_feedback", "cr", 0), ("send_goal", "p", 7),
     // Coordinate frames.
-    ("Buffer", "c", 0), ("TransformListener", "c", 0), ("TransformBroadcaster", "c", 0), ("StaticTransformBroadcaster", "c", 0),
+    ("Buffer", "c", 0), ("TransformListener", "c", 0), ("TransformBroadcaster", "c", 0),
+    ("StaticTransformBroadcaster", "c", 0),
     ("lookup_transform", "c", 0), ("can_transform", "c", 0), ("transform", "c", 0), ("wait_for_transform", "c", 0),
 ];
 

@@ -78,7 +78,9 @@ fn faults(end: &str, variables: &[(&str, &str)]) -> (String, usize) {
         kill_process(Pid::from_child(&child), signal).unwrap();
     }
     // To the end of the program, which must be able to print.
-    lines.for_each(drop);
+    for line in lines {
+        drop(line);
+    }
     assert_eq!(child.wait().unwrap().success(), end != "SIGKILL");
     let recordings = Recording::open(&folder.0).unwrap();
     let faults: Vec<String> = recordings.iter().flat_map(|of| &of.faults).map(ToString::to_string).collect();

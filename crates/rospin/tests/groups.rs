@@ -115,7 +115,8 @@ fn timers_and_services_of_a_group_share_its_payload_and_the_nodes_names() {
 fn a_group_may_be_on_another_executor_and_serve_another_node() {
     let ros = Ros::in_process(&Context::new(ContextOptions::new()));
     let urgent = ros.context().create_executor(ExecutorOptions::new("urgent"));
-    let (camera, map) = (ros.create_node("camera").unwrap(), ros.create_node("map").unwrap());
+    let camera = ros.create_node("camera").unwrap();
+    let map = ros.create_node("map").unwrap();
     let images = camera.create_group_on(&urgent.handle(), "images", ());
     let reentrant = camera.create_reentrant_group_on(&urgent.handle(), "reentrant");
     let heard = Arc::new(AtomicUsize::new(0));

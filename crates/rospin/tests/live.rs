@@ -133,7 +133,8 @@ fn a_program_is_recorded_only_while_somebody_watches() {
     let program = Program::start("watched", "1");
     program.until_thread("rospin-live", true);
     program.until_thread("rospin-record", false);
-    let (mut one, mut other) = (Watcher::of(&program), Watcher::of(&program));
+    let mut one = Watcher::of(&program);
+    let mut other = Watcher::of(&program);
     assert_eq!(one.watch(), other.watch());
     program.until_thread("rospin-record", true);
     drop(one);
@@ -178,7 +179,9 @@ fn mistakes_are_told() {
     assert!(!program.ask(&"x".repeat(10_000)).read_to_string(&mut String::new()).is_ok_and(|count| count > 0));
     program.until_thread("rospin-live-con", false);
     let mut watchers: Vec<Watcher> = (0..8).map(|_| Watcher::of(&program)).collect();
-    watchers.iter_mut().for_each(|watcher| _ = watcher.watch());
+    for watcher in &mut watchers {
+        watcher.watch();
+    }
     assert!(program.says("live").contains("8 others watch"));
     drop(watchers.pop());
     let is_refused = || {

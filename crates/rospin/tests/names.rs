@@ -93,7 +93,11 @@ fn a_file_that_names_what_several_have_says_so() {
     let text = "
         executor = [{ name = 'main' }]
         group = [{ node = 'pilot', name = 'pilot', executor = 'main' }, { name = 'pi*', executor = 'main' }]
-        callback = [{ name = 'pilot/scan', priority = 3 }, { name = 'pilot/timer0', priority = 2 }, { name = 'pilot/*', priority = 1 }]
+        callback = [
+            { name = 'pilot/scan', priority = 3 },
+            { name = 'pilot/timer0', priority = 2 },
+            { name = 'pilot/*', priority = 1 },
+        ]
         chain = [{ name = 'turn', criticality = 1, callbacks = ['pilot/scan', 'pilot/odometry'] }]
     ";
     let context = Context::new(ContextOptions::new().deployment(Deployment::parse(text).unwrap()));
@@ -107,7 +111,7 @@ fn a_file_that_names_what_several_have_says_so() {
     assert_eq!(timers.each_ref().map(|timer| timer.name()), ["pilot/timer0", "pilot/timer1"]);
     let _scans = [hear(&of_named, "scan").unwrap(), hear(&own, "scan").unwrap()];
     let _odometry = hear(&own, "odometry").unwrap();
-    // What is gone before the program begins counts no more.
+    // An entity that is gone before the program begins counts no more.
     drop(hear(&of_named, "odometry").unwrap());
     ros.executor().spin(SpinOptions::spin_all()).unwrap();
     let told = logged("the deployment names");

@@ -88,7 +88,8 @@ fn summer(test: &Harness) -> (Vec<Subscription>, Timer) {
     let node = test.create_node("summer").unwrap();
     let sums = node.create_publisher::<UInt32>("sums").unwrap();
     let sum = Arc::new(AtomicU32::new(0));
-    let (adds, resets) = (Arc::clone(&sum), Arc::clone(&sum));
+    let adds = Arc::clone(&sum);
+    let resets = Arc::clone(&sum);
     let add = move |count: &UInt32| _ = adds.fetch_add(count.data, Ordering::Relaxed);
     let reset = move |_: &Text| resets.store(0, Ordering::Relaxed);
     let subscriptions =

@@ -76,7 +76,7 @@ fn futures_are_driven_and_time_moves_for_them() {
 }
 
 #[test]
-fn what_does_not_come_is_an_error_that_says_why() {
+fn a_wait_for_what_never_comes_is_an_error_that_says_why() {
     let mut test = Harness::new();
     let error = test.wait(std::future::pending::<()>(), SECOND).unwrap_err();
     assert!(matches!(error, HarnessError::Nothing(_)), "{error}");
@@ -151,7 +151,9 @@ fn nodes_under_test_are_deployed_as_on_the_robot() {
             steer.create_subscription("third", hear("third")).unwrap(),
         ];
         let publishers = ["first", "second", "third"].map(|topic| node.create_publisher::<UInt32>(topic).unwrap());
-        publishers.iter().for_each(|publisher| publisher.publish(UInt32 { data: 1 }).unwrap());
+        for publisher in &publishers {
+            publisher.publish(UInt32 { data: 1 }).unwrap();
+        }
         test.run().unwrap();
         heard.lock().unwrap().clone()
     };
@@ -204,7 +206,8 @@ fn one_deployment_serves_two_robots_in_their_namespaces() {
     kept.push(lidar.create_subscription("ping", hear("ping".into())).unwrap());
     for space in ["robot1", "robot2"] {
         let node = |name: &str| test.create_node(NodeOptions::new(name).namespace(space)).unwrap();
-        let (planner, log) = (node("planner"), node("log"));
+        let planner = node("planner");
+        let log = node("log");
         kept.push(planner.create_subscription("scan", hear(format!("{space} scan"))).unwrap());
         kept.push(planner.create_subscription("load", hear(format!("{space} load"))).unwrap());
         kept.push(log.create_subscription("path", hear(format!("{space} log"))).unwrap());
@@ -238,7 +241,7 @@ fn one_deployment_serves_two_robots_in_their_namespaces() {
 
 /// A test that passes over a broken node would be worse than none.
 #[test]
-fn what_goes_wrong_in_callbacks_is_told() {
+fn failures_in_callbacks_are_told() {
     let mut test = Harness::new();
     let node = test.create_node("broken").unwrap();
     let _subscription =

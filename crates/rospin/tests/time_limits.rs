@@ -34,9 +34,11 @@ type Outcome = Result<Result<AddTwoIntsResponse, CallError>, TimeoutError>;
 /// Calls the slow service in a callback of a timer that fires once, with that limit of time. Returns what came of it,
 /// and when.
 fn call_in_a_callback(test: &mut Harness, limit: Duration) -> (Outcome, Duration) {
-    let (node, came) = (test.create_node("caller").unwrap(), Arc::new(Mutex::new(None)));
+    let node = test.create_node("caller").unwrap();
+    let came = Arc::new(Mutex::new(None));
     let client = node.create_client::<AddTwoInts>("add").unwrap();
-    let (of_callback, comes) = (node.clone(), Arc::clone(&came));
+    let of_callback = node.clone();
+    let comes = Arc::clone(&came);
     let call = move || {
         let call = of_callback.timeout(limit, client.call(AddTwoIntsRequest { a: 2, b: 3 }));
         let comes = Arc::clone(&comes);
@@ -85,10 +87,12 @@ fn a_limit_follows_the_simulated_clock() {
     show(100, 0);
     test.run().unwrap();
 
-    let (came, of_callback) = (Arc::new(Mutex::new(None)), node.clone());
+    let came = Arc::new(Mutex::new(None));
+    let of_callback = node.clone();
     let comes = Arc::clone(&came);
     let wait = move || {
-        let (limited, comes) = (of_callback.timeout(2 * SECOND, std::future::pending::<()>()), Arc::clone(&comes));
+        let limited = of_callback.timeout(2 * SECOND, std::future::pending::<()>());
+        let comes = Arc::clone(&comes);
         async move { *comes.lock().unwrap() = Some(limited.await) }
     };
     let _timer = node.create_wall_timer(rospin::TimerOptions::one_shot(Duration::ZERO), wait).unwrap();

@@ -60,7 +60,9 @@ fn measure<T>(mut prepare: impl FnMut(TFMessage) -> T, mut load: impl FnMut(T)) 
 }
 
 fn set_all(buffer: &Buffer, message: &TFMessage) {
-    message.transforms.iter().for_each(|transform| buffer.set_transform(transform, "load").expect("it is valid"));
+    for transform in &message.transforms {
+        buffer.set_transform(transform, "load").expect("it is valid");
+    }
 }
 
 fn through_nodes() -> f64 {
@@ -88,7 +90,8 @@ fn from_cdr() -> f64 {
 
 /// Returns the nanoseconds of a look-up over `hops` transforms.
 fn look_up(buffer: &Buffer, hops: usize, is_latest: bool) -> f64 {
-    let (target, source) = ("base", format!("frame_{}", hops - 1));
+    let target = "base";
+    let source = format!("frame_{}", hops - 1);
     let begin = cpu_time();
     for at in 0..LOOK_UPS {
         // The look-ups are between two samples, at times over all seconds that the buffer keeps.
@@ -109,7 +112,8 @@ fn main() {
     println!("  decoded from CDR               {:>6.2}", from_cdr());
     println!("look-ups, nanoseconds:");
     for hops in [1, 5, 20] {
-        let (latest, then) = (look_up(&buffer, hops, true), look_up(&buffer, hops, false));
+        let latest = look_up(&buffer, hops, true);
+        let then = look_up(&buffer, hops, false);
         println!("  {hops:>2} transforms: latest {latest:>6.0}, interpolated {then:>6.0}");
     }
 }

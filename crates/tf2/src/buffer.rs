@@ -110,7 +110,7 @@ impl Buffer {
         let stamp_ns = transform.stamp_ns();
         let (inserted, kept_ns, woken) = {
             let mut state = self.lock();
-            let (frame, inserted) = state.tree.set((child, parent), stamp_ns, pose, is_static, authority);
+            let (frame, inserted) = state.tree.set(child, parent, stamp_ns, pose, is_static, authority);
             (inserted, state.tree.keep_ns, state.waiters.take(frame, inserted == Inserted::Structure))
         };
         wake(woken);
@@ -194,7 +194,8 @@ impl Buffer {
     /// If a frame's name is invalid or not known, or the frames are not connected or form a loop.
     pub fn latest_common_time(&self, target: &str, source: &str) -> Result<Option<Time>, TransformError> {
         let state = self.lock();
-        let (target_id, source_id) = (state.tree.known(target)?, state.tree.known(source)?);
+        let target_id = state.tree.known(target)?;
+        let source_id = state.tree.known(source)?;
         let time = state.tree.latest_common_time(target_id, source_id);
         let time = time.map_err(|failure| state.tree.explain(failure, target, source))?;
         Ok(Some(time).filter(|time| *time != 0).map(time_of))
@@ -267,7 +268,9 @@ impl fmt::Debug for Buffer {
 }
 
 fn wake(woken: Vec<(u64, ForeignWaker)>) {
-    woken.into_iter().for_each(|(_, waker)| waker.wake());
+    for (_, waker) in woken {
+        waker.wake();
+    }
 }
 
 /// Reasons for which there is no transform between two names.
@@ -311,7 +314,8 @@ impl Tree {
     /// Returns the error for the failure of a look-up from `source` to `target`, with the names of the frames.
     pub(crate) fn explain(&self, failure: Failure, target: &str, source: &str) -> TransformError {
         let name = |frame| self.frame(frame).name.to_string();
-        let (target, source_frame) = (target.to_owned(), source.to_owned());
+        let target = target.to_owned();
+        let source_frame = source.to_owned();
         match failure {
             Failure::Loop(frame) => TransformError::Loop { frame: name(frame) },
             Failure::NotConnected => TransformError::NotConnected { target, source_frame },
@@ -336,11 +340,13 @@ impl Tree {
 /// Returns the names of child and parent without a leading slash, and the pose, if all of them are valid.
 fn checked(transform: &TransformStamped) -> Result<(&str, &str, Pose), SetTransformError> {
     let strip = |name| str::strip_prefix(name, '/').unwrap_or(name);
-    let (child, parent) = (strip(&transform.child_frame_id), strip(&transform.header.frame_id));
+    let child = strip(&transform.child_frame_id);
+    let parent = strip(&transform.header.frame_id);
     let Transform { translation, rotation } = &transform.transform;
     let translation = DVec3::new(translation.x, translation.y, translation.z);
     let rotation = DQuat::from_xyzw(rotation.x, rotation.y, rotation.z, rotation.w);
-    let (frame, length) = (|| child.to_owned(), rotation.length());
+    let frame = || child.to_owned();
+    let length = rotation.length();
     let is_unit = (rotation.length_squared() - 1.0).abs() < LENGTH_TOLERANCE;
     match () {
         () if child.is_empty() => Err(SetTransformError::NoChild { parent: parent.to_owned() }),

@@ -40,8 +40,8 @@ pub enum TransformError {
     },
     /// The time is after the newest transform of a frame on the way.
     #[error(
-        "no transform from `{source_frame}` to `{target}` at {} s: the newest transform of `{frame}` is of {} s, and nothing is \
-         extrapolated into the future",
+        "no transform from `{source_frame}` to `{target}` at {} s: the newest transform of `{frame}` is of {} s, and \
+         nothing is extrapolated into the future",
         Seconds(*requested_ns), Seconds(*newest_ns)
     )]
     Future {
@@ -58,8 +58,8 @@ pub enum TransformError {
     },
     /// The time is before the oldest transform of a frame on the way.
     #[error(
-        "no transform from `{source_frame}` to `{target}` at {} s: the oldest transform of `{frame}` that is kept is of {} s, and \
-         nothing is extrapolated into the past",
+        "no transform from `{source_frame}` to `{target}` at {} s: the oldest transform of `{frame}` that is kept is \
+         of {} s, and nothing is extrapolated into the past",
         Seconds(*requested_ns), Seconds(*oldest_ns)
     )]
     Past {

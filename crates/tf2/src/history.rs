@@ -87,7 +87,8 @@ impl History {
             let other = at.and_then(|at| samples.get(at));
             other.filter(|other| other.stamp == sample.stamp)
         };
-        let (last, first) = (with_its_stamp(place.checked_sub(1)), with_its_stamp(place.checked_sub(2)));
+        let last = with_its_stamp(place.checked_sub(1));
+        let first = with_its_stamp(place.checked_sub(2));
         if [last, first].contains(&Some(&sample)) {
             return Inserted::Data;
         }
@@ -108,7 +109,8 @@ impl History {
             Self::Static(sample) => return Ok(Sample { stamp: time, ..*sample }),
             Self::Dynamic(samples) => samples,
         };
-        let (Some(oldest), Some(newest)) = (samples.front(), samples.back()) else { return Err(Gap::TooFew(None)) };
+        let Some(oldest) = samples.front() else { return Err(Gap::TooFew(None)) };
+        let Some(newest) = samples.back() else { return Err(Gap::TooFew(None)) };
         if time == 0 || time == newest.stamp {
             return Ok(*newest);
         }
@@ -125,7 +127,8 @@ impl History {
             return Err(Gap::Oldest(oldest.stamp));
         }
         let after = samples.partition_point(|sample| sample.stamp <= time);
-        let (before, after) = (&samples[after - 1], &samples[after]);
+        let before = &samples[after - 1];
+        let after = &samples[after];
         if before.parent != after.parent {
             return Ok(*before);
         }

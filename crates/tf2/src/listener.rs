@@ -59,7 +59,8 @@ impl TransformListener {
             let options = SubscriptionOptions::new(format!("/{topic}")).keep_last(DEPTH);
             let options = options.name(format!("/{}", group.entity_name(topic)));
             let options = if is_static { options.transient_local() } else { options };
-            let (buffer, refusals) = (buffer.clone(), Arc::clone(&refusals));
+            let buffer = buffer.clone();
+            let refusals = Arc::clone(&refusals);
             node.on(group).create_plain_subscription(options, move |message: Arc<TFMessage>| {
                 for transform in &message.transforms {
                     let set = if is_static { Buffer::set_static_transform } else { Buffer::set_transform };
@@ -69,7 +70,8 @@ impl TransformListener {
                 }
             })
         };
-        let (dynamic, fixed) = (subscribe("tf", false)?, subscribe("tf_static", true)?);
+        let dynamic = subscribe("tf", false)?;
+        let fixed = subscribe("tf_static", true)?;
         let cleared = buffer.clone();
         let reset = group.create_reset_callback(move |_| cleared.clear()).map_err(SourceError::from)?;
         Ok(Self { buffer, dynamic, fixed, refusals, node: node.clone(), _reset: reset })

@@ -18,7 +18,8 @@ impl Buffer {
         let mut out = String::new();
         for frame in state.tree.frames.iter() {
             let Some(history) = &frame.history else { continue };
-            let (Some((newest, parent)), Some(oldest)) = (history.latest(), history.oldest()) else { continue };
+            let Some((newest, parent)) = history.latest() else { continue };
+            let Some(oldest) = history.oldest() else { continue };
             let span = newest.saturating_sub(oldest);
             let rate = history.len() as f64 * 1e9 / span.max(LEAST_SPAN_NS) as f64;
             let authority = if frame.authority.is_empty() { "no recorded authority" } else { &frame.authority };

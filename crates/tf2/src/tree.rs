@@ -59,7 +59,8 @@ impl Tree {
 
     fn find_or_add(&mut self, name: &str) -> FrameId {
         self.find(name).unwrap_or_else(|| {
-            let (id, name) = (FrameId(self.frames.len() as u32), Arc::<str>::from(name));
+            let id = FrameId(self.frames.len() as u32);
+            let name = Arc::<str>::from(name);
             self.frames.push(Frame { name: Arc::clone(&name), history: None, authority: String::new() });
             self.ids.insert(name, id);
             id
@@ -79,14 +80,17 @@ impl Tree {
     /// transforms.
     pub(crate) fn set(
         &mut self,
-        (child, parent): (&str, &str),
+        child: &str,
+        parent: &str,
         stamp: i64,
         pose: Pose,
         is_static: bool,
         authority: &str,
     ) -> (FrameId, Inserted) {
-        let (id, parent) = (self.find_or_add(child), self.find_or_add(parent));
-        let (sample, keep_ns) = (Sample { stamp, parent, pose }, self.keep_ns);
+        let id = self.find_or_add(child);
+        let parent = self.find_or_add(parent);
+        let sample = Sample { stamp, parent, pose };
+        let keep_ns = self.keep_ns;
         let frame = &mut self.frames[id.0 as usize];
         let inserted = match &mut frame.history {
             Some(history) if history.is_static() == is_static => history.insert(sample, keep_ns),
@@ -103,7 +107,11 @@ impl Tree {
 
     /// Forgets all transforms but the static ones.
     pub(crate) fn clear(&mut self) {
-        self.frames.iter_mut().filter_map(|frame| frame.history.as_mut()).for_each(History::clear);
+        for frame in &mut self.frames {
+            if let Some(history) = &mut frame.history {
+                history.clear();
+            }
+        }
     }
 
     /// Returns the pose of the frame `source` in the frame `target` at a time (zero: the latest common one), and that
@@ -114,7 +122,9 @@ impl Tree {
         }
         let time = if time == 0 { self.latest_common_time(target, source)? } else { time };
         // From the source up to its root.
-        let (mut source_in_top, mut top, mut gap) = (Pose::IDENTITY, source, None);
+        let mut source_in_top = Pose::IDENTITY;
+        let mut top = source;
+        let mut gap = None;
         let mut depth = 0;
         while let Some(history) = self.history(top) {
             match history.at(time) {
@@ -132,7 +142,8 @@ impl Tree {
             }
         }
         // From the target up to the frame where the way from the source ended.
-        let (mut target_in_top, mut frame) = (Pose::IDENTITY, target);
+        let mut target_in_top = Pose::IDENTITY;
+        let mut frame = target;
         let mut depth = 0;
         while frame != top {
             let Some(history) = self.history(frame) else {
@@ -171,7 +182,9 @@ impl Tree {
         // A static transform has the time zero, which limits nothing.
         let limit = |time: i64, stamp: i64| if stamp == 0 { time } else { time.min(stamp) };
         let known = |time: i64| if time == i64::MAX { 0 } else { time };
-        let (mut above_source, mut frame, mut time) = (Vec::new(), source, i64::MAX);
+        let mut above_source = Vec::new();
+        let mut frame = source;
+        let mut time = i64::MAX;
         while let Some((stamp, parent)) = self.history(frame).and_then(History::latest) {
             time = limit(time, stamp);
             above_source.push((stamp, parent));
@@ -183,7 +196,8 @@ impl Tree {
                 return Err(Failure::Loop(source));
             }
         }
-        let (mut frame, mut time) = (target, i64::MAX);
+        let mut frame = target;
+        let mut time = i64::MAX;
         for _ in 0..=DEPTH_MAX {
             let Some((stamp, parent)) = self.history(frame).and_then(History::latest) else {
                 return Err(Failure::NotConnected);

@@ -79,7 +79,8 @@ impl WaitForTransform {
     /// never will be.
     fn look(&mut self, cx: &Context<'_>) -> Result<TransformStamped, (TransformError, bool)> {
         // Wakers are cloned and dropped outside the lock, because both run user code.
-        let (mut left, mut wakers) = ([None, None], [0, 1].map(|_| Some(ForeignWaker::from(cx.waker().clone()))));
+        let mut left = [None, None];
+        let mut wakers = [0, 1].map(|_| Some(ForeignWaker::from(cx.waker().clone())));
         let mut state = self.buffer.lock();
         for (waits, left) in self.waits.iter_mut().zip(&mut left) {
             *left = waits.take().and_then(|waits| state.waiters.remove(waits));

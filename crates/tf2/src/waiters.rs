@@ -35,8 +35,9 @@ impl Waiters {
         (change, self.tickets)
     }
 
-    /// Removes a future. Returns its waker, to be dropped without a lock.
-    pub(crate) fn remove(&mut self, (change, ticket): (Change, u64)) -> Option<ForeignWaker> {
+    /// Removes the future at a place. Returns its waker, to be dropped without a lock.
+    pub(crate) fn remove(&mut self, place: (Change, u64)) -> Option<ForeignWaker> {
+        let (change, ticket) = place;
         let waiting = self.waiting.get_mut(&change)?;
         let at = waiting.iter().position(|(other, _)| *other == ticket)?;
         let (_, waker) = waiting.swap_remove(at);

@@ -51,7 +51,8 @@ pub(crate) struct Seconds(pub(crate) i64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, nanos) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let nanos = self.0.unsigned_abs();
         write!(f, "{sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
     }
 }

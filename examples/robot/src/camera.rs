@@ -87,7 +87,7 @@ pub(crate) fn image(header: Header, bearing: Option<f64>) -> Image {
 /// Returns the column of the image in which something in that direction is seen.
 fn column(bearing: f64) -> Option<u32> {
     let is_in_view = bearing.abs() < HALF_VIEW;
-    is_in_view.then(|| (f64::from(WIDTH) / 2.0 * (1.0 - bearing / HALF_VIEW)) as u32)
+    if is_in_view { Some((f64::from(WIDTH) / 2.0 * (1.0 - bearing / HALF_VIEW)) as u32) } else { None }
 }
 
 /// Returns the direction that is seen in a column of the image.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_outside_of_the_view_is_not_in_the_image() {
+    fn a_lamp_outside_of_the_view_is_not_in_the_image() {
         for (bearing, is_seen) in [(0.0, true), (0.69, true), (-0.69, true), (0.71, false), (3.0, false)] {
             let image = image(Header::default(), Some(bearing));
             assert_eq!(image.data.iter().any(|pixel| *pixel > 200), is_seen, "{bearing}");

@@ -16,7 +16,7 @@ const FEEDBACK: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_millis(500);
 
 // ANCHOR: state
-/// What callbacks of the controller share.
+/// State that callbacks of the controller share.
 struct State {
     /// True unless the service `enable` has stopped the motors.
     is_enabled: bool,
@@ -130,7 +130,8 @@ fn face(node: &Node, group: &CallbackGroup<State>) -> rospin::Result<ActionServe
 /// Lets the timer turn the robot until it faces the lamp. Between two looks other callbacks of the group run.
 async fn execute(node: Node, state: Payload<State>, goal: GoalHandle<Face>) {
     state.with(|state| state.is_facing = true);
-    let (mut bearing, mut is_faced) = (f64::NAN, false);
+    let mut bearing = f64::NAN;
+    let mut is_faced = false;
     while !is_faced && !goal.is_cancel_requested() && state.with(|state| state.is_enabled) {
         if let Some(seen) = state.with(|state| state.bearing(node.now())) {
             (bearing, is_faced) = (seen, seen.abs() <= goal.goal().tolerance);

@@ -33,7 +33,8 @@ impl Detector {
 // ANCHOR: detect
 /// Finds the lamp: the middle of all bright pixels.
 fn detect(image: &Image) -> Detection {
-    let (mut pixels, mut columns) = (0, 0.0);
+    let mut pixels = 0;
+    let mut columns = 0.0;
     for row in image.data.chunks_exact(image.step.max(1) as usize) {
         for (column, _) in row.iter().enumerate().filter(|(_, pixel)| **pixel >= BRIGHT) {
             pixels += 1;

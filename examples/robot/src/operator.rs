@@ -21,7 +21,8 @@ impl Operator {
         let client = Arc::new(node.create_action_client::<Face>("face")?);
         let logger = node.logger();
         let begin = node.create_timer(TimerOptions::one_shot(Duration::ZERO), move |_: Tick| {
-            let (client, logger) = (Arc::clone(&client), logger.clone());
+            let client = Arc::clone(&client);
+            let logger = logger.clone();
             async move {
                 client.wait_for_server().await;
                 log::info!(logger: logger, "the robot is asked to face the lamp");

@@ -128,7 +128,9 @@ fn succeed(commands: impl Iterator<Item = Command>, of: &str) {
         }
         seen.push(line);
     }
-    processes.into_iter().for_each(Process::interrupt);
+    for process in processes {
+        process.interrupt();
+    }
 }
 
 /// Returns the number of a domain in which nobody is, and what keeps it from the other tests of this machine.
@@ -147,7 +149,9 @@ fn own_domain() -> (u16, TcpListener) {
 fn run_all(middleware: &str, at_least: usize) {
     let blocks = blocks_of_robot(middleware);
     assert!(blocks.len() >= at_least, "{blocks:?}");
-    blocks.iter().for_each(|block| run(block, middleware));
+    for block in &blocks {
+        run(block, middleware);
+    }
 }
 
 #[test]
@@ -155,7 +159,11 @@ fn one_process() {
     let blocks = blocks_of_robot("in_process");
     assert!(blocks.len() >= 5, "{blocks:?}");
     // They mostly wait, and without a network none disturbs another.
-    thread::scope(|scope| blocks.iter().for_each(|block| _ = scope.spawn(|| run(block, "in_process"))));
+    thread::scope(|scope| {
+        for block in &blocks {
+            scope.spawn(|| run(block, "in_process"));
+        }
+    });
 }
 
 #[cfg(feature = "dds")]

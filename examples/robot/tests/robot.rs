@@ -30,7 +30,8 @@ type Robot = (Base, Camera, Detector, Tracker, Controller);
 // ANCHOR: robot
 /// Starts all nodes but the operator, in whose place the test is.
 fn robot(ros: &Ros) -> Robot {
-    let (base, camera) = (Base::new(ros).unwrap(), Camera::new(ros).unwrap());
+    let base = Base::new(ros).unwrap();
+    let camera = Camera::new(ros).unwrap();
     (base, camera, Detector::new(ros).unwrap(), Tracker::new(ros).unwrap(), Controller::new(ros).unwrap())
 }
 
@@ -142,7 +143,9 @@ fn file(name: &str) -> String {
 fn the_deployment_and_the_system_file_name_what_the_robot_has() {
     let mut deployment = Deployment::load(file("deployment.toml")).unwrap();
     deployment.elsewhere.clear();
-    deployment.executors.iter_mut().for_each(|executor| executor.scheduling = None);
+    for executor in &mut deployment.executors {
+        executor.scheduling = None;
+    }
     let system = fs::read_to_string(file("system.toml")).unwrap();
     let names = system.split("[[callback]]\nname = \"").skip(1).filter_map(|rest| rest.split('"').next());
     deployment.callbacks = names.map(CallbackPlan::new).collect();

@@ -45,7 +45,9 @@ fn components(tell: &Sender<String>) -> Components {
         let topic = node.resolve_topic("chatter")?;
         let group = GroupOptions::new("talk").node(&name);
         let group = setup.executor().create_group(group, ());
-        let (dropped, tell, says) = (Told(name.clone(), tell.clone()), tell.clone(), name);
+        let dropped = Told(name.clone(), tell.clone());
+        let tell = tell.clone();
+        let says = name;
         let timer = group.create_timer(TimerOptions::one_shot(Duration::from_millis(1)), move |(), _| {
             let thread = thread::current();
             let _ = tell.send(format!("{says} runs on {}: {topic} {gain}", thread.name().unwrap_or_default()));
@@ -82,7 +84,8 @@ fn start_with(file: &str, arguments: RosArguments) -> World {
 
 /// Returns the request for a component of that type, without anything else.
 fn request(package_name: &str, plugin_name: &str) -> LoadNodeRequest {
-    let (package_name, plugin_name) = (package_name.to_owned(), plugin_name.to_owned());
+    let package_name = package_name.to_owned();
+    let plugin_name = plugin_name.to_owned();
     LoadNodeRequest { package_name, plugin_name, ..LoadNodeRequest::default() }
 }
 
@@ -172,11 +175,14 @@ fn components_may_share_an_executor_which_ends_with_the_last_one() {
         request.extra_arguments = vec![parameter("executor", executor)];
         world.loaded(request).1
     };
-    let (a, _) = (on("shared", "a"), assert_eq!(world.told(), "/a runs on shared: /chatter 1"));
-    let (b, _) = (on("shared", "b"), assert_eq!(world.told(), "/b runs on shared: /chatter 1"));
+    let a = on("shared", "a");
+    _ = assert_eq!(world.told(), "/a runs on shared: /chatter 1");
+    let b = on("shared", "b");
+    _ = assert_eq!(world.told(), "/b runs on shared: /chatter 1");
     assert!(world.unload(a).0);
     assert_eq!(world.told(), "/a was dropped");
-    let (c, _) = (on("shared", "c"), assert_eq!(world.told(), "/c runs on shared: /chatter 1"));
+    let c = on("shared", "c");
+    _ = assert_eq!(world.told(), "/c runs on shared: /chatter 1");
     assert!(world.unload(b).0 && world.unload(c).0);
     assert_eq!([world.told(), world.told()], ["/b was dropped", "/c was dropped"]);
     // The executor of the services may have components, too, and stays.

@@ -49,7 +49,8 @@ fn talker(setup: &Setup, places: Places) -> Result<Timer, Error> {
 
 fn listener(setup: &Setup, places: Places) -> Result<Subscription, Error> {
     let node = setup.create_node()?;
-    let (name, container) = (node.fully_qualified_name(), setup.container());
+    let name = node.fully_qualified_name();
+    let container = setup.container();
     let group = setup.executor().create_group(GroupOptions::new("listen").node(&name), ());
     Ok(node.on(&group).create_subscription("chatter", move |text: Text| {
         note(&places, &name);
@@ -61,7 +62,8 @@ fn listener(setup: &Setup, places: Places) -> Result<Subscription, Error> {
 }
 
 fn demo(places: &Places) -> Components {
-    let (talks, listens) = (Arc::clone(places), Arc::clone(places));
+    let talks = Arc::clone(places);
+    let listens = Arc::clone(places);
     Components::new()
         .register("demo::Talker", move |setup| talker(&setup, Arc::clone(&talks)))
         .register("demo::Listener", move |setup| listener(&setup, Arc::clone(&listens)))
@@ -138,7 +140,8 @@ fn components_have_executors_of_their_own_unless_the_file_says() {
 #[test]
 fn a_component_s_own_group_runs() {
     let components = Components::new().register("demo::Talker", |setup| {
-        let (node, container) = (setup.create_node()?, setup.container());
+        let node = setup.create_node()?;
+        let container = setup.container();
         let end = move |_| container.end(thread::current().name().unwrap_or_default());
         let timer = node.create_timer(Duration::from_millis(1), end)?;
         Ok::<_, Error>((node, timer))
@@ -149,12 +152,12 @@ fn a_component_s_own_group_runs() {
 }
 
 #[test]
-fn what_the_file_gets_wrong_is_told_at_its_place() {
+fn mistakes_in_the_file_are_told_at_their_place() {
     let refusal = |file: &str| start(ContextOptions::new(), &demo(&Places::default()), file).unwrap_err().to_string();
     assert_eq!(
         refusal(&DEMO.replace("Listener", "Lisener")),
-        "demo.toml: line 10, column 8, `type`: the program has no component `demo::Lisener`; known are: `demo::Listener`, \
-         `demo::Talker`"
+        "demo.toml: line 10, column 8, `type`: the program has no component `demo::Lisener`; known are: \
+         `demo::Listener`, `demo::Talker`"
     );
     let name = refusal(&DEMO.replace("\"listener\"", "\"the listener\""));
     assert!(name.starts_with("demo.toml: line 11, column 8, `name`: ") && name.contains("underscores"), "{name}");
@@ -172,8 +175,8 @@ fn a_component_that_does_not_start_is_named_with_its_reason() {
         start(ContextOptions::new(), &demo(&Places::default()), &DEMO.replace("period_ms = 1", "")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "demo.toml: line 3, column 8, `type`: component `/robot/talker` (demo::Talker) did not start: it has no period_ms; \
-         add it to its parameters"
+        "demo.toml: line 3, column 8, `type`: component `/robot/talker` (demo::Talker) did not start: it has no \
+         period_ms; add it to its parameters"
     );
     assert!(matches!(error, StartError::Failed { component, .. } if component == "/robot/talker"));
 

@@ -79,7 +79,7 @@ fn mistakes_are_told_with_place_and_fix() {
 }
 
 #[test]
-fn who_knows_more_can_say_so_at_the_place() {
+fn programs_can_add_errors_of_their_own_with_the_place() {
     let file = ComponentFile::parse("robot.toml", "[[component]]\ntype = \"demo::Talker\"\nname = \"t\"").unwrap();
     let said = file.error(0, "type", "there is no such type").to_string();
     assert_eq!(said, "robot.toml: line 2, column 8, `type`: there is no such type");

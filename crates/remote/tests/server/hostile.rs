@@ -54,7 +54,7 @@ impl Raw {
     fn receive(&self) -> Option<ToClient> {
         let mut buffer = vec![0; 1 << 16];
         let (bytes, _) = recv(&self.0, &mut buffer[..], RecvFlags::empty()).ok()?;
-        (bytes > 0).then(|| ToClient::decode(&buffer[..bytes]).unwrap())
+        if bytes > 0 { Some(ToClient::decode(&buffer[..bytes]).unwrap()) } else { None }
     }
 
     fn request(&self, number: u64, segment: SegmentMessage) -> Answer {
@@ -81,7 +81,7 @@ fn assert_others_go_on<B: rospin_accelerator::Backend<Work = rospin_accelerator:
 }
 
 #[test]
-fn whoever_sends_garbage_loses_the_connection() {
+fn a_process_that_sends_garbage_loses_the_connection() {
     let setup = real_time();
     for garbage in [&[][..], &[0], &[9; 100], &[1; 20_000], &ToServer::Cancel { number: 1 }.encode()] {
         let raw = Raw::connect(&setup);
@@ -149,7 +149,7 @@ fn a_number_that_is_used_twice_is_refused() {
 
 /// The flood is refused beyond the depth of 4, and whoever does not read the refusals is cut off. Nothing of it stays.
 #[test]
-fn whoever_floods_and_never_reads_is_cut_off() {
+fn a_process_that_floods_and_never_reads_is_cut_off() {
     let setup = virtual_time();
     let raw = Raw::client(&setup, "map");
     let mut sent = 0_u64;
@@ -159,7 +159,7 @@ fn whoever_floods_and_never_reads_is_cut_off() {
     }
     setup.wait(|| setup.sessions() == 0);
     assert!(setup.gpu.statistics().accepted <= 4, "{:?}", setup.gpu.statistics());
-    // What had started runs to its end.
+    // The segment that had started runs to its end.
     setup.device.run();
     setup.wait(|| setup.gpu.requests_in_memory() == 0);
 }
@@ -168,7 +168,8 @@ fn whoever_floods_and_never_reads_is_cut_off() {
 #[test]
 fn a_liar_delays_others_by_one_segment() {
     let setup = virtual_time();
-    let (liar, brake) = (Raw::client(&setup, "map"), setup.connect("brake").unwrap());
+    let liar = Raw::client(&setup, "map");
+    let brake = setup.connect("brake").unwrap();
     let long = (0..8).map(|_| segment(1, 50_000)).collect();
     liar.send(&ToServer::Request { number: 1, segments: long }.encode());
     setup.await_accepted(1);
@@ -185,7 +186,8 @@ fn a_liar_delays_others_by_one_segment() {
 fn silent_connections_make_room_for_clients() {
     let setup = real_time();
     let silent: Vec<Raw> = (0..30).map(|_| Raw::connect(&setup)).collect();
-    let (brake, map) = (setup.connect("brake").unwrap(), setup.connect("map").unwrap());
+    let brake = setup.connect("brake").unwrap();
+    let map = setup.connect("map").unwrap();
     assert!(silent[..20].iter().all(|raw| raw.receive().is_none()));
     let short = || RemoteSegment::new("invert").bound(Duration::from_millis(1));
     let later: Vec<Raw> = (0..30).map(|_| Raw::connect(&setup)).collect();

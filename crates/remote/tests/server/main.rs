@@ -59,7 +59,8 @@ impl<B: Backend<Work = ModelWork>> Kernels for Inverting<B> {
             return Err("input and output have the same length".to_owned());
         }
         let length = call.arguments.get(..4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
-        let (input, output) = (call.input, call.output);
+        let input = call.input;
+        let output = call.output;
         Ok(ModelWork::kernel(Duration::from_micros(length.into())).then(move || {
             let inverted: Vec<u8> = input.to_vec().into_iter().map(|byte| !byte).collect();
             output.write(0, &inverted);

@@ -34,7 +34,8 @@ fn a_kernel_reads_and_writes_the_memory_of_its_client() {
 #[test]
 fn the_deployment_file_gives_clients_their_priorities() {
     let setup = virtual_time();
-    let (map, brake) = (setup.connect("map").unwrap(), setup.connect("brake").unwrap());
+    let map = setup.connect("map").unwrap();
+    let brake = setup.connect("brake").unwrap();
     let long = || RemoteSegment::new("invert").arguments(us(5_000));
     let all: Vec<_> = (0..4).map(|_| map.request([long(), long()]).unwrap()).collect();
     setup.await_accepted(4);
@@ -48,7 +49,7 @@ fn the_deployment_file_gives_clients_their_priorities() {
 }
 
 #[test]
-fn what_is_dropped_does_not_run() {
+fn dropped_requests_do_not_run() {
     let setup = virtual_time();
     let map = setup.connect("map").unwrap();
     let segment = || RemoteSegment::new("invert").arguments(us(1_000));
@@ -89,7 +90,7 @@ fn a_request_that_is_no_good_is_refused_and_says_why() {
 }
 
 #[test]
-fn who_is_not_named_is_told_so() {
+fn a_client_that_the_file_does_not_name_is_told_so() {
     let setup = real_time();
     let rejected = |name: &str| match setup.connect(name) {
         Err(ConnectError::Rejected { reason }) => reason,

@@ -65,7 +65,9 @@ fn sessions_leave_nothing_behind() {
         drop(map);
         setup.wait(|| setup.sessions() == 0 && setup.gpu.requests_in_memory() == 0);
     };
-    (0..10).for_each(|_| session());
+    for _ in 0..10 {
+        session();
+    }
     let most = (0..SESSIONS).map(|_| {
         session();
         held()

@@ -66,7 +66,9 @@ impl Program {
             let losses = self.context.losses().into_iter();
             let losses = losses.map(|loss| (loss.entity, loss.cause.to_string(), loss.count));
             lost.report(Level::Warn, losses, status);
-            self.executors.iter().for_each(|executor| report_threads(executor, status));
+            for executor in &self.executors {
+                report_threads(executor, status);
+            }
         }
     }
 }

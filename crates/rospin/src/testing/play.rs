@@ -26,7 +26,8 @@ pub enum PlayError {
     },
     /// A topic of the bag has no subscription of that type.
     #[error(
-        "nobody subscribes to `{topic}` with the type {message_type}; create the nodes before, or leave it out: `Bag::only`"
+        "nobody subscribes to `{topic}` with the type {message_type}; create the nodes before, or leave it out: \
+         `Bag::only`"
     )]
     Unheard {
         /// The topic.
@@ -70,8 +71,8 @@ impl Harness {
         self.run()?;
         for (topic, publisher) in bag.topics.iter().zip(&publishers) {
             if publisher.as_ref().is_some_and(|publisher| publisher.subscription_count() == 0) {
-                let (topic, message_type) = (topic.name.clone(), topic.message_type.clone());
-                return Err(PlayError::Unheard { topic, message_type });
+                let message_type = topic.message_type.clone();
+                return Err(PlayError::Unheard { topic: topic.name.clone(), message_type });
             }
         }
         let begin = clock_now(self.ros.context());

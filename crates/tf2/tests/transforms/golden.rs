@@ -71,7 +71,8 @@ fn transform(reader: &mut Reader) -> (TransformStamped, bool, bool) {
     let [x, y, z] = [0; 3].map(|_| f64::from(reader.byte() as i8) / 10.0);
     let [a, b, c, d] = [0; 4].map(|_| f64::from(reader.byte() as i8));
     let norm = (a * a + b * b + c * c + d * d).sqrt();
-    let (y, w) = (if flags & 2 == 0 { y } else { f64::NAN }, d / norm + if flags & 4 == 0 { 0.0 } else { 0.5 });
+    let y = if flags & 2 == 0 { y } else { f64::NAN };
+    let w = d / norm + if flags & 4 == 0 { 0.0 } else { 0.5 };
     transform.transform.translation = Vector3 { x, y, z };
     transform.transform.rotation = Quaternion { x: a / norm, y: b / norm, z: c / norm, w };
     (transform, flags & 1 != 0, flags & 8 != 0)
@@ -85,7 +86,8 @@ fn check(reader: &mut Reader, found: Result<TransformStamped, TransformError>, c
     match (kind, found) {
         (0, Ok(found)) => {
             assert_eq!(found.header.stamp, time(reader.int()), "{context}");
-            let (t, r) = (found.transform.translation, found.transform.rotation);
+            let t = found.transform.translation;
+            let r = found.transform.rotation;
             for ours in [t.x, t.y, t.z] {
                 let theirs = reader.signed() / 1e6;
                 assert!((ours - theirs).abs() < 1e-6, "{context}: {ours} is not {theirs}");
@@ -119,7 +121,9 @@ fn look_ups_are_those_of_tf2() {
     let file = std::env::var_os("TF2_RECORDING").map(|path| std::fs::read(path).expect("a file"));
     GzDecoder::new(file.as_deref().unwrap_or(RECORDING)).read_to_end(&mut recording).expect("it is compressed");
     let mut reader = Reader(recording.into_iter());
-    let (mut buffer, mut kinds, mut transforms) = (Buffer::new(), [0_u32; 7], 0);
+    let mut buffer = Buffer::new();
+    let mut kinds = [0_u32; 7];
+    let mut transforms = 0;
     while let Some(letter) = reader.0.next() {
         let context = format!("look-up {}", kinds.iter().sum::<u32>());
         match letter {
@@ -133,15 +137,20 @@ fn look_ups_are_those_of_tf2() {
                 transforms += 1;
             }
             b'L' => {
-                let (target, source, when) = (reader.frame(), reader.frame(), reader.when());
+                let target = reader.frame();
+                let source = reader.frame();
+                let when = reader.when();
                 let is_possible = reader.byte() == 1;
                 assert_eq!(buffer.can_transform(&target, &source, when).is_ok(), is_possible, "{context}");
                 let context = format!("{context}, from `{source}` to `{target}` at {when:?}");
                 kinds[check(&mut reader, buffer.lookup_transform(&target, &source, when), &context)] += 1;
             }
             b'A' => {
-                let (target, target_time, source) = (reader.frame(), reader.when(), reader.frame());
-                let (source_time, fixed) = (reader.when(), reader.frame());
+                let target = reader.frame();
+                let target_time = reader.when();
+                let source = reader.frame();
+                let source_time = reader.when();
+                let fixed = reader.frame();
                 let is_possible = reader.byte() == 1;
                 let can = buffer.can_transform_between(&target, target_time, &source, source_time, &fixed);
                 let context = format!(

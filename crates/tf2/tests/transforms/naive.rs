@@ -70,7 +70,8 @@ impl Naive {
         }
         let before = sets.iter().rev().find(|(second, _)| f64::from(**second) <= time);
         let after = sets.iter().find(|(second, _)| f64::from(**second) >= time);
-        let (Some((_, before)), Some((_, after))) = (before, after) else { return Some(Err(())) };
+        let Some((_, before)) = before else { return Some(Err(())) };
+        let Some((_, after)) = after else { return Some(Err(())) };
         if before.parent != after.parent || before.second == after.second {
             return Some(Ok((before.affine(), before.parent)));
         }
@@ -105,7 +106,8 @@ impl Naive {
 
     /// Returns the transform, or `None` if there is none, for any reason.
     fn look_up(&self, target: u8, source: u8, time: f64) -> Option<DAffine3> {
-        let (of_target, of_source) = (self.ancestors(target, time)?.0, self.ancestors(source, time)?.0);
+        let of_target = self.ancestors(target, time)?.0;
+        let of_source = self.ancestors(source, time)?.0;
         of_source.iter().find_map(|(frame, in_frame)| {
             of_target.iter().find(|(other, _)| other == frame).map(|(_, target_in)| target_in.inverse() * *in_frame)
         })
@@ -144,8 +146,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn look_ups_agree(sets in prop::collection::vec(sets(), 1..80).prop_map(distinct), look_ups in prop::collection::vec((0..FRAMES, 0..FRAMES, 1..300_i32), 50)) {
-        let (buffer, mut naive) = (Buffer::with_cache_time(Duration::from_secs(KEPT_SECONDS as u64)), Naive::default());
+    fn look_ups_agree(
+        sets in prop::collection::vec(sets(), 1..80).prop_map(distinct),
+        look_ups in prop::collection::vec((0..FRAMES, 0..FRAMES, 1..300_i32), 50),
+    ) {
+        let buffer = Buffer::with_cache_time(Duration::from_secs(KEPT_SECONDS as u64));
+        let mut naive = Naive::default();
         let mut is_known = [false; FRAMES as usize];
         for set in &sets {
             let added = if set.second == 0 { Buffer::set_static_transform } else { Buffer::set_transform };
@@ -161,13 +167,18 @@ proptest! {
             let all_known = is_known[usize::from(target)] && is_known[usize::from(source)];
             match (&found, expected) {
                 (Ok(found), Some(expected)) => {
-                    let (t, r) = (&found.transform.translation, &found.transform.rotation);
-                    let ours = DAffine3::from_rotation_translation(DQuat::from_xyzw(r.x, r.y, r.z, r.w), DVec3::new(t.x, t.y, t.z));
-                    prop_assert!(ours.abs_diff_eq(expected, 1e-6), "{target} {source} {tenths}: {ours:?} is not {expected:?}");
+                    let t = &found.transform.translation;
+                    let r = &found.transform.rotation;
+                    let rotation = DQuat::from_xyzw(r.x, r.y, r.z, r.w);
+                    let ours = DAffine3::from_rotation_translation(rotation, DVec3::new(t.x, t.y, t.z));
+                    prop_assert!(ours.abs_diff_eq(expected, 1e-6), "{target} {source} {tenths}: {ours:?} is not \
+                        {expected:?}");
                 }
                 (Err(error), None) => prop_assert_eq!(error.kind() == TransformErrorKind::Lookup, !all_known),
                 // A frame that the buffer does not know has no ancestors and no relatives.
-                (Err(error), Some(_)) => prop_assert!(!all_known && error.kind() == TransformErrorKind::Lookup, "{error}"),
+                (Err(error), Some(_)) => {
+                    prop_assert!(!all_known && error.kind() == TransformErrorKind::Lookup, "{error}");
+                }
                 (Ok(_), None) => prop_assert!(false, "{target} {source} {tenths}: {found:?} {sets:?}"),
             }
         }
@@ -175,12 +186,16 @@ proptest! {
 
     /// Futures are polled only when they are woken. None of them may be pending while its look-up has a result.
     #[test]
-    fn a_wait_ends_as_soon_as_there_is_a_transform(sets in prop::collection::vec(sets(), 1..80), waits in prop::collection::vec((0..FRAMES, 0..FRAMES, 0..300_i32), 10)) {
+    fn a_wait_ends_as_soon_as_there_is_a_transform(
+        sets in prop::collection::vec(sets(), 1..80),
+        waits in prop::collection::vec((0..FRAMES, 0..FRAMES, 0..300_i32), 10),
+    ) {
         let buffer = Buffer::with_cache_time(Duration::from_secs(KEPT_SECONDS as u64));
         let mut waits: Vec<_> = waits.into_iter().map(|(target, source, tenths)| {
             let when = When::from(Time { sec: tenths / 10, nanosec: (tenths % 10) as u32 * 100_000_000 });
             let woken = Arc::new(Woken(AtomicBool::new(true)));
-            (target.to_string(), source.to_string(), when, woken, Some(Box::pin(buffer.wait_for_transform(target.to_string(), source.to_string(), when))))
+            let wait = buffer.wait_for_transform(target.to_string(), source.to_string(), when);
+            (target.to_string(), source.to_string(), when, woken, Some(Box::pin(wait)))
         }).collect();
         for set in &sets {
             let add = if set.second == 0 { Buffer::set_static_transform } else { Buffer::set_transform };
@@ -192,7 +207,8 @@ proptest! {
                 {
                     *wait = None;
                 } else {
-                    prop_assert!(buffer.can_transform(target, source, *when).is_err(), "{target} {source} {when:?} after {set:?}");
+                    prop_assert!(buffer.can_transform(target, source, *when).is_err(), "{target} {source} {when:?} \
+                        after {set:?}");
                 }
             }
         }
@@ -200,16 +216,24 @@ proptest! {
 
     /// Going there and back, at one time or at two, is going nowhere.
     #[test]
-    fn a_transform_and_its_inverse_cancel(sets in prop::collection::vec(sets(), 1..80).prop_map(distinct), target in 0..FRAMES, source in 0..FRAMES) {
+    fn a_transform_and_its_inverse_cancel(
+        sets in prop::collection::vec(sets(), 1..80).prop_map(distinct),
+        target in 0..FRAMES,
+        source in 0..FRAMES,
+    ) {
         // The transform from a frame to itself needs no data, and exists even for unknown frames.
         prop_assume!(target != source);
         let buffer = Buffer::new();
-        sets.iter().for_each(|set| drop(buffer.set_transform(&set.message(), "inverse")));
-        let (target, source) = (target.to_string(), source.to_string());
+        for set in &sets {
+            drop(buffer.set_transform(&set.message(), "inverse"));
+        }
+        let target = target.to_string();
+        let source = source.to_string();
         if let Ok(there) = buffer.lookup_transform(&target, &source, None::<Time>) {
             let back = buffer.lookup_transform(&source, &target, there.header.stamp).unwrap();
             let pose = |found: &TransformStamped| {
-                let (t, r) = (&found.transform.translation, &found.transform.rotation);
+                let t = &found.transform.translation;
+                let r = &found.transform.rotation;
                 DAffine3::from_rotation_translation(DQuat::from_xyzw(r.x, r.y, r.z, r.w), DVec3::new(t.x, t.y, t.z))
             };
             prop_assert!((pose(&there) * pose(&back)).abs_diff_eq(DAffine3::IDENTITY, 1e-9));

@@ -79,8 +79,8 @@ fn poll<F: Future>(future: &mut std::pin::Pin<Box<F>>, wakes: &Arc<Wakes>) -> Po
 #[test]
 fn a_listener_hears_both_topics_and_late_ones_get_all_static_transforms() {
     let world = World::new();
-    let (moving, fixed) =
-        (TransformBroadcaster::new(&world.node).unwrap(), StaticTransformBroadcaster::new(&world.node).unwrap());
+    let moving = TransformBroadcaster::new(&world.node).unwrap();
+    let fixed = StaticTransformBroadcaster::new(&world.node).unwrap();
     fixed.send([transform("base", "camera", 1), transform("base", "lidar", 2)]).unwrap();
     fixed.send_transform(transform("base", "camera", 3)).unwrap();
     let listener = TransformListener::new(&world.node).unwrap();
@@ -101,8 +101,8 @@ fn a_listener_hears_both_topics_and_late_ones_get_all_static_transforms() {
 fn a_listener_can_be_on_any_group_and_share_a_buffer() {
     let world = World::new();
     let buffer = Buffer::with_cache_time(SECOND);
-    let (exclusive, reentrant) =
-        (world.ros.executor().create_group("exclusive", 7), world.ros.executor().create_reentrant_group("reentrant"));
+    let exclusive = world.ros.executor().create_group("exclusive", 7);
+    let reentrant = world.ros.executor().create_reentrant_group("reentrant");
     let listeners = [
         TransformListener::on(&world.node, &exclusive, buffer.clone()).unwrap(),
         TransformListener::on(&world.node, &reentrant, Buffer::new()).unwrap(),
@@ -168,7 +168,8 @@ fn a_callback_awaits_a_transform_that_its_own_nodes_group_hears() {
     let listener = TransformListener::on(&world.node, group, Buffer::new()).unwrap();
     let (found, is_found) = std::sync::mpsc::channel();
     let hear = move |header: Header| {
-        let (wait, found) = (listener.wait_for_transform("map", "base", header.stamp, 5 * SECOND), found.clone());
+        let wait = listener.wait_for_transform("map", "base", header.stamp, 5 * SECOND);
+        let found = found.clone();
         async move { found.send(wait.await.is_ok()).unwrap() }
     };
     let _points = world.node.create_subscription("points", hear).unwrap();
@@ -215,7 +216,8 @@ fn a_future_is_woken_by_the_frame_that_it_lacks_and_by_no_other() {
     let set = |parent, child, sec| buffer.set_transform(&transform(parent, child, sec), "test").unwrap();
     set("map", "base", 10);
     set("base", "arm", 10);
-    let (wakes, mut wait) = (Arc::new(Wakes::default()), Box::pin(buffer.wait_for_transform("map", "arm", at(12))));
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = Box::pin(buffer.wait_for_transform("map", "arm", at(12)));
     let count = || wakes.0.load(Ordering::Relaxed);
     assert!(poll(&mut wait, &wakes).is_pending());
     set("map", "base", 11);
@@ -239,7 +241,8 @@ fn a_future_waits_for_the_frames_of_both_ways() {
     let set = |parent, child, sec| buffer.set_transform(&transform(parent, child, sec), "test").unwrap();
     set("map", "base", 2);
     set("base", "arm", 1);
-    let (wakes, mut wait) = (Arc::new(Wakes::default()), Box::pin(buffer.wait_for_transform("base", "arm", at(3))));
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = Box::pin(buffer.wait_for_transform("base", "arm", at(3)));
     assert!(poll(&mut wait, &wakes).is_pending());
     set("base", "arm", 4);
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
@@ -250,7 +253,8 @@ fn a_future_waits_for_the_frames_of_both_ways() {
 fn frames_that_do_not_exist_or_are_not_connected_yet_are_waited_for() {
     let buffer = Buffer::new();
     let set = |parent, child, sec| buffer.set_transform(&transform(parent, child, sec), "test").unwrap();
-    let (wakes, mut wait) = (Arc::new(Wakes::default()), Box::pin(buffer.wait_for_transform("map", "arm", Latest)));
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = Box::pin(buffer.wait_for_transform("map", "arm", Latest));
     assert!(poll(&mut wait, &wakes).is_pending());
     set("base", "arm", 1);
     assert!(poll(&mut wait, &wakes).is_pending());
@@ -274,7 +278,8 @@ fn the_latest_time_is_waited_for_by_all_frames() {
     let set = |parent, child, sec| buffer.set_transform(&transform(parent, child, sec), "test").unwrap();
     set("map", "base", 10);
     set("base", "arm", 20);
-    let (wakes, mut wait) = (Arc::new(Wakes::default()), Box::pin(buffer.wait_for_transform("map", "arm", Latest)));
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = Box::pin(buffer.wait_for_transform("map", "arm", Latest));
     assert!(poll(&mut wait, &wakes).is_pending());
     set("map", "base", 20);
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
@@ -310,24 +315,26 @@ fn errors_name_frames_and_times() {
         (
             error("map", "base", 13),
             TransformErrorKind::Extrapolation,
-            "no transform from `base` to `map` at 13.000000000 s: the newest transform of `base` is of 12.000000000 s, and nothing is \
-             extrapolated into the future",
+            "no transform from `base` to `map` at 13.000000000 s: the newest transform of `base` is of 12.000000000 \
+             s, and nothing is extrapolated into the future",
         ),
         (
             error("base", "map", 9),
             TransformErrorKind::Extrapolation,
-            "no transform from `map` to `base` at 9.000000000 s: the oldest transform of `base` that is kept is of 10.000000000 s, and \
-             nothing is extrapolated into the past",
+            "no transform from `map` to `base` at 9.000000000 s: the oldest transform of `base` that is kept is of \
+             10.000000000 s, and nothing is extrapolated into the past",
         ),
         (
             error("map", "arm", 12),
             TransformErrorKind::Extrapolation,
-            "no transform from `arm` to `map` at 12.000000000 s: `arm` has one transform, of 11.000000000 s, and interpolation needs two",
+            "no transform from `arm` to `map` at 12.000000000 s: `arm` has one transform, of 11.000000000 s, and \
+             interpolation needs two",
         ),
         (
             error("map", "y", 12),
             TransformErrorKind::Extrapolation,
-            "no transform from `y` to `map` at 12.000000000 s: `y` has one transform, of 1.000000000 s, and interpolation needs two",
+            "no transform from `y` to `map` at 12.000000000 s: `y` has one transform, of 1.000000000 s, and \
+             interpolation needs two",
         ),
         (
             error("map", "x", 12),
@@ -350,7 +357,8 @@ fn errors_name_frames_and_times() {
     let error = buffer.set_transform(&invalid, "").unwrap_err().to_string();
     assert_eq!(
         error,
-        "the transform of `base` of 1.000000000 s was ignored: the newest one is of 12.000000000 s, and only 10.000000000 s are kept"
+        "the transform of `base` of 1.000000000 s was ignored: the newest one is of 12.000000000 s, and only \
+         10.000000000 s are kept"
     );
     invalid.transform.rotation.w = 0.0;
     assert!(
@@ -409,10 +417,10 @@ fn frames_are_shown_as_yaml_and_as_a_tree() {
         buffer.set_transform(&transform("map", "base", sec), "odometry").unwrap();
     }
     buffer.set_static_transform(&transform("base", "camera", 1), "").unwrap();
-    let expected = "base:\n  parent: 'map'\n  broadcaster: 'odometry'\n  rate: 1.500\n  most_recent_transform: 12.000000000\n  \
-                    oldest_transform: 10.000000000\n  buffer_length: 2.000\ncamera:\n  parent: 'base'\n  broadcaster: 'no recorded \
-                    authority'\n  rate: 10000.000\n  most_recent_transform: 0.000000000\n  oldest_transform: 0.000000000\n  \
-                    buffer_length: 0.000\n";
+    let expected = "base:\n  parent: 'map'\n  broadcaster: 'odometry'\n  rate: 1.500\n  most_recent_transform: \
+                    12.000000000\n  oldest_transform: 10.000000000\n  buffer_length: 2.000\ncamera:\n  parent: \
+                    'base'\n  broadcaster: 'no recorded authority'\n  rate: 10000.000\n  most_recent_transform: \
+                    0.000000000\n  oldest_transform: 0.000000000\n  buffer_length: 0.000\n";
     assert_eq!(buffer.all_frames_as_yaml(), expected);
     let tree = "map\n  base: 3 transforms, 10.000000000 s to 12.000000000 s\n    camera: static\n";
     assert_eq!(buffer.all_frames_as_tree(), tree);

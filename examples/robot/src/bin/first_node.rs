@@ -8,7 +8,8 @@ use rospin::prelude::*;
 fn main() -> rospin::Result<()> {
     let ros = rospin::init()?;
     let node = ros.create_node("imu")?;
-    let (clock, logger) = (node.clone(), node.logger().throttle(Duration::from_secs(1)));
+    let clock = node.clone();
+    let logger = node.logger().throttle(Duration::from_secs(1));
     let publisher = node.create_publisher::<Imu>("imu")?;
     let _timer = node.create_timer(Duration::from_millis(5), move |_| {
         let mut imu = Imu::default();
