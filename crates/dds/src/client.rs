@@ -50,10 +50,10 @@ impl Marks {
     fn call_of(&self, response: &Sample) -> Result<Option<i64>, cdr::DecodeError> {
         if let Some(Identity { guid, number }) = response.related() {
             let is_own = guid == self.reader || guid == self.writer;
-            return Ok(is_own.then_some(number));
+            return if is_own { Ok(Some(number)) } else { Ok(None) };
         }
         let Header { client, number } = cdr::header(response.bytes())?;
-        Ok((client == self.header).then_some(number))
+        if client == self.header { Ok(Some(number)) } else { Ok(None) }
     }
 }
 
@@ -117,8 +117,10 @@ impl DdsClient {
         let domain = &node.domain;
         let bond = Bond::of_service(format!("a client of service `{service}`"), domain.feed(), domain.watch());
         let state = Arc::<State>::default();
-        let (followed, served) = (Arc::downgrade(&bond), Arc::downgrade(&state));
-        let (feed, name) = (Arc::clone(domain.feed()), service.to_string());
+        let followed = Arc::downgrade(&bond);
+        let served = Arc::downgrade(&state);
+        let feed = Arc::clone(domain.feed());
+        let name = service.to_string();
         bond.on_change(move || {
             if let (Some(bond), Some(state)) = (followed.upgrade(), served.upgrade()) {
                 let form = bond.form();
@@ -131,10 +133,13 @@ impl DdsClient {
         let user_data = endpoint_data(Some(&Pair::Client(domain.next_pair())), service_type);
         let qos = entity_qos(qos, &user_data);
         // The reader is created first, because a server may answer as soon as it sees the writer.
-        let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
-        let (ear, responses) = (Ear::new(&bond, End::SecondReader), Responses(Arc::clone(&state)));
+        let name = names::responses(service);
+        let dds_type = names::dds_type(service_type, "_Response");
+        let ear = Ear::new(&bond, End::SecondReader);
+        let responses = Responses(Arc::clone(&state));
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, responses).map_err(refused)?;
-        let (name, dds_type) = (names::requests(service), names::dds_type(service_type, "_Request"));
+        let name = names::requests(service);
+        let dds_type = names::dds_type(service_type, "_Request");
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
         bond.reads(reader.probe());
@@ -182,8 +187,9 @@ impl DdsClient {
 }
 
 /// Reason for which a service is not called whose servers read requests of different forms.
-const BOTH_FORMS: &str = "it has servers on Cyclone DDS and on another DDS, and each kind would execute a request of the other one's form as \
-                          another request; stop one kind, or start both with the same `RMW_IMPLEMENTATION`";
+const BOTH_FORMS: &str = "it has servers on Cyclone DDS and on another DDS, and each kind would execute a request of \
+                          the other one's form as another request; stop one kind, or start both with the same \
+                          `RMW_IMPLEMENTATION`";
 
 impl ClientEnd for DdsClient {
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {

@@ -82,7 +82,8 @@ impl Domain {
                 "this process is in that domain already, and Cyclone DDS has no rules for a second participant";
             return Err(JoinError::Security { domain_id, reason: reason.to_owned() });
         }
-        let config = options.xml((number.0 != u32::from(domain_id)).then_some(domain_id))?;
+        let shown = if number.0 != u32::from(domain_id) { Some(domain_id) } else { None };
+        let config = options.xml(shown)?;
         let failed = |error: crate::cyclone::Code| JoinError::Participant { domain_id, reason: error.to_string() };
         let user_data = user_data::of_participant(options.enclave_name());
         let properties = options.security.properties(options.enclave_name());

@@ -42,7 +42,8 @@ mod tests {
 
     #[test]
     fn a_response_goes_to_the_reader_that_the_request_names_or_else_to_its_writer() {
-        let (reader, writer) = ([1; 16], [2; 16]);
+        let reader = [1; 16];
+        let writer = [2; 16];
         let beside = |guid| Some(Identity { guid, number: 0 });
         assert_eq!(of_response(beside(reader), writer, 7), Identity { guid: reader, number: 7 });
         assert_eq!(of_response(beside([0; 16]), writer, 7), Identity { guid: writer, number: 7 });

@@ -61,7 +61,9 @@ impl Discovery {
     /// Enters a reader or a writer that was just found.
     pub fn endpoint(&self, guid: [u8; 16], is_writer: bool, topic: &str, type_name: &str, user_data: &[u8]) {
         let handle = u64::from_le_bytes(std::array::from_fn(|at| guid[8 + at]));
-        let (is_reliable, durability, depth) = (guid[12] % 2 == 0, i32::from(guid[13]), i32::from(guid[14]));
+        let is_reliable = guid[12] % 2 == 0;
+        let durability = i32::from(guid[13]);
+        let depth = i32::from(guid[14]);
         let times = Times::default();
         self.0.came(&Found {
             handle,

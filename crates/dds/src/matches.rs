@@ -135,7 +135,8 @@ impl Bond {
         match self.made {
             Made::OfOne => Count { all: state.first.len(), ..Count::default() },
             Made::OfTwo => {
-                let (first, second) = (self.feed.peers(&state.first), self.feed.peers(&state.second));
+                let first = self.feed.peers(&state.first);
+                let second = self.feed.peers(&state.second);
                 // A request reaches also those that are not sure yet.
                 let reached = [first.clone(), self.feed.peers(state.unsure.keys())].concat();
                 let others = [second.clone(), self.feed.peers(state.silent.keys())].concat();
@@ -192,8 +193,10 @@ impl Bond {
             (End::SecondWriter, true) => _ = state.second.insert(peer),
             (End::FirstWriter | End::FirstReader, false) => {
                 state.unsure.remove(&peer);
-                if state.first.remove(&peer) {
-                    self.events.iter().for_each(EndEvents::match_went);
+                if state.first.remove(&peer)
+                    && let Some(events) = &self.events
+                {
+                    events.match_went();
                 }
             }
             (End::SecondReader | End::SecondWriter, false) => {
@@ -210,8 +213,10 @@ impl Bond {
 
     /// Counts an end as matched. Events are recorded under the lock, so that they are in order.
     fn insert(&self, state: &mut State, peer: Handle) {
-        if state.first.insert(peer) {
-            self.events.iter().for_each(EndEvents::match_came);
+        if state.first.insert(peer)
+            && let Some(events) = &self.events
+        {
+            events.match_came();
         }
     }
 

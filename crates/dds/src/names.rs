@@ -43,7 +43,7 @@ pub(crate) fn of_topic(end: End, topic: &str) -> Option<(EndpointKind, &str)> {
         (("rr", name), End::Readers) => (EndpointKind::Client, name.strip_suffix("Reply")?),
         _ => return None,
     };
-    name.starts_with('/').then_some((kind, name))
+    if name.starts_with('/') { Some((kind, name)) } else { None }
 }
 
 /// Returns the name of a type in ROS, or its name in DDS if it is not of ROS.

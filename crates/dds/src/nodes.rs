@@ -88,7 +88,8 @@ impl Announced {
 
     /// Announces a node. Returns its number.
     fn node_came(&self, name: &NodeName) -> u64 {
-        let (namespace, name) = (name.namespace().to_owned(), name.base_name().to_owned());
+        let namespace = name.namespace().to_owned();
+        let name = name.base_name().to_owned();
         self.change(|list| {
             list.last += 1;
             let node = NodeEntitiesInfo { namespace, name, readers: Vec::new(), writers: Vec::new() };

@@ -67,8 +67,8 @@ pub enum JoinError {
     /// Cyclone DDS could not be started.
     #[error(
         "could not join DDS domain {domain_id}: {reason}; a faulty CYCLONEDDS_URI, no network interface, more than 33 \
-         processes on this machine, or certificates and documents of security that do not hold are causes, and Cyclone DDS says \
-         on standard error which one it is"
+         processes on this machine, or certificates and documents of security that do not hold are causes, and \
+         Cyclone DDS says on standard error which one it is"
     )]
     Participant {
         /// Number of the domain.
@@ -141,7 +141,8 @@ impl DomainOptions {
             None | Some("SUBNET") => DiscoveryRange::Subnet,
             Some("SYSTEM_DEFAULT") => DiscoveryRange::SystemDefault,
             Some(other) => {
-                let (variable, value) = ("ROS_AUTOMATIC_DISCOVERY_RANGE", other.to_owned());
+                let variable = "ROS_AUTOMATIC_DISCOVERY_RANGE";
+                let value = other.to_owned();
                 return Err(EnvError { variable, value, expected: "OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT" });
             }
         };
@@ -275,7 +276,7 @@ impl DomainOptions {
     }
 
     fn peers_xml(&self) -> String {
-        let localhost = (self.range == DiscoveryRange::Localhost).then_some("localhost");
+        let localhost = if self.range == DiscoveryRange::Localhost { Some("localhost") } else { None };
         let named = match self.range {
             DiscoveryRange::Localhost | DiscoveryRange::Subnet => &self.peers[..],
             DiscoveryRange::Off | DiscoveryRange::SystemDefault => &[],
@@ -299,7 +300,8 @@ mod tests {
     fn the_environment_speaks_ros() {
         assert_eq!(from(&[]), Ok(DomainOptions::new()));
         let expected = DomainOptions::new().domain_id(42).localhost().static_peers(["10.0.0.1", "robot"]);
-        let (id, peers) = (("ROS_DOMAIN_ID", "42"), ("ROS_STATIC_PEERS", "10.0.0.1; robot;"));
+        let id = ("ROS_DOMAIN_ID", "42");
+        let peers = ("ROS_STATIC_PEERS", "10.0.0.1; robot;");
         assert_eq!(from(&[id, peers, ("ROS_LOCALHOST_ONLY", "1")]), Ok(expected.clone()));
         assert_eq!(from(&[id, peers, ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")]), Ok(expected));
         let uri = from(&[("CYCLONEDDS_URI", "file:///etc/dds.xml")]).unwrap();
@@ -328,7 +330,8 @@ mod tests {
         if cfg!(not(feature = "security")) {
             return;
         }
-        let (on, keystore) = (("ROS_SECURITY_ENABLE", "true"), ("ROS_SECURITY_KEYSTORE", "/keys"));
+        let on = ("ROS_SECURITY_ENABLE", "true");
+        let keystore = ("ROS_SECURITY_KEYSTORE", "/keys");
         let of = |is_enforced| Security::Keystore { keystore: Some("/keys".into()), is_enforced };
         let options = from(&[on, keystore]).unwrap();
         assert_eq!((options.security.clone(), options.enclave_name()), (of(false), "/"));
@@ -344,7 +347,8 @@ mod tests {
             let options = DomainOptions::new().static_peers(["robot"]).discovery_range(range);
             options.xml(None).unwrap()
         };
-        let (local, subnet) = (xml(DiscoveryRange::Localhost), xml(DiscoveryRange::Subnet));
+        let local = xml(DiscoveryRange::Localhost);
+        let subnet = xml(DiscoveryRange::Subnet);
         assert!(local.contains("<Peers><Peer address=\"localhost\"/><Peer address=\"robot\"/></Peers>"), "{local}");
         assert!(
             local.contains("<AllowMulticast>false<") && local.contains(CHOSEN) && local.contains(LOOPBACK),

@@ -38,10 +38,12 @@ impl DdsPublisher {
         let label = format!("a publisher of topic `{topic}`");
         let bond = Bond::of_topic(label, domain.feed(), domain.watch(), events);
         let user_data = endpoint_data(None, message_type);
-        let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
+        let name = names::topic(topic);
+        let dds_type = names::dds_type(message_type, "");
         let latched = qos.durability == Durability::TransientLocal;
         let is_manual = qos.liveliness == Liveliness::ManualByTopic;
-        let (qos, ear) = (topic_qos(qos, &user_data), Ear::new(&bond, End::FirstWriter));
+        let qos = topic_qos(qos, &user_data);
+        let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
         bond.writes(writer.probe());
         let listed = node.list(&[], &[writer.guid()]);
@@ -67,7 +69,11 @@ impl PublisherEnd for DdsPublisher {
         if self.is_manual
             && let Err(error) = self.writer.assert_liveliness()
         {
-            log::warn!(target: "rospin", "a publisher of topic `{}` could not give a sign of life: {error}", self.topic);
+            log::warn!(
+                target: "rospin",
+                "a publisher of topic `{}` could not give a sign of life: {error}",
+                self.topic
+            );
         }
     }
 

@@ -83,7 +83,7 @@ impl Response {
     /// Returns the reader of the client, if the request named it.
     fn reader(&self) -> Option<&Guid> {
         let identity = self.identity.as_ref()?;
-        form::is_reader(&identity.guid).then_some(&identity.guid)
+        if form::is_reader(&identity.guid) { Some(&identity.guid) } else { None }
     }
 }
 
@@ -190,16 +190,19 @@ impl DdsRequests {
         qos: &Qos,
         unsent: &Arc<AtomicU64>,
     ) -> Result<Self, Refused> {
-        let (domain, feed) = (&node.domain, node.domain.feed());
+        let domain = &node.domain;
+        let feed = node.domain.feed();
         let bond = Bond::of_service(format!("a server of service `{service}`"), feed, domain.watch());
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
         let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
         let qos = entity_qos(qos, &user_data);
         // The writer is created first, so that a client whose request arrives can be answered.
-        let (name, dds_type) = (names::responses(service), names::dds_type(service_type, "_Response"));
+        let name = names::responses(service);
+        let dds_type = names::dds_type(service_type, "_Response");
         let ear = Ear::new(&bond, End::SecondWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &keeps_all(&qos), &ear).map_err(refused)?;
-        let (name, dds_type) = (names::requests(service), names::dds_type(service_type, "_Request"));
+        let name = names::requests(service);
+        let dds_type = names::dds_type(service_type, "_Request");
         let ear = Ear::new(&bond, End::FirstReader);
         let requests = Requests { delivery, gaps: Mutex::default(), feed: Arc::clone(feed) };
         let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, requests).map_err(refused)?;
@@ -212,7 +215,11 @@ impl DdsRequests {
             unsent: Arc::clone(unsent),
         });
         let pays = Arc::downgrade(&responses);
-        responses.bond.on_change(move || pays.upgrade().iter().for_each(|responses| responses.pay()));
+        responses.bond.on_change(move || {
+            if let Some(responses) = pays.upgrade() {
+                responses.pay();
+            }
+        });
         Ok(Self { _listed: listed, _reader: reader, inbox, responses })
     }
 
@@ -223,7 +230,8 @@ impl DdsRequests {
         if let Some(to) = identity_of(&sample, writer, form)? {
             return Ok((Bytes::from_owner(sample), DdsReply { responses, requester, to: To::Identity(to) }));
         }
-        let (header, body) = (cdr::header(sample.bytes())?, cdr::body(sample.bytes())?);
+        let header = cdr::header(sample.bytes())?;
+        let body = cdr::body(sample.bytes())?;
         Ok((body.into(), DdsReply { responses, requester, to: To::Header(header) }))
     }
 }

@@ -105,9 +105,11 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
             told.store(true, Ordering::Relaxed);
         }
     });
-    let (group, handle) = (executor.create_group("talk", 0), executor.handle());
+    let group = executor.create_group("talk", 0);
+    let handle = executor.handle();
     let numbers = publisher.clone();
-    let (mut more, told_at) = (10, std::sync::OnceLock::new());
+    let mut more = 10;
+    let told_at = std::sync::OnceLock::new();
     let _timer = group.create_timer(TALK, move |next: &mut i64, _| {
         numbers.publish(Number { data: *next }).expect("it is not too much");
         *next += 1;
@@ -138,11 +140,14 @@ fn talk(context: &Context, executor: &Executor, node: &Node) {
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn hear(context: &Context, executor: &Executor, node: &Node) {
     let ticks = Ticks::start(context, executor);
-    let (group, handle) = (executor.create_group("hear", ()), executor.handle());
-    let (heard, published) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
+    let group = executor.create_group("hear", ());
+    let handle = executor.handle();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let published = Arc::new(Mutex::new(None));
     // Either may come last: the last number, or the number of published messages.
     let halt_at_end = {
-        let (heard, published) = (Arc::clone(&heard), Arc::clone(&published));
+        let heard = Arc::clone(&heard);
+        let published = Arc::clone(&published);
         move || {
             let last = heard.lock().unwrap().last().copied();
             if published.lock().unwrap().is_some_and(|published: i64| last == Some(published - 1)) {
@@ -150,7 +155,8 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
             }
         }
     };
-    let (log, check) = (Arc::clone(&heard), halt_at_end.clone());
+    let log = Arc::clone(&heard);
+    let check = halt_at_end.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(1000);
     let numbers = node.on(&group).create_subscription(options, move |number: Number| {
         log.lock().unwrap().push(number.data);
@@ -159,7 +165,8 @@ fn hear(context: &Context, executor: &Executor, node: &Node) {
         }
         check();
     });
-    let (numbers, told) = (numbers.unwrap(), Arc::clone(&published));
+    let numbers = numbers.unwrap();
+    let told = Arc::clone(&published);
     let _end = node.on(&group).create_subscription("end", move |number: Number| {
         *told.lock().unwrap() = Some(number.data);
         halt_at_end();

@@ -28,68 +28,88 @@ fn rmws() -> impl Iterator<Item = &'static str> {
     [CYCLONE, FAST].into_iter().filter(|rmw| is_installed(rmw))
 }
 
-fn over_cyclone() -> Option<Network> {
-    is_installed(CYCLONE).then(|| network(CYCLONE))
-}
-
 #[test]
 fn a_talker_of_ros_is_heard_whoever_comes_first() {
-    rmws().for_each(|rmw| topics::a_talker_is_heard(|| network(rmw)));
+    for rmw in rmws() {
+        topics::a_talker_is_heard(|| network(rmw));
+    }
 }
 
 #[test]
 fn a_listener_of_ros_hears_whoever_comes_first() {
-    rmws().for_each(|rmw| topics::a_listener_hears(|| network(rmw)));
+    for rmw in rmws() {
+        topics::a_listener_hears(|| network(rmw));
+    }
 }
 
 #[test]
 fn latched_messages_are_heard_by_those_who_come_late() {
-    rmws().for_each(|rmw| topics::late_nodes_hear_latched_messages(&network(rmw)));
+    for rmw in rmws() {
+        topics::late_nodes_hear_latched_messages(&network(rmw));
+    }
 }
 
 #[test]
 fn a_node_of_ros_hears_every_message_of_1_khz() {
-    rmws().for_each(|rmw| topics::every_message_of_1_khz_is_heard(&network(rmw)));
+    for rmw in rmws() {
+        topics::every_message_of_1_khz_is_heard(&network(rmw));
+    }
 }
 
 #[test]
 fn large_messages_reach_nodes_of_ros() {
-    rmws().for_each(|rmw| topics::large_messages_are_heard(|| network(rmw)));
+    for rmw in rmws() {
+        topics::large_messages_are_heard(|| network(rmw));
+    }
 }
 
 #[test]
 fn services_are_called_both_ways() {
-    rmws().for_each(|rmw| calls::services_are_called_both_ways(|| network(rmw)));
+    for rmw in rmws() {
+        calls::services_are_called_both_ways(|| network(rmw));
+    }
 }
 
 #[test]
 fn goals_of_ros_are_reached() {
-    rmws().for_each(|rmw| calls::their_goals_are_reached(&network(rmw)));
+    for rmw in rmws() {
+        calls::their_goals_are_reached(&network(rmw));
+    }
 }
 
 #[test]
 fn goals_are_reached_by_ros() {
-    rmws().for_each(|rmw| calls::our_goals_are_reached(&network(rmw)));
+    for rmw in rmws() {
+        calls::our_goals_are_reached(&network(rmw));
+    }
 }
 
 #[test]
 fn tools_see_and_set_parameters() {
-    rmws().for_each(|rmw| tools::parameters_are_seen_and_set(&network(rmw)));
+    for rmw in rmws() {
+        tools::parameters_are_seen_and_set(&network(rmw));
+    }
 }
 
 #[test]
 fn tools_describe_a_topic() {
     // Over rmw_fastrtps_cpp, the command does not name the nodes of other implementations, those of rmw_cyclonedds_cpp
     // included.
-    over_cyclone().iter().for_each(tools::a_topic_is_described);
+    if is_installed(CYCLONE) {
+        tools::a_topic_is_described(&network(CYCLONE));
+    }
 }
 
 #[test]
 fn tools_list_a_node() {
-    rmws().for_each(|rmw| tools::a_node_is_listed(&network(rmw)));
+    for rmw in rmws() {
+        tools::a_node_is_listed(&network(rmw));
+    }
 }
 
 #[test]
 fn tools_manage_a_lifecycle_node() {
-    rmws().for_each(|rmw| tools::a_lifecycle_node_is_managed(&network(rmw)));
+    for rmw in rmws() {
+        tools::a_lifecycle_node_is_managed(&network(rmw));
+    }
 }

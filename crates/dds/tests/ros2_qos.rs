@@ -41,10 +41,13 @@ impl Theirs {
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/peers/ros2_qos.py");
         let mut process = command("python3", domain_id).arg(script).spawn().expect("a process");
-        let (out, lines) = (process.stdout.take().expect("its output"), Arc::<Mutex<Vec<_>>>::default());
+        let out = process.stdout.take().expect("its output");
+        let lines = Arc::<Mutex<Vec<_>>>::default();
         let read = Arc::clone(&lines);
         std::thread::spawn(move || {
-            BufReader::new(out).lines().map_while(Result::ok).for_each(|line| read.lock().expect("lines").push(line));
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                read.lock().expect("lines").push(line);
+            }
         });
         Some(Self { process, lines })
     }
@@ -64,7 +67,8 @@ impl Drop for Theirs {
 
 #[test]
 fn events_are_told_on_both_sides() {
-    let (id, (context, _)) = (domain_id(), context());
+    let id = domain_id();
+    let (context, _) = context();
     let executor = executor(&context, "main");
     let Some(theirs) = Theirs::start(id) else { return };
     let domain = Domain::join(DomainOptions::new().domain_id(id).localhost()).expect("a participant");
@@ -83,7 +87,10 @@ fn events_are_told_on_both_sides() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&told);
     let tell = move |text: String| log.lock().expect("a log").push(text);
-    let (matched, missed, lost, refused) = (tell.clone(), tell.clone(), tell.clone(), tell);
+    let matched = tell.clone();
+    let missed = tell.clone();
+    let lost = tell.clone();
+    let refused = tell;
     let _callbacks = [
         on.create_event_callback(&publisher, move |status: MatchedStatus| {
             matched(format!("matched {}", status.current))
@@ -107,7 +114,8 @@ fn events_are_told_on_both_sides() {
 
 #[test]
 fn tools_see_the_settings() {
-    let (id, (context, _)) = (domain_id(), context());
+    let id = domain_id();
+    let (context, _) = context();
     if Theirs::start(id).is_none() {
         return;
     }

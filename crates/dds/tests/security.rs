@@ -91,7 +91,10 @@ impl Authority {
             for ca in ["identity_ca", "permissions_ca"] {
                 openssl(
                     &authority.0,
-                    &format!("req -x509 -newkey param:curve.pem -nodes -keyout {ca}.key.pem -out {ca}.cert.pem -days 30 -subj /O=rospin/CN={ca}"),
+                    &format!(
+                        "req -x509 -newkey param:curve.pem -nodes -keyout {ca}.key.pem -out {ca}.cert.pem -days 30 \
+                         -subj /O=rospin/CN={ca}"
+                    ),
                 )?;
             }
             Ok(())
@@ -116,12 +119,14 @@ impl Authority {
         fs::write(directory.join("permissions.xml"), permissions(name)).unwrap();
         let sign = |document: &str| {
             format!(
-                "smime -sign -text -in {document}.xml -out {document}.p7s -signer permissions_ca.cert.pem -inkey ../../permissions_ca.key.pem"
+                "smime -sign -text -in {document}.xml -out {document}.p7s -signer permissions_ca.cert.pem -inkey \
+                 ../../permissions_ca.key.pem"
             )
         };
         for arguments in [
             &format!("req -newkey param:../../curve.pem -nodes -keyout key.pem -out request.pem -subj /CN=\\/{name}"),
-            "x509 -req -days 30 -in request.pem -CA identity_ca.cert.pem -CAkey ../../identity_ca.key.pem -out cert.pem -set_serial 1",
+            "x509 -req -days 30 -in request.pem -CA identity_ca.cert.pem -CAkey ../../identity_ca.key.pem -out \
+             cert.pem -set_serial 1",
             &sign("governance"),
             &sign("permissions"),
         ] {
@@ -211,7 +216,8 @@ fn the_other_process() {
         let _ = ended.send(());
     });
     wait(&executor, "the end", end).unwrap();
-    let (publishers, nodes) = (subscription.publisher_count(), node.node_names());
+    let publishers = subscription.publisher_count();
+    let nodes = node.node_names();
     drop(subscription);
     println!("end {:?} {publishers} {nodes:?}", group.into_payload().unwrap());
 }
@@ -241,7 +247,9 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
     wait(&executor, "time passes", sleep(2)).unwrap();
     // Encryption must not pad messages to a multiple of four bytes, whatever their lengths.
     let said = ["", "s", "se", "sec", "secret"];
-    said.into_iter().for_each(|data| publisher.publish(text(data)).unwrap());
+    for data in said {
+        publisher.publish(text(data)).unwrap();
+    }
     wait(&executor, "time passes", sleep(1)).unwrap();
     // The processes do not see each other in the graph, either.
     assert_eq!((publisher.subscription_count(), talker.node_names()), (1, vec!["/listener".into(), "/talker".into()]));
@@ -254,7 +262,8 @@ fn only_those_with_a_certificate_of_the_domain_hear() {
 #[test]
 fn a_process_joins_a_secure_domain_once() {
     let Some(authority) = Authority::new("twice", GOVERNANCE) else { return };
-    let (id, enclave) = (domain_id(), authority.enclave("talker"));
+    let id = domain_id();
+    let enclave = authority.enclave("talker");
     let _first = Domain::join(options(id).security(&enclave)).unwrap();
     let second = Domain::join(options(id).security(&enclave));
     assert!(matches!(second, Err(JoinError::Security { .. })));

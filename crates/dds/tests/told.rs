@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
-
 use common::stranger::Stranger;
 use common::{
     AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, wait, wait_until,
@@ -11,55 +9,24 @@ use common::{
 use rospin_dds::{CallError, Node, PublisherOptions, Qos, Reliability, SubscriptionOptions};
 use rospin_engine::Executor;
 use rospin_testkit::conformance::messages::Number;
-
-/// Keeps the warnings of rospin.
-#[derive(Default)]
-struct Kept(Mutex<Vec<String>>);
-
-impl Kept {
-    /// The warnings so far that have all of these words in them.
-    fn with(&self, words: &[&str]) -> Vec<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().filter(|warning| words.iter().all(|word| warning.contains(word))).cloned().collect()
-    }
-}
-
-impl log::Log for Kept {
-    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.target() == "rospin"
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if self.enabled(record.metadata()) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.args().to_string());
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-fn log() -> &'static Kept {
-    static LOG: OnceLock<Kept> = OnceLock::new();
-    let kept = LOG.get_or_init(Kept::default);
-    // The other test may have set the logger.
-    let _ = log::set_logger(kept);
-    log::set_max_level(log::LevelFilter::Warn);
-    kept
-}
+use rospin_testkit::kept_log::{keep_warnings, warnings_with};
 
 #[test]
 fn a_topic_of_two_types_is_told_of() {
-    let (log, id) = (log(), domain_id());
+    keep_warnings();
+    let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
-    let (talker, listener) = (here.create_node("talker").unwrap(), there.create_node("listener").unwrap());
+    let here = join(id).ros(&context);
+    let there = join(id).ros(&context);
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
     let publishers = [(); 2].map(|()| talker.create_publisher::<Text>("two_types").unwrap());
     let group = executor.create_group("listener", ());
     let _subscription = listener.on(&group).create_subscription("two_types", |_: Number| ()).unwrap();
     let told = || {
         let types = "topic `/two_types` has type `std_msgs/msg/Int64` in ";
-        log.with(&[types, " and `std_msgs/msg/String` in ", "give both the same type"])
+        warnings_with(&[types, " and `std_msgs/msg/String` in ", "give both the same type"])
     };
     // Each of the two participants reports the mismatch, as two processes would.
     wait_until(&executor, "both are told", || told().len() >= 2);
@@ -68,18 +35,22 @@ fn a_topic_of_two_types_is_told_of() {
 
 #[test]
 fn quality_of_service_that_does_not_fit_is_told_of() {
-    let (log, id) = (log(), domain_id());
+    keep_warnings();
+    let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
-    let (talker, listener) = (here.create_node("talker").unwrap(), there.create_node("listener").unwrap());
+    let here = join(id).ros(&context);
+    let there = join(id).ros(&context);
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
     let mut qos = Qos::keep_last(1);
     qos.reliability = Reliability::BestEffort;
     let publisher = talker.create_publisher::<Text>(PublisherOptions::new("unsure").qos(qos)).unwrap();
     let group = executor.create_group("listener", ());
     let options = SubscriptionOptions::new("unsure").qos(Qos::keep_last(1));
     let _subscription = listener.on(&group).create_subscription(options, |_: Text| ()).unwrap();
-    let told = |end: &str| log.with(&[end, "topic `/unsure`", "their reliability differs", "only reliable publishers"]);
+    let told =
+        |end: &str| warnings_with(&[end, "topic `/unsure`", "their reliability differs", "only reliable publishers"]);
     wait_until(&executor, "both are told", || !told("a publisher").is_empty() && !told("a subscription").is_empty());
     assert_eq!((told("a publisher").len(), told("a subscription").len(), publisher.subscription_count()), (1, 1, 0));
 }
@@ -96,15 +67,17 @@ fn stranger(executor: &Executor, domain_id: u16, service: &str) -> impl Sized + 
 /// Requests reach all servers, and have one form: each kind of server would take the other form for another request.
 #[test]
 fn servers_of_both_forms_are_told_of_and_not_called() {
-    let (log, id) = (log(), domain_id());
+    keep_warnings();
+    let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
     let caller = join(id).ros(&context).create_node("caller").unwrap();
     let client = caller.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let Some(_peer) = cyclonedds("cyclonedds_peer.py", "add", id) else { return };
     wait_until(&executor, "the server on Cyclone DDS is ready", || client.service_is_ready());
-    let told =
-        || log.with(&["service `/add_two_ints` is not called", "on Cyclone DDS and on another DDS", "stop one kind"]);
+    let told = || {
+        warnings_with(&["service `/add_two_ints` is not called", "on Cyclone DDS and on another DDS", "stop one kind"])
+    };
     assert_eq!(told().len(), 0);
     let _stranger = stranger(&executor, id, "add_two_ints");
     wait_until(&executor, "it is told", || !told().is_empty());
@@ -116,11 +89,14 @@ fn servers_of_both_forms_are_told_of_and_not_called() {
 /// A server of ours reads both forms, beside whichever other server.
 #[test]
 fn a_server_of_ours_is_called_beside_one_on_another_dds() {
-    let (log, id) = (log(), domain_id());
+    keep_warnings();
+    let id = domain_id();
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let (here, there) = (join(id).ros(&context), join(id).ros(&context));
-    let (caller, adder) = (here.create_node("caller").unwrap(), there.create_node("adder").unwrap());
+    let here = join(id).ros(&context);
+    let there = join(id).ros(&context);
+    let caller = here.create_node("caller").unwrap();
+    let adder = there.create_node("adder").unwrap();
     let group = executor.create_group("server", ());
     let serve = |node: &Node| node.on(&group).create_service::<AddTwoInts, _>("ours", AddRequest::add).unwrap();
     let _far = serve(&adder);
@@ -138,5 +114,5 @@ fn a_server_of_ours_is_called_beside_one_on_another_dds() {
     for n in 0..5 {
         assert_eq!(call(n), Ok(AddResponse { sum: n + 2 }));
     }
-    assert_eq!(log.with(&["service `/ours`"]).len(), 0);
+    assert_eq!(warnings_with(&["service `/ours`"]).len(), 0);
 }

@@ -148,7 +148,9 @@ impl Driver {
             Op::Advance(_) => Outcome::Done,
             Op::Next(thread) => Outcome::Picked(subject.next(now, thread as u16)),
             Op::Complete(thread) => {
-                self.running[thread].iter().for_each(|decision| subject.complete(now, decision));
+                if let Some(decision) = &self.running[thread] {
+                    subject.complete(now, decision);
+                }
                 Outcome::Done
             }
             Op::GoOn { running, ago_ms } => {
@@ -161,7 +163,9 @@ impl Driver {
                 Outcome::Picked(subject.run_through(now, thread as u16, release))
             }
             Op::Suspend(thread) => {
-                self.running[thread].iter().for_each(|decision| subject.suspend(now, decision));
+                if let Some(decision) = &self.running[thread] {
+                    subject.suspend(now, decision);
+                }
                 Outcome::Done
             }
             Op::Resume(place) => {
@@ -191,7 +195,9 @@ impl Driver {
             (Op::RemoveEntity(entity), _) => oracle.entity_removed(entity),
             (Op::RemoveGroup(group), _) => {
                 let members = (0..self.plans.len()).filter(|number| self.plans[*number].group == group);
-                members.for_each(|number| oracle.entity_removed(number));
+                for number in members {
+                    oracle.entity_removed(number);
+                }
             }
             (Op::Cancel(entity) | Op::Restart { entity, .. }, _) => oracle.withdrawn(entity),
             (Op::Advance(ms), _) => self.now += Duration::from_millis(ms),
@@ -200,7 +206,9 @@ impl Driver {
             }
             (Op::Complete(thread), _) => self.running[thread] = None,
             (Op::Suspend(thread), _) => {
-                self.running[thread].iter().for_each(|decision| oracle.ended_by_removal(decision));
+                if let Some(decision) = &self.running[thread] {
+                    oracle.ended_by_removal(decision);
+                }
                 self.suspended.extend(self.running[thread].take());
             }
             (Op::Resume(place), _) => {
@@ -220,11 +228,13 @@ impl Driver {
     ) -> Result<(), String> {
         let after = || format!("after {op} at {}", Ms(self.now));
         if reference.next_due() != subject.next_due() {
-            let (actual, expected) = (subject.next_due(), reference.next_due());
+            let actual = subject.next_due();
+            let expected = reference.next_due();
             return Err(format!("{}, next_due is {actual:?} and should be {expected:?}", after()));
         }
         for entity in 0..self.plans.len() {
-            let (actual, expected) = (subject.overruns(entity), reference.overruns(entity));
+            let actual = subject.overruns(entity);
+            let expected = reference.overruns(entity);
             if actual != expected {
                 return Err(format!("{}, overruns of e{entity} are {actual} and should be {expected}", after()));
             }
@@ -232,7 +242,8 @@ impl Driver {
         if reference.has_candidates() && !subject.has_candidates() {
             return Err(format!("{}, has_candidates is false, but there is something to run", after()));
         }
-        let (actual, expected) = (subject.drain_notes(), reference.drain_notes());
+        let actual = subject.drain_notes();
+        let expected = reference.drain_notes();
         if !subject.is_traced() {
             return Ok(());
         }

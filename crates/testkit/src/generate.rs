@@ -75,26 +75,30 @@ impl Mixture {
     }
 
     fn entity(&self, rng: &mut Rng) -> Op {
-        let timer = rng.chance(self.timers_percent).then(|| TimerPlan {
-            first_due_ms: rng.below(7),
-            period_ms: rng.chance(75).then(|| rng.between(1, 5)),
-            overrun: match rng.below(4) {
-                0 => Overrun::Skip,
-                1 => Overrun::ShiftPhase,
-                _ => Overrun::CatchUp(rng.below(4) as u32),
-            },
-        });
+        let timer = if rng.chance(self.timers_percent) { Some(self.timer(rng)) } else { None };
         Op::AddEntity(EntityPlan {
             kind: if timer.is_some() { EntityKind::Timer } else { rng.pick(&OTHER_KINDS) },
             group: rng.index(8),
             priority: rng.below(self.priorities) as u32,
-            deadline_ms: rng.chance(self.deadlines_percent).then(|| rng.between(1, 6)),
+            deadline_ms: if rng.chance(self.deadlines_percent) { Some(rng.between(1, 6)) } else { None },
             // Now and then a limit of 0, which must be refused.
             max_in_flight: if rng.chance(1) { 0 } else { rng.between(1, self.in_flight_most) as u32 },
             releases_group_at_await: rng.chance(self.releasing_percent),
             precedes_all: rng.chance(self.preceding_percent),
             timer,
         })
+    }
+
+    fn timer(&self, rng: &mut Rng) -> TimerPlan {
+        TimerPlan {
+            first_due_ms: rng.below(7),
+            period_ms: if rng.chance(75) { Some(rng.between(1, 5)) } else { None },
+            overrun: match rng.below(4) {
+                0 => Overrun::Skip,
+                1 => Overrun::ShiftPhase,
+                _ => Overrun::CatchUp(rng.below(4) as u32),
+            },
+        }
     }
 
     fn op(&self, rng: &mut Rng) -> Op {
@@ -121,7 +125,7 @@ impl Mixture {
             11 => Op::Wake { entity: place, sequence: rng.below(10) },
             _ => {
                 let ago_ms = rng.below(self.backdate_most_ms + 1);
-                let ago_ms = rng.chance(75).then_some(ago_ms);
+                let ago_ms = if rng.chance(75) { Some(ago_ms) } else { None };
                 if rng.chance(50) {
                     Op::GoOn { running: place, ago_ms }
                 } else {
@@ -135,7 +139,7 @@ impl Mixture {
 /// Returns the new period of a timer that is restarted, in milliseconds; usually `None`, which keeps the old one. A
 /// scheduler must ignore a period of 0.
 fn new_period(rng: &mut Rng) -> Option<u64> {
-    rng.chance(30).then(|| rng.below(5))
+    if rng.chance(30) { Some(rng.below(5)) } else { None }
 }
 
 /// Returns the scenario of `seed`.
@@ -146,7 +150,9 @@ pub fn scenario(seed: u64) -> Scenario {
     let threads = rng.between(1, 4) as u16;
     // One in ten is large, so that heaps grow and slots are reused.
     let (entities, steps) = if rng.chance(10) { (24, 300) } else { (7, 90) };
-    let (groups, entities, steps) = (rng.between(1, 4), rng.between(1, entities), rng.between(10, steps));
+    let groups = rng.between(1, 4);
+    let entities = rng.between(1, entities);
+    let steps = rng.between(10, steps);
     let mut ops: Vec<Op> = (0..groups).map(|_| mixture.group(rng)).collect();
     ops.extend((0..entities).map(|_| mixture.entity(rng)));
     ops.extend((0..steps).map(|_| mixture.op(rng)));

@@ -92,7 +92,8 @@ fn name<'a>(activation: &Activation, scheduler: &'a Scheduler) -> &'a str {
 
 fn seconds(at: Instant) -> String {
     let micros = at.as_nanos() / 1_000;
-    let (whole, micros) = (micros / 1_000_000, micros % 1_000_000);
+    let whole = micros / 1_000_000;
+    let micros = micros % 1_000_000;
     match micros % 1_000 {
         0 => format!("{whole:>4}.{:03}s", micros / 1_000),
         _ => format!("{whole:>4}.{micros:06}s"),

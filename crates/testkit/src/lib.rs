@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod decision;
 pub mod generate;
 pub mod golden;
+pub mod kept_log;
 pub mod oracle;
 pub mod peers;
 pub mod real;

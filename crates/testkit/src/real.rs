@@ -91,7 +91,7 @@ impl Real {
         let first = self.scheduler.first()?;
         let entity = self.scheduler.entities().find(|id| id.index() == first.entity())?;
         let activation = self.scheduler.pending(entity)?;
-        self.scheduler.may_run_in_place(entity).then_some((first, *activation))
+        if self.scheduler.may_run_in_place(entity) { Some((first, *activation)) } else { None }
     }
 
     fn activation(&self, decision: &Decision) -> Activation {
@@ -192,7 +192,11 @@ impl Subject for Real {
             self.short_ways += 1;
             Some(activation)
         } else {
-            self.scheduler.exchange(now, ThreadIndex(thread), &mut activation, release).then_some(activation)
+            if self.scheduler.exchange(now, ThreadIndex(thread), &mut activation, release) {
+                Some(activation)
+            } else {
+                None
+            }
         };
         self.under_way.retain(|known| known.sequence != decision.sequence);
         let next = next?;

@@ -120,7 +120,8 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "threads: {}", self.threads)?;
         // For each group a flag that says if it still exists; and the number of accepted entities.
-        let (mut groups, mut entities) = (Vec::new(), 0);
+        let mut groups = Vec::new();
+        let mut entities = 0;
         for (step, op) in self.ops.iter().enumerate() {
             let op = op.named(groups.len(), entities);
             write!(f, "{step:>4}  {op}")?;

@@ -159,7 +159,9 @@ impl VirtualTime {
                 let awaited = Happening::Awaited(activation.entity, activation.sequence);
                 self.agenda.entry(self.now + *wait).or_default().push_back(awaited);
             } else {
-                behaviour.publishes.into_iter().for_each(|id| self.deliver(id));
+                for id in behaviour.publishes {
+                    self.deliver(id);
+                }
                 self.scheduler.complete(self.now, &activation);
             }
         }

@@ -7,7 +7,8 @@ use std::path::Path;
 fn every_case_is_in_the_list() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conformance");
     let list = std::fs::read_to_string(folder.join("mod.rs")).unwrap();
-    let (mut cases, mut missing) = (BTreeSet::new(), Vec::new());
+    let mut cases = BTreeSet::new();
+    let mut missing = Vec::new();
     for file in std::fs::read_dir(&folder).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
         for line in text.lines() {

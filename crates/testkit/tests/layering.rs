@@ -48,7 +48,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-tracetools" => Some(&["rospin-engine"]),
         // Between recordings and system files, above both.
         "rospin-learn" => Some(&["rospin-core", "rospin-scenario", "rospin-trace"]),
-        // What programs import: everything but the models and the command.
+        // The crate that programs import has everything but the models and the command.
         "rospin" => Some(&[
             "rospin-engine",
             "rospin-node",

@@ -1,5 +1,5 @@
-//! What a reader of the registry finds: every published crate says what it is, under which licences, and where to
-//! start.
+//! Crates as a reader of the registry finds them: every published one says what it is, under which licences, and where
+//! to start.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,7 +66,8 @@ fn every_published_crate_says_what_it_is() {
         assert!(package.description.as_ref().is_some_and(|text| !text.is_empty()), "{name} has no description");
         assert_eq!(package.license.as_deref(), Some("MIT OR Apache-2.0"), "license of {name}");
         assert!(package.rust_version.is_some(), "{name} has no rust-version");
-        let (keywords, categories) = (&package.keywords, &package.categories);
+        let keywords = &package.keywords;
+        let categories = &package.categories;
         assert!((1..=5).contains(&keywords.len()), "{name} has {} keywords; the registry takes 5", keywords.len());
         for keyword in keywords {
             assert!(is_keyword(keyword), "the registry refuses the keyword {keyword} of {name}");

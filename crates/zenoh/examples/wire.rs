@@ -69,7 +69,8 @@ impl Ear {
 
 /// Sends for that long, with at most `IN_FLIGHT` messages under way; returns messages a second.
 fn throughput(ear: &Ear, duration: Duration, mut send: impl FnMut()) -> f64 {
-    let (begin, first) = (Instant::now(), ear.count.load(Ordering::Acquire));
+    let begin = Instant::now();
+    let first = ear.count.load(Ordering::Acquire);
     let mut sent = first;
     while begin.elapsed() < duration {
         while sent - ear.count.load(Ordering::Acquire) > IN_FLIGHT - 16 {
@@ -97,12 +98,14 @@ struct Latency {
 
 fn latency(ear: &Ear, mut send: impl FnMut(u64)) -> Latency {
     let asleep = sleeps();
-    let (begin, process) = (nanoseconds(ClockId::Monotonic), nanoseconds(ClockId::ProcessCPUTime));
+    let begin = nanoseconds(ClockId::Monotonic);
+    let process = nanoseconds(ClockId::ProcessCPUTime);
     let own = nanoseconds(ClockId::ThreadCPUTime);
     let period = u64::try_from(PERIOD.as_nanos()).unwrap();
     for number in 0..ear.latencies.len() as u64 {
         let due = begin + (number + 1) * period;
-        let (seconds, rest) = ((due / 1_000_000_000).cast_signed(), (due % 1_000_000_000).cast_signed());
+        let seconds = (due / 1_000_000_000).cast_signed();
+        let rest = (due % 1_000_000_000).cast_signed();
         let due = Timespec { tv_sec: seconds, tv_nsec: rest };
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &due);
         send(nanoseconds(ClockId::Monotonic));
@@ -150,7 +153,8 @@ impl<M: Message> Node<M> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let halt = self.executor.handle();
-            let (publisher, is_over) = (&self.publisher, &is_over);
+            let publisher = &self.publisher;
+            let is_over = &is_over;
             let body = scope.spawn(move || {
                 let result = body(publisher);
                 is_over.store(true, Ordering::Relaxed);
@@ -177,7 +181,11 @@ impl Bare {
         let session = session();
         let (sender, receiver) = mpsc::channel::<Sample>();
         let ear = Arc::clone(ear);
-        thread::spawn(move || receiver.iter().for_each(|sample| ear.hear(&sample.payload().to_bytes())));
+        thread::spawn(move || {
+            for sample in receiver {
+                ear.hear(&sample.payload().to_bytes());
+            }
+        });
         let hear = move |sample| _ = sender.send(sample);
         let subscriber = session.zenoh().declare_subscriber("bytes").callback(hear).wait().expect("a subscriber");
         let publisher = session.zenoh().declare_publisher("bytes").wait().expect("a publisher");
@@ -209,7 +217,8 @@ fn measure_throughput<M: Message + Clone + Sync>(message: &M, duration: Duration
     let ours = node
         .spin(|publisher| throughput(&ear, duration, || publisher.publish(message.clone()).expect("there is room")));
     drop((node, context));
-    let (ear, bytes) = (Ear::with_room(0), encoded(message));
+    let ear = Ear::with_room(0);
+    let bytes = encoded(message);
     let bare = Bare::start(&ear);
     let theirs = throughput(&ear, duration, || bare.write(bytes.clone()));
     [ours, theirs]
@@ -233,7 +242,8 @@ fn measure_latency(duration: Duration) -> [Latency; 2] {
 
 pub(crate) fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).map(|number| number.parse().expect("a number")).collect();
-    let (rounds, seconds) = (numbers.first().copied().unwrap_or(3), numbers.get(1).copied().unwrap_or(3));
+    let rounds = numbers.first().copied().unwrap_or(3);
+    let seconds = numbers.get(1).copied().unwrap_or(3);
     let duration = Duration::from_secs(seconds);
     let floats = Float32MultiArray { data: vec![7.0; LARGE / 4], ..Float32MultiArray::default() };
     for round in 1..=rounds {
@@ -248,7 +258,8 @@ pub(crate) fn main() {
         let [ours, theirs] = measure_latency(duration);
         for (name, Latency { p50, p99, cpu, sleeps }) in [("executor", ours), ("bare", theirs)] {
             println!(
-                "{round}: 10 kHz: {name}: p50 {p50:.1} us, p99 {p99:.1} us, CPU {cpu:.1} %, {sleeps:.2} sleeps a message"
+                "{round}: 10 kHz: {name}: p50 {p50:.1} us, p99 {p99:.1} us, CPU {cpu:.1} %, {sleeps:.2} sleeps a \
+                 message"
             );
         }
     }

@@ -48,7 +48,7 @@ impl Attachment {
         let (&[length], rest) = rest.split_first_chunk()?;
         let (source, _) = rest.split_first_chunk()?;
         let this = Self { number: i64::from_le_bytes(*number), sent_ns: i64::from_le_bytes(*sent_ns), source: *source };
-        (usize::from(length) == size_of::<Gid>()).then_some(this)
+        if usize::from(length) == size_of::<Gid>() { Some(this) } else { None }
     }
 }
 

@@ -52,13 +52,15 @@ impl ZenohClient {
         let session = node.session.clone();
         let endpoint = Endpoint::new(node, EndpointKind::Client, service, service_type, qos)?;
         let calls = Arc::<Calls<Outcome>>::default();
-        let (followed, grace) = (Arc::downgrade(&calls), Arc::clone(session.grace()));
+        let followed = Arc::downgrade(&calls);
+        let grace = Arc::clone(session.grace());
         let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
         let token = endpoint.announce(&session)?;
         // The result of an action may take any time. There is one such call for each goal, and Zenoh keeps little
         // memory for each.
         let timeout = if service_type.kind == TypeKind::Action { FOREVER } else { session.call_timeout() };
-        let (service, matched) = (service.to_string(), Arc::new(matched));
+        let service = service.to_string();
+        let matched = Arc::new(matched);
         Ok(Self { service, session, endpoint, timeout, calls, _token: token, matched })
     }
 
@@ -132,7 +134,8 @@ impl ClientEnd for ZenohClient {
         let service = self.service.clone();
         match self.send(payload) {
             Ok((number, receiver)) => {
-                let (calls, matched) = (Arc::clone(&self.calls), Arc::clone(&self.matched));
+                let calls = Arc::clone(&self.calls);
+                let matched = Arc::clone(&self.matched);
                 Box::pin(ZenohCall { service, number, receiver, calls, _matched: matched })
             }
             Err(error) => Box::pin(std::future::ready(Err(error))),

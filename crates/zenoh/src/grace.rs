@@ -68,7 +68,9 @@ impl Grace {
         state.has_thread = false;
         let acts = std::mem::take(&mut state.acts);
         drop(state);
-        acts.into_iter().for_each(|(_, act)| act());
+        for (_, act) in acts {
+            act();
+        }
     }
 }
 
@@ -80,7 +82,8 @@ mod tests {
 
     #[test]
     fn acts_are_done_in_their_order_and_by_a_new_thread_later() {
-        let (grace, (sender, receiver)) = (Arc::<Grace>::default(), mpsc::channel());
+        let grace = Arc::<Grace>::default();
+        let (sender, receiver) = mpsc::channel();
         let begin = Instant::now();
         for round in 0..2 {
             for n in 0..3 {

@@ -13,7 +13,8 @@ use zenoh::sample::SampleKind;
 /// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this
 /// session are left out, because its nodes and endpoints are in the graph already.
 pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
-    let (own, graph) = (session.zid().to_string(), Arc::clone(graph));
+    let own = session.zid().to_string();
+    let graph = Arc::clone(graph);
     let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
     tokens
         .callback(move |sample| {
@@ -66,7 +67,7 @@ impl<'a> Token<'a> {
         let [topic, dds_type, hash, qos, ..] = rest else { return None };
         let mut endpoint = Endpoint::new(kind, slashes(topic), ros_type_name(dds_type));
         endpoint.node = Some(node);
-        endpoint.type_hash = hash.starts_with("RIHS").then(|| (*hash).to_owned());
+        endpoint.type_hash = if hash.starts_with("RIHS") { Some((*hash).to_owned()) } else { None };
         if let Ok(qos) = QosProfile::decode(qos) {
             endpoint.reliability = Some(match qos.reliability {
                 QosReliability::Reliable => Reliability::Reliable,
@@ -94,9 +95,11 @@ impl<'a> Token<'a> {
 
 /// Returns a duration of a token; `None` if it is infinite, which is no limit.
 fn limit(limit: QosDuration) -> Option<Duration> {
+    if limit == QosDuration::INFINITE {
+        return None;
+    }
     // The nanoseconds of a token may be more than a second.
-    let limited = || Duration::from_secs(limit.sec).saturating_add(Duration::from_nanos(limit.nsec));
-    (limit != QosDuration::INFINITE).then(limited)
+    Some(Duration::from_secs(limit.sec).saturating_add(Duration::from_nanos(limit.nsec)))
 }
 
 /// Returns the name that a part of a key stands for: a part contains no slashes, and has `%` in their place.

@@ -59,8 +59,10 @@ impl Matched {
         events: Option<EndEvents>,
         observe: impl Fn(&Sample) + Send + Sync + 'static,
     ) -> Result<Self, Refused> {
-        let (state, is_any) = (Arc::<Mutex<State>>::default(), Arc::<AtomicBool>::default());
-        let (seen, any_seen) = (Arc::clone(&state), Arc::clone(&is_any));
+        let state = Arc::<Mutex<State>>::default();
+        let is_any = Arc::<AtomicBool>::default();
+        let seen = Arc::clone(&state);
+        let any_seen = Arc::clone(&is_any);
         let subscriber = session.zenoh().liveliness().declare_subscriber(&endpoint.others).history(true);
         let hear = move |token: Sample| {
             // The third part of a token is its session.
@@ -81,12 +83,22 @@ fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, t
     let mut state = lock(state);
     match token.kind() {
         // Under the lock, so that events are recorded in order.
-        SampleKind::Put if state.tokens.insert(key.to_owned()) => events.iter().for_each(|events| events.match_came()),
-        SampleKind::Delete if state.tokens.remove(key) => events.iter().for_each(|events| events.match_went()),
+        SampleKind::Put if state.tokens.insert(key.to_owned()) => {
+            if let Some(events) = events {
+                events.match_came();
+            }
+        }
+        SampleKind::Delete if state.tokens.remove(key) => {
+            if let Some(events) = events {
+                events.match_went();
+            }
+        }
         _ => {}
     }
     // A process that dies takes its tokens along, so a publisher with a token is alive.
-    events.iter().for_each(|events| events.liveliness(state.tokens.len(), 0));
+    if let Some(events) = events {
+        events.liveliness(state.tokens.len(), 0);
+    }
     is_any.store(!state.tokens.is_empty(), Ordering::Release);
     if !state.tokens.is_empty() {
         let waiters = state.waiters.take();

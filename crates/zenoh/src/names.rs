@@ -89,7 +89,9 @@ impl Endpoint {
         };
         let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
         let token = shown(token.as_str())?;
-        let (domain, other, topic) = (node.entity.domain_id, counterpart(kind), name.as_str().replace('/', "%"));
+        let domain = node.entity.domain_id;
+        let other = counterpart(kind);
+        let topic = name.as_str().replace('/', "%");
         // The quality of service is the last part. Later versions of `rmw_zenoh_cpp` may append more.
         let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
         Ok(Self {
@@ -130,8 +132,8 @@ fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
     TypeHash::from_rihs_string(text).filter(|_| is_hash).ok_or_else(|| {
         let topic_or_service = if type_name.kind == TypeKind::Srv { "service" } else { "topic" };
         Refused(format!(
-            "`{text}` is an invalid hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 {topic_or_service} \
-             info --verbose` shows it"
+            "`{text}` is an invalid hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 \
+             {topic_or_service} info --verbose` shows it"
         ))
     })
 }

@@ -268,9 +268,10 @@ impl SessionOptions {
             return None;
         }
         Some(format!(
-            "no Zenoh router or peer is reached at {}: nodes of other processes are not heard until there is one; start a router with \
-             `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example router` in crates/zenoh of rospin; or \
-             have the processes connect to each other, by `listen/endpoints` and `connect/endpoints` in ZENOH_CONFIG_OVERRIDE",
+            "no Zenoh router or peer is reached at {}: nodes of other processes are not heard until there is one; \
+             start a router with `ros2 run rmw_zenoh_cpp rmw_zenohd`, or with `zenohd`, or with `cargo run --example \
+             router` in crates/zenoh of rospin; or have the processes connect to each other, by `listen/endpoints` \
+             and `connect/endpoints` in ZENOH_CONFIG_OVERRIDE",
             endpoints.join(", ")
         ))
     }
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_names_its_place() {
+    fn invalid_settings_name_their_place() {
         let message = |options: Result<SessionOptions, OpenError>| {
             options.and_then(|options| options.config()).unwrap_err().to_string()
         };

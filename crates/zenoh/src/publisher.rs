@@ -66,12 +66,14 @@ impl ZenohPublisher {
         qos: &Qos,
         events: &EndEvents,
     ) -> Result<Self, Refused> {
-        let (session, reliable) = (&node.session, qos.reliability == Reliability::Reliable);
+        let session = &node.session;
+        let reliable = qos.reliability == Reliability::Reliable;
         let latched = qos.durability == Durability::TransientLocal;
         let endpoint = Endpoint::new(node, EndpointKind::Publisher, topic, message_type, qos)?;
         if let Some(unknown) = unknown_to_others(qos) {
             let text = format!(
-                "topic `{topic}` has a publisher with a {unknown}, of which subscriptions in other processes learn nothing over Zenoh"
+                "topic `{topic}` has a publisher with a {unknown}, of which subscriptions in other processes learn \
+                 nothing over Zenoh"
             );
             Complaints::default().tell("quality of service", &text);
         }

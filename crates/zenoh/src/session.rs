@@ -65,7 +65,8 @@ impl Session {
         let graph = Graph::matched_by_hash();
         let tokens = graph::follow(&zenoh, options.domain_id, &graph);
         let tokens = tokens.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
-        let (domain_id, call_timeout) = (options.domain_id as usize, options.call_timeout);
+        let domain_id = options.domain_id as usize;
+        let call_timeout = options.call_timeout;
         Ok(Self(Arc::new(Inner {
             graph,
             _tokens: tokens,

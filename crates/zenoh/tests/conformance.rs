@@ -23,7 +23,7 @@ impl<const APART: bool> Fixture for Loopback<APART> {
             "incompatible_ends_are_told" | "times_that_do_not_fit_are_told" => {
                 Some("Zenoh connects ends of any quality of service")
             }
-            "what_has_expired_is_not_heard" | "what_has_expired_is_not_kept" if APART => {
+            "expired_messages_are_not_heard" | "expired_messages_are_not_kept" if APART => {
                 Some("Zenoh tells subscriptions in other processes nothing of a publisher's lifespan")
             }
             "a_silent_publisher_is_not_alive" if APART => {

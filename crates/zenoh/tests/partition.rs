@@ -51,7 +51,7 @@ impl Message for Numbered {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "it says that the test is skipped, and what it measured")]
-fn what_is_published_is_heard_or_counted_and_timers_go_on() {
+fn published_messages_are_heard_or_counted_and_timers_go_on() {
     let network = match Network::new() {
         Ok(network) => network,
         Err(why) => return eprintln!("SKIPPED for want of network namespaces: {why}"),
@@ -60,14 +60,18 @@ fn what_is_published_is_heard_or_counted_and_timers_go_on() {
     let listeners = PAIRS.map(|pair| start(0, "listener", pair));
     let mut talkers = PAIRS.map(|pair| start(1, "talker", pair));
     let both_say = |word| [&listeners, &talkers].map(|parts| parts[Pair::Leaves as usize].expect(word));
-    listeners.iter().for_each(|listener| _ = listener.expect("HEARS"));
+    for listener in &listeners {
+        listener.expect("HEARS");
+    }
     network.set("down");
     thread::sleep(OUTAGE);
     both_say("GONE");
     network.set("up");
     both_say("BACK");
     // The talkers did not know that the network was down.
-    talkers.iter_mut().for_each(Part::tell);
+    for talker in &mut talkers {
+        talker.tell();
+    }
     for (pair, (talker, listener)) in PAIRS.into_iter().zip(talkers.iter().zip(&listeners)) {
         let [published, longest_ms, talker_ticks @ ..] = &talker.expect("TALKED")[..] else { panic!("figures") };
         let [heard, first, missed, last, in_order, listener_ticks @ ..] = &listener.expect("HEARD")[..] else {
@@ -114,7 +118,8 @@ fn the_other_process() {
     // This executor does not wait for the network. Its publisher keeps the last messages only.
     let apart = executor(&context, "apart");
     let ticks = Ticks::start(&context, &apart);
-    let (group, publisher) = (apart.create_group("beside", ()), node.create_publisher::<Numbered>("beside").unwrap());
+    let group = apart.create_group("beside", ());
+    let publisher = node.create_publisher::<Numbered>("beside").unwrap();
     let _timer = group.create_timer(TALK, move |(), _| {
         publisher.publish(Numbered { number: 0, load: String::new() }).unwrap();
     });
@@ -152,12 +157,16 @@ fn talk(context: &Context, executor: &Executor, node: &Node, pair: Pair, ticks: 
             told.store(true, Ordering::Relaxed);
         }
     });
-    let (group, handle) = (executor.create_group("talk", ()), executor.handle());
-    let (numbers, clock, load) = (publisher.clone(), context.clock().clone(), "x".repeat(LOAD));
+    let group = executor.create_group("talk", ());
+    let handle = executor.handle();
+    let numbers = publisher.clone();
+    let clock = context.clock().clone();
+    let load = "x".repeat(LOAD);
     let said = Arc::new(Mutex::new((0, Duration::ZERO)));
     let count = Arc::clone(&said);
     let _timer = group.create_timer(TALK, move |(), _| {
-        let (number, began) = (count.lock().unwrap().0, clock.now());
+        let number = count.lock().unwrap().0;
+        let began = clock.now();
         numbers.publish(Numbered { number, load: load.clone() }).unwrap();
         let (published, longest) = &mut *count.lock().unwrap();
         (*published, *longest) = (number + 1, clock.now().saturating_since(began).max(*longest));
@@ -196,7 +205,8 @@ impl Heard {
 
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 fn hear(executor: &Executor, node: &Node, pair: Pair, ticks: &Ticks) {
-    let (group, handle) = (executor.create_group("hear", Heard::default()), executor.handle());
+    let group = executor.create_group("hear", Heard::default());
+    let handle = executor.handle();
     let at_end = handle.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(1000);
     let numbers = node.on(&group).create_subscription(options, move |heard: &mut Heard, message: Numbered| {
@@ -221,7 +231,8 @@ fn hear(executor: &Executor, node: &Node, pair: Pair, ticks: &Ticks) {
     }
     executor.spin(SpinOptions::new()).unwrap();
     assert_eq!(numbers.publisher_count(), 1, "it is matched still, or again");
-    let (missed, heard) = (numbers.missed(), group.into_payload().unwrap().numbers);
+    let missed = numbers.missed();
+    let heard = group.into_payload().unwrap().numbers;
     let [first, .., last] = heard[..] else { panic!("many numbers") };
     let in_order = i32::from(heard.is_sorted_by(|one, next| one < next));
     println!("HEARD {} {first} {missed} {last} {in_order} {}", heard.len(), ticks.figures());

@@ -70,7 +70,8 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, gate: &Gate) -> io::Result<()
 fn relay(address: &str, gate: &Arc<Gate>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let own = listener.local_addr().unwrap().to_string();
-    let (address, gate) = (address.to_owned(), Arc::clone(gate));
+    let address = address.to_owned();
+    let gate = Arc::clone(gate);
     thread::spawn(move || {
         for guest in listener.incoming().map_while(Result::ok) {
             let host = TcpStream::connect(&address).unwrap();
@@ -110,7 +111,9 @@ fn publish_to_a_stopped_subscriber(options: SessionOptions) -> (bool, usize, usi
     let talking = thread::spawn({
         let publisher = publisher.clone();
         move || {
-            (0..COUNT).for_each(|number| publisher.publish(numbered(number)).unwrap());
+            for number in 0..COUNT {
+                publisher.publish(numbered(number)).unwrap();
+            }
             let _ = done.send(());
         }
     });
@@ -144,7 +147,7 @@ fn a_publisher_waits_for_room() {
 }
 
 #[test]
-fn what_is_dropped_for_want_of_room_is_counted() {
+fn messages_dropped_for_want_of_room_are_counted() {
     let (_, heard, missed) = publish_to_a_stopped_subscriber(SessionOptions::new().max_blocking_time(Duration::ZERO));
     assert!(heard < COUNT && missed > 0, "{heard} heard, {missed} missed");
 }

@@ -24,10 +24,6 @@ fn network() -> Network {
     Network::new(RMW, variables, join).behind("lib/rmw_zenoh_cpp/rmw_zenohd", (OVERRIDE, &listens))
 }
 
-fn installed() -> Option<Network> {
-    is_installed(RMW).then(network)
-}
-
 #[test]
 fn a_talker_of_ros_is_heard_whoever_comes_first() {
     if is_installed(RMW) {
@@ -44,12 +40,16 @@ fn a_listener_of_ros_hears_whoever_comes_first() {
 
 #[test]
 fn latched_messages_are_heard_by_those_who_come_late() {
-    installed().iter().for_each(topics::late_nodes_hear_latched_messages);
+    if is_installed(RMW) {
+        topics::late_nodes_hear_latched_messages(&network());
+    }
 }
 
 #[test]
 fn a_node_of_ros_hears_every_message_of_1_khz() {
-    installed().iter().for_each(topics::every_message_of_1_khz_is_heard);
+    if is_installed(RMW) {
+        topics::every_message_of_1_khz_is_heard(&network());
+    }
 }
 
 #[test]
@@ -68,30 +68,42 @@ fn services_are_called_both_ways() {
 
 #[test]
 fn goals_of_ros_are_reached() {
-    installed().iter().for_each(calls::their_goals_are_reached);
+    if is_installed(RMW) {
+        calls::their_goals_are_reached(&network());
+    }
 }
 
 #[test]
 fn goals_are_reached_by_ros() {
-    installed().iter().for_each(calls::our_goals_are_reached);
+    if is_installed(RMW) {
+        calls::our_goals_are_reached(&network());
+    }
 }
 
 #[test]
 fn tools_see_and_set_parameters() {
-    installed().iter().for_each(tools::parameters_are_seen_and_set);
+    if is_installed(RMW) {
+        tools::parameters_are_seen_and_set(&network());
+    }
 }
 
 #[test]
 fn tools_describe_a_topic() {
-    installed().iter().for_each(tools::a_topic_is_described);
+    if is_installed(RMW) {
+        tools::a_topic_is_described(&network());
+    }
 }
 
 #[test]
 fn tools_list_a_node() {
-    installed().iter().for_each(tools::a_node_is_listed);
+    if is_installed(RMW) {
+        tools::a_node_is_listed(&network());
+    }
 }
 
 #[test]
 fn tools_manage_a_lifecycle_node() {
-    installed().iter().for_each(tools::a_lifecycle_node_is_managed);
+    if is_installed(RMW) {
+        tools::a_lifecycle_node_is_managed(&network());
+    }
 }

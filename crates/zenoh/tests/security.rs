@@ -73,7 +73,8 @@ fn place() -> Place {
 }
 
 fn listen(executor: &Executor, node: &Node, topic: &str) -> (Subscription, rospin_engine::CallbackGroup<()>, Heard) {
-    let (group, heard) = (executor.create_group("listener", ()), Heard::default());
+    let group = executor.create_group("listener", ());
+    let heard = Heard::default();
     let log = Heard::clone(&heard);
     let subscription = node.on(&group).create_subscription(topic, move |message: Text| {
         log.lock().unwrap().push(message.data);
@@ -87,8 +88,12 @@ type Heard = std::sync::Arc<std::sync::Mutex<Vec<String>>>;
 fn only_those_with_a_certificate_join() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let (authority, stranger, place) = (Authority::new("ours"), Authority::new("theirs"), place());
-    ["host", "guest"].iter().for_each(|name| authority.issue(name));
+    let authority = Authority::new("ours");
+    let stranger = Authority::new("theirs");
+    let place = place();
+    for name in ["host", "guest"] {
+        authority.issue(name);
+    }
     stranger.issue("guest");
     let host = Session::open(authority.secure(isolated().listen([place.endpoint.as_str()]), "host")).unwrap();
     let host = host.ros(&context).create_node("host").unwrap();
@@ -140,15 +145,20 @@ const ACCESS: &str = r#"{
 fn a_router_denies_a_topic() {
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let (authority, place) = (Authority::new("access"), place());
-    ["router", "member", "guest"].iter().for_each(|name| authority.issue(name));
+    let authority = Authority::new("access");
+    let place = place();
+    for name in ["router", "member", "guest"] {
+        authority.issue(name);
+    }
     let options = isolated().setting("mode", "\"router\"").listen([place.endpoint.as_str()]);
     let _router = Session::open(authority.secure(options.setting("access_control", ACCESS), "router")).unwrap();
     let join = |certificate: &str, name: &str| {
         let options = guest_options(&place.endpoint).mode(Mode::Client);
         Session::open(authority.secure(options, certificate)).unwrap().ros(&context).create_node(name).unwrap()
     };
-    let (listener, member, guest) = (join("member", "listener"), join("member", "member"), join("guest", "guest"));
+    let listener = join("member", "listener");
+    let member = join("member", "member");
+    let guest = join("guest", "guest");
     let (secret, _secrets, secrets) = listen(&executor, &listener, "secret");
     let (chatter, _chats, chats) = listen(&executor, &listener, "chatter");
     let (_secret, _overheard, overheard) = listen(&executor, &guest, "secret");

@@ -47,7 +47,8 @@ fn say(options: SessionOptions, place: &Place, peer_wants: bool, wanted: &'stati
         Session::open(options.listen([place.endpoint.as_str()])).unwrap().ros(&context).create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("large").qos(common::keep_all())).unwrap();
     let is_said = Arc::new(AtomicBool::new(false));
-    let (group, said) = (executor.create_group("verdicts", Vec::new()), Arc::clone(&is_said));
+    let group = executor.create_group("verdicts", Vec::new());
+    let said = Arc::clone(&is_said);
     let callback = move |verdicts: &mut Vec<String>, Text { data }: Text| {
         said.fetch_or(data == wanted, Ordering::Relaxed);
         verdicts.push(data);
@@ -57,7 +58,8 @@ fn say(options: SessionOptions, place: &Place, peer_wants: bool, wanted: &'stati
     let _peer = Peer::start(place, peer_wants);
     wait(&executor, "the peer is there", subscription.wait_for_publisher());
     wait(&executor, "the peer listens", publisher.wait_for_subscription());
-    let (message, mut pause) = (text(large()), 0);
+    let message = text(large());
+    let mut pause = 0;
     wait_until(&executor, wanted, || {
         if pause == 0 {
             publisher.publish(message.clone()).unwrap();
@@ -80,7 +82,7 @@ fn a_large_message_crosses_processes_in_shared_memory() {
 }
 
 #[test]
-fn whoever_does_not_want_it_has_the_network() {
+fn without_shared_memory_messages_use_the_network() {
     for (here, there) in [(true, false), (false, true)] {
         let place = Place::new();
         let verdicts = say(isolated().shared_memory(here), &place, there, "whole, by network");
@@ -106,7 +108,8 @@ fn the_peers_process() {
     let _raw = raw.wait().unwrap();
     let node = session.ros(&context).create_node("listener").unwrap();
     let verdicts = node.create_publisher::<Text>(PublisherOptions::new("verdict").qos(common::keep_all())).unwrap();
-    let (group, expected) = (executor.create_group("listener", ()), large());
+    let group = executor.create_group("listener", ());
+    let expected = large();
     let options = SubscriptionOptions::new("large").qos(common::keep_all());
     let subscription = node.on(&group).create_subscription(options, move |Text { data }: Text| {
         let whole = if data == expected { "whole" } else { "not whole" };

@@ -2,38 +2,10 @@
 
 mod common;
 
-use std::sync::{Mutex, PoisonError};
-
 use common::{Place, Text, context, executor, wait_until};
-use log::{LevelFilter, Log, Metadata, Record};
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
+use rospin_testkit::kept_log::{keep_warnings, warnings_with};
 use rospin_zenoh::{Message, PublisherOptions, SubscriptionOptions};
-
-/// All warnings of this process.
-struct Warnings(Mutex<Vec<String>>);
-
-static WARNINGS: Warnings = Warnings(Mutex::new(Vec::new()));
-
-impl Warnings {
-    fn of(&self, topic: &str) -> Vec<String> {
-        let warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.iter().filter(|warning| warning.contains(topic)).cloned().collect()
-    }
-}
-
-impl Log for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "rospin"
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.args().to_string());
-        }
-    }
-
-    fn flush(&self) {}
-}
 
 /// A message of the same name as [`Text`], from another version of its package.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
@@ -48,13 +20,12 @@ impl Message for OtherText {
 
 #[test]
 fn ends_that_do_not_fit_are_told_once_on_each_side() {
-    log::set_logger(&WARNINGS).unwrap();
-    log::set_max_level(LevelFilter::Warn);
+    keep_warnings();
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) =
-        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
     let group = executor.create_group("listener", ());
     let _publishers = [(); 2].map(|()| talker.create_publisher::<Text>("words").unwrap());
     let _subscriptions =
@@ -66,7 +37,7 @@ fn ends_that_do_not_fit_are_told_once_on_each_side() {
     let _latched = listener.on(&group).create_subscription(latched, |_: Text| ()).unwrap();
     let _fits = talker.create_publisher::<Text>(PublisherOptions::new("fits").transient_local()).unwrap();
     let _fitting = listener.on(&group).create_subscription("fits", |_: Text| ()).unwrap();
-    let told = |topic| WARNINGS.of(topic).len();
+    let told = |topic| warnings_with(&[topic]).len();
     wait_until(&executor, "both sides are told of each", || {
         ["`/words`", "`/versions`", "`/kept`"].iter().all(|topic| told(topic) >= 2)
     });
@@ -74,11 +45,11 @@ fn ends_that_do_not_fit_are_told_once_on_each_side() {
     let mark = talker.create_publisher::<Text>("mark").unwrap();
     let marked = listener.on(&group).create_subscription("mark", |_: UInt8MultiArray| ()).unwrap();
     wait_until(&executor, "both sides are told of the mark", || told("`/mark`") >= 2);
-    assert_eq!(["`/words`", "`/versions`", "`/kept`", "`/fits`"].map(told), [2, 2, 2, 0], "{:?}", WARNINGS.of(""));
-    let words = WARNINGS.of("`/words`").remove(0);
+    assert_eq!(["`/words`", "`/versions`", "`/kept`", "`/fits`"].map(told), [2, 2, 2, 0], "{:?}", warnings_with(&[]));
+    let words = warnings_with(&["`/words`"]).remove(0);
     for part in ["`std_msgs/msg/String` in node `/talker`", "`std_msgs/msg/UInt8MultiArray` in node `/listener`"] {
         assert!(words.contains(part), "{words}");
     }
-    assert!(WARNINGS.of("`/versions`")[0].contains(OtherText::TYPE_HASH.unwrap()));
+    assert!(warnings_with(&["`/versions`"])[0].contains(OtherText::TYPE_HASH.unwrap()));
     drop((mark, marked));
 }

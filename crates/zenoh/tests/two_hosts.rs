@@ -5,9 +5,9 @@
 mod common;
 
 use common::network::{ADDRESS, Network, PART};
-use common::{AddRequest, AddResponse, AddTwoInts, Text, context, executor, isolated, text, wait};
-use rospin_engine::{Executor, SpinOptions};
-use rospin_zenoh::{Node, Session, SessionOptions};
+use common::{context, executor, isolated};
+use rospin_testkit::peers::two_hosts;
+use rospin_zenoh::{Session, SessionOptions};
 
 /// The address of the first host, for the second one.
 const FIRST: &str = Network::ADDRESSES[0];
@@ -24,7 +24,9 @@ fn a_talker_here_and_a_listener_there() {
     for kind in ["session", "peer"] {
         // Routers need not start first. Here they do, so that no connection has to be tried twice.
         let routers: Vec<_> = (0..2).filter(|_| kind == "session").map(|host| network.start(host, "router")).collect();
-        routers.iter().for_each(|router| _ = router.expect("ROUTES"));
+        for router in &routers {
+            router.expect("ROUTES");
+        }
         let listener = network.start(0, &format!("listener {kind}"));
         let mut talker = network.start(1, &format!("talker {kind}"));
         listener.expect("HEARD");
@@ -61,51 +63,5 @@ fn the_other_process() {
         (_, false) => SessionOptions::new().connect([at_first.as_str()]),
     };
     let node = Session::open(options).unwrap().ros(&context).create_node(part).unwrap();
-    if part == "talker" { talk(&executor, &node) } else { listen(&executor, &node) }
-}
-
-fn until(executor: &Executor, node: &Node, names: &[&str]) {
-    wait(executor, "the graph is as it should be", async {
-        loop {
-            let change = node.wait_for_graph_change();
-            if node.node_names() == names {
-                break;
-            }
-            change.await;
-        }
-    });
-}
-
-#[expect(clippy::print_stdout, reason = "the test reads it")]
-fn talk(executor: &Executor, node: &Node) {
-    let publisher = node.create_publisher::<Text>("chatter").unwrap();
-    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
-    wait(executor, "somebody listens", publisher.wait_for_subscription());
-    until(executor, node, &["/listener", "/talker"]);
-    publisher.publish(text("hello")).unwrap();
-    wait(executor, "somebody serves", client.wait_for_service());
-    let response = wait(executor, "the answer comes", client.call(AddRequest { a: 20, b: 22 }));
-    assert_eq!(response, Ok(AddResponse { sum: 42 }));
-    println!("ANSWERED");
-    // Returns when the test sends a line, or closes the pipe because it has ended.
-    let _ = std::io::stdin().read_line(&mut String::new());
-}
-
-#[expect(clippy::print_stdout, reason = "the test reads it")]
-fn listen(executor: &Executor, node: &Node) {
-    let (group, handle) = (executor.create_group("listener", ()), executor.handle());
-    let _server = node
-        .on(&group)
-        .create_service::<AddTwoInts, _>("add_two_ints", |AddRequest { a, b }| AddResponse { sum: a + b });
-    let subscription = node.on(&group).create_subscription("chatter", move |message: Text| {
-        assert_eq!(message.data, "hello");
-        handle.halt();
-    });
-    let subscription = subscription.unwrap();
-    executor.spin(SpinOptions::new()).unwrap();
-    println!("HEARD");
-    drop(subscription);
-    // The server runs until the other process has gone.
-    until(executor, node, &["/listener"]);
-    println!("ALONE");
+    two_hosts::run(part, &executor, &node);
 }

@@ -70,7 +70,8 @@ impl Participant {
         let raw: Vec<_> = raw.collect();
         // SAFETY: the text ends with a zero, and the library copies it.
         let domain = Entity(check(unsafe { ffi::rospin_dds_create_domain(domain_id, config.as_ptr()) })?);
-        let (data, size) = (user_data.as_ptr().cast(), user_data.len());
+        let data = user_data.as_ptr().cast();
+        let size = user_data.len();
         // SAFETY: data and properties have the lengths that are passed, and the library copies them.
         let code = unsafe { ffi::rospin_dds_create_participant(domain_id, data, size, raw.as_ptr(), raw.len()) };
         let participant = Entity(check(code)?);
@@ -90,9 +91,11 @@ impl Participant {
     /// Creates a topic of the type called `type_name`. Returns the topic and its type, which exist for as long as the
     /// returned entity, or a reader or writer of the topic.
     pub(super) fn topic(&self, name: &str, type_name: &str) -> Result<(Entity, *const SerType), Code> {
-        let (name, type_name) = (text(name)?, text(type_name)?);
+        let name = text(name)?;
+        let type_name = text(type_name)?;
         let mut sertype = ptr::null();
-        let (name, type_name) = (name.as_ptr(), type_name.as_ptr());
+        let name = name.as_ptr();
+        let type_name = type_name.as_ptr();
         // SAFETY: the texts end with zeros and are copied, and `sertype` has the size that the function writes.
         let code = unsafe { ffi::rospin_dds_create_topic(self.participant.0, name, type_name, &raw mut sertype) };
         Ok((Entity(check(code)?), sertype))
@@ -163,12 +166,15 @@ impl<L: Listen> Writer<L> {
         listen: &Arc<L>,
     ) -> Result<Self, Code> {
         let (topic, sertype) = participant.topic(topic, type_name)?;
-        let (told, qos) = (Told::new(listen), raw_qos(qos));
-        let (participant, listener) = (participant.participant.0, &raw const *told.raw);
+        let told = Told::new(listen);
+        let qos = raw_qos(qos);
+        let participant = participant.participant.0;
+        let listener = &raw const *told.raw;
         // SAFETY: the listener is dropped after the writer. The library copies everything else.
         let code = unsafe { ffi::rospin_dds_create_writer(participant, topic.0, &raw const qos, listener) };
         let writer = Entity(check(code)?);
-        let (guid, handle) = (writer.guid()?, writer.handle()?);
+        let guid = writer.guid()?;
+        let handle = writer.handle()?;
         Ok(Self { writer, sertype, guid, handle, _told: told })
     }
 
@@ -257,9 +263,11 @@ impl<L: Listen> Reader<L> {
         receive: impl Receive,
     ) -> Result<Self, Code> {
         let (topic, _) = participant.topic(topic, type_name)?;
-        let (told, qos) = (Told::new(listen), raw_qos(qos));
+        let told = Told::new(listen);
+        let qos = raw_qos(qos);
         let receiver = listener::receiver(receive);
-        let (participant, listener) = (participant.participant.0, &raw const *told.raw);
+        let participant = participant.participant.0;
+        let listener = &raw const *told.raw;
         // SAFETY: the listener is dropped after the reader, and the library owns the receiver. It copies everything
         // else.
         let code = unsafe {

@@ -130,7 +130,7 @@ unsafe extern "C" fn forget<R: Receive>(target: *const c_void) {
 
 /// Returns a limit in nanoseconds as a duration: the largest number is no limit, and a negative one is over already.
 fn limit(nanos: i64) -> Option<Duration> {
-    (nanos != i64::MAX).then(|| Duration::from_nanos(nanos.max(0).unsigned_abs()))
+    if nanos == i64::MAX { None } else { Some(Duration::from_nanos(nanos.max(0).unsigned_abs())) }
 }
 
 /// Returns the library's form of a receiver of discovery, which must not move while the library knows it.
@@ -155,7 +155,8 @@ unsafe extern "C" fn endpoint<D: Discover>(target: *const c_void, endpoint: *con
     // SAFETY: as for the topic name.
     let type_name = unsafe { borrow(raw.type_name) };
     // Names that are not Unicode are not of ROS.
-    let (Some(topic), Some(type_name)) = (topic, type_name) else { return };
+    let Some(topic) = topic else { return };
+    let Some(type_name) = type_name else { return };
     let user_data = if raw.user_data.is_null() {
         &[]
     } else {

@@ -25,7 +25,7 @@ pub(crate) fn read_identity(parameters: &[u8], is_little: bool) -> Option<Identi
     // SAFETY: the parameters have the length that is passed, and `raw` has the size that the function writes.
     let is_found =
         unsafe { ffi::rospin_dds_read_identity(parameters.as_ptr(), parameters.len(), is_little, &raw mut raw) };
-    is_found.then_some(Identity { guid: raw.guid, number: raw.number })
+    if is_found { Some(Identity { guid: raw.guid, number: raw.number }) } else { None }
 }
 
 /// Message that arrived: encapsulation header and payload. It may be kept for any time, and longer than its reader and
@@ -70,7 +70,7 @@ impl Sample {
     pub(crate) fn number(&self) -> Option<u64> {
         // SAFETY: the sample lives as long as this value has a reference count of it.
         let number = unsafe { ffi::rospin_dds_sample_number(self.0.as_ptr()) };
-        (number > 0).then_some(number)
+        if number > 0 { Some(number) } else { None }
     }
 
     /// Returns the identity beside the message; `None` if it has none.
@@ -145,7 +145,8 @@ pub(super) unsafe fn write(
     // The library may send the bytes up to the next multiple of four.
     bytes.resize(size.next_multiple_of(4), 0);
     let mut bytes = std::mem::ManuallyDrop::new(bytes);
-    let (start, capacity) = (bytes.as_mut_ptr(), bytes.capacity());
+    let start = bytes.as_mut_ptr();
+    let capacity = bytes.capacity();
     // SAFETY: `sertype` is the writer's type, the library owns the bytes from now on, and the identity is copied.
     let code = unsafe { ffi::rospin_dds_write_adopt(writer, sertype, start, size, capacity, free, related) };
     super::check(code).map(drop)
@@ -191,7 +192,8 @@ mod tests {
 
     #[test]
     fn jazzy_and_later_send_the_standard_parameter_too_and_it_counts() {
-        let (standard, own) = (value([0, 0, 0, 0, 7, 0, 0, 0]), value([0, 0, 0, 0, 8, 0, 0, 0]));
+        let standard = value([0, 0, 0, 0, 7, 0, 0, 0]);
+        let own = value([0, 0, 0, 0, 8, 0, 0, 0]);
         for order in [[(0x83, 0, &standard), (0x0f, 0x80, &own)], [(0x0f, 0x80, &own), (0x83, 0, &standard)]] {
             let parts = order.map(|(low, high, value)| parameters(&[&[low, high, 24, 0], value]));
             let bytes = parameters(&[&parts[0], &parts[1], &[1, 0, 0, 0]]);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rospin_dds::{Domain, DomainOptions};
 #[allow(unused_imports, reason = "no test uses all of it")]
 pub(crate) use rospin_testkit::conformance::messages::{
-    AddTwoInts, Fibonacci, Order, Sequence, Sum as AddResponse, Summands as AddRequest, Text,
+    AddTwoInts, Fibonacci, FibonacciGoal, Sequence, Sum as AddResponse, Summands as AddRequest, Text,
 };
 use rospin_testkit::peers::python::Peer;
 use rospin_testkit::peers::wire::WirePeer;
@@ -66,7 +66,8 @@ pub(crate) fn join(domain_id: u16) -> Domain {
 const PEERS_LOOPBACK: (&str, &str) = (
     "CYCLONEDDS_URI",
     "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\" multicast=\"false\"/></Interfaces>\
-     </General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"localhost\"/></Peers></Discovery>\
+     </General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
+     <Peers><Peer address=\"localhost\"/></Peers></Discovery>\
      </Domain></CycloneDDS>",
 );
 

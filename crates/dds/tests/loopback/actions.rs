@@ -6,7 +6,7 @@ use futures::StreamExt;
 use rospin_dds::{ActionServer, CancelResponse, GoalHandle, GoalResponse, GoalState, Node, SendGoalError};
 use rospin_engine::{ClockKind, Executor, Payload};
 
-use crate::common::{Fibonacci, Order, Sequence, context, domain_id, executor, join, wait};
+use crate::common::{Fibonacci, FibonacciGoal, Sequence, context, domain_id, executor, join, wait};
 
 /// Counts up to the order; one of 1000 waits until it is canceled, and negative ones are rejected.
 fn count(executor: &Executor, node: &Node) -> ActionServer {
@@ -30,7 +30,7 @@ fn count(executor: &Executor, node: &Node) -> ActionServer {
             goal.succeed(Sequence { sequence });
         }
     };
-    let accept = |(): &mut (), _, goal: &Order| match goal.order {
+    let accept = |(): &mut (), _, goal: &FibonacciGoal| match goal.order {
         0.. => GoalResponse::AcceptAndExecute,
         _ => GoalResponse::Reject,
     };
@@ -48,7 +48,7 @@ fn a_goal_is_executed_with_feedback_canceled_and_rejected() {
     wait(&executor, "the server is there", client.wait_for_server());
 
     let heard = wait(&executor, "the goal is reached", async {
-        let goal = client.send_goal(Order { order: 5 }).await.unwrap();
+        let goal = client.send_goal(FibonacciGoal { order: 5 }).await.unwrap();
         let feedback = goal.take_feedback().unwrap().map(|feedback| feedback.sequence.len()).collect::<Vec<_>>().await;
         let outcome = goal.result().await.unwrap();
         assert_eq!((outcome.state, outcome.result.sequence), (GoalState::Succeeded, vec![0, 1, 2, 3, 4]));
@@ -57,7 +57,7 @@ fn a_goal_is_executed_with_feedback_canceled_and_rejected() {
     assert_eq!(heard, [1, 2, 3, 4, 5]);
 
     wait(&executor, "the goal is canceled", async {
-        let goal = client.send_goal(Order { order: 1000 }).await.unwrap();
+        let goal = client.send_goal(FibonacciGoal { order: 1000 }).await.unwrap();
         let first = goal.take_feedback().unwrap().next().await;
         assert_eq!(first, Some(Sequence { sequence: vec![0] }));
         goal.cancel().await.unwrap();
@@ -65,6 +65,6 @@ fn a_goal_is_executed_with_feedback_canceled_and_rejected() {
         assert_eq!((outcome.state, outcome.result.sequence), (GoalState::Canceled, vec![0]));
     });
 
-    let rejected = wait(&executor, "the goal is rejected", client.send_goal(Order { order: -1 }));
+    let rejected = wait(&executor, "the goal is rejected", client.send_goal(FibonacciGoal { order: -1 }));
     assert!(matches!(rejected, Err(SendGoalError::Rejected { .. })));
 }

@@ -27,7 +27,8 @@ fn strings_go_there_and_back() {
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("talker").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", Vec::new());
-    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let handle = executor.handle();
+    let pings = Arc::new(AtomicU32::new(0));
     let heard_pings = Arc::clone(&pings);
     let subscription = node
         .on(&group)
@@ -97,7 +98,8 @@ fn a_large_image_goes_there_and_back() {
     let node = Domain::join(options(id)).unwrap().ros(&context).create_node("camera").unwrap();
     let publisher = node.create_publisher::<Image>("image").unwrap();
     let group = executor.create_group("echo", None);
-    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let handle = executor.handle();
+    let pings = Arc::new(AtomicU32::new(0));
     let heard_pings = Arc::clone(&pings);
     let subscription = node
         .on(&group)
@@ -150,7 +152,8 @@ fn an_image_of_a_type_known_at_run_time_goes_there_and_back() {
     };
     let publisher = node.create_dynamic_publisher("image", &image_type).unwrap();
     let group = executor.create_group("echo", None);
-    let (handle, pings) = (executor.handle(), Arc::new(AtomicU32::new(0)));
+    let handle = executor.handle();
+    let pings = Arc::new(AtomicU32::new(0));
     let heard_pings = Arc::clone(&pings);
     let heard = move |large: &mut Option<DynamicMessage>, mut image: DynamicMessage| match image.get("height") {
         Ok(1_u32) => _ = heard_pings.fetch_add(1, Ordering::Relaxed),

@@ -198,7 +198,8 @@ fn packets_have_the_identity_twice() {
     let packets = std::fs::read(&capture).unwrap();
     std::fs::remove_file(&capture).unwrap();
     let number = i64::from(related.sequence_number);
-    let (high, low) = ((number >> 32) as i32, number as u32);
+    let high = (number >> 32) as i32;
+    let low = number as u32;
     let identity = [&requests.guid().to_bytes()[..], &high.to_le_bytes(), &low.to_le_bytes()].concat();
     let sum = [&[0, 1, 0, 0][..], &5_i64.to_le_bytes()].concat();
     let expected = [&[0x83, 0, 24, 0][..], &identity, &[0x0f, 0x80, 24, 0], &identity, &[1, 0, 0, 0], &sum].concat();

@@ -11,11 +11,13 @@ const BLOCK: Duration = Duration::from_millis(400);
 #[test]
 fn a_blocked_callback_does_not_delay_another_executors_topic() {
     let (context, _) = context();
-    let (slow, quick, talker) = (executor(&context, "slow"), executor(&context, "quick"), executor(&context, "talker"));
+    let slow = executor(&context, "slow");
+    let quick = executor(&context, "quick");
+    let talker = executor(&context, "talker");
     let domain = join(domain_id());
     let node = domain.ros(&context).create_node("robot").unwrap();
-    let (images, commands) =
-        (node.create_publisher::<Text>("images").unwrap(), node.create_publisher::<Text>("commands").unwrap());
+    let images = node.create_publisher::<Text>("images").unwrap();
+    let commands = node.create_publisher::<Text>("commands").unwrap();
 
     let (blocked, blocks) = mpsc::channel();
     let group = slow.create_group("camera", ());

@@ -18,8 +18,8 @@ fn ten_mebibytes_arrive() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
-    let (camera, viewer) =
-        (join(id).ros(&context).create_node("camera").unwrap(), join(id).ros(&context).create_node("viewer").unwrap());
+    let camera = join(id).ros(&context).create_node("camera").unwrap();
+    let viewer = join(id).ros(&context).create_node("viewer").unwrap();
     let publisher = camera.create_publisher(PublisherOptions::new("image").keep_last(10)).unwrap();
     let group = executor.create_group("viewer", Vec::new());
     let handle = executor.handle();

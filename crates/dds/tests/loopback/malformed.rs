@@ -46,7 +46,7 @@ fn noise(count: usize) -> impl Iterator<Item = Vec<u8>> {
 const STRING: &str = "std_msgs::msg::dds_::String_";
 
 #[test]
-fn what_is_no_message_is_counted_and_the_callback_does_not_run() {
+fn malformed_messages_are_counted_and_the_callback_does_not_run() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
@@ -100,7 +100,8 @@ fn noise_is_survived() {
     let id = domain_id();
     let node = join(id).ros(&context).create_node("listener").unwrap();
     let options = || SubscriptionOptions::new("chatter").keep_last(2 * PAYLOADS);
-    let (texts, nested) = (executor.create_group("texts", 0_usize), executor.create_group("nested", 0_usize));
+    let texts = executor.create_group("texts", 0_usize);
+    let nested = executor.create_group("nested", 0_usize);
     let handle = executor.handle();
     let subscriptions = [
         node.on(&texts).create_subscription(options(), move |heard: &mut usize, message: Text| {
@@ -133,7 +134,7 @@ fn noise_is_survived() {
 }
 
 #[test]
-fn what_is_no_request_or_response_is_counted() {
+fn malformed_requests_and_responses_are_counted() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let id = domain_id();

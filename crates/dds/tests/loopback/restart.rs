@@ -38,7 +38,8 @@ fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
     let id = domain_id();
     let node = join(id).ros(&context).create_node("listener").unwrap();
     let group = executor.create_group("listener", ());
-    let (heard, handle) = (Arc::new(AtomicU32::new(0)), executor.handle());
+    let heard = Arc::new(AtomicU32::new(0));
+    let handle = executor.handle();
     let count = Arc::clone(&heard);
     let subscription = node
         .on(&group)

@@ -52,11 +52,13 @@ fn calls_are_awaited_inside_callbacks() {
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
-    let (handle, caller) = (executor.handle(), client.clone());
+    let handle = executor.handle();
+    let caller = client.clone();
     let subscription = node
         .on(&group)
         .create_subscription("trigger", move |sums: Payload<Vec<i64>>, _: Text| {
-            let (caller, handle) = (caller.clone(), handle.clone());
+            let caller = caller.clone();
+            let handle = handle.clone();
             async move {
                 let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
                 let [first, second] = both;
@@ -102,7 +104,8 @@ fn asynchronous_and_reentrant_servers_answer() {
     let (context, _) = context();
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
     let node = join(domain_id()).ros(&context).create_node("adder").unwrap();
-    let (exclusive, reentrant) = (executor.create_group("exclusive", 0), executor.create_reentrant_group("reentrant"));
+    let exclusive = executor.create_group("exclusive", 0);
+    let reentrant = executor.create_reentrant_group("reentrant");
     let handle = executor.handle();
     let pause = move || handle.sleep(rospin_engine::ClockKind::Steady, Duration::from_millis(1));
     let _servers = [

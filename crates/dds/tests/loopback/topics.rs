@@ -56,7 +56,8 @@ fn a_node_talks_to_itself_from_inside_a_callback() {
     let node = join(domain_id()).ros(&context).create_node("echo").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("echo", 0);
-    let (handle, again) = (executor.handle(), publisher.clone());
+    let handle = executor.handle();
+    let again = publisher.clone();
     let subscription = node
         .on(&group)
         .create_subscription("chatter", move |heard: &mut usize, message: Text| {
@@ -80,7 +81,8 @@ fn two_domains_of_one_number_talk() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let id = domain_id();
-    let (one, other) = (join(id), join(id));
+    let one = join(id);
+    let other = join(id);
     talk(
         &executor,
         &one.ros(&context).create_node("talker").unwrap(),
@@ -91,7 +93,8 @@ fn two_domains_of_one_number_talk() {
 #[test]
 fn messages_that_the_queue_drops_are_counted() {
     let (context, _) = context();
-    let (main, slow) = (executor(&context, "main"), executor(&context, "slow"));
+    let main = executor(&context, "main");
+    let slow = executor(&context, "slow");
     let domain = join(domain_id());
     let node = domain.ros(&context).create_node("robot").unwrap();
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(1000)).unwrap();

@@ -3,10 +3,7 @@ latched topics had. What is sent and heard is CDR without its encapsulation head
 """
 
 import asyncio
-import json
 import os
-import struct
-import time
 
 import zenoh
 import zenoh.ext
@@ -14,10 +11,8 @@ import zenoh.ext
 import cdr
 from interfaces import dds_name
 from node import spawn
+from zenoh_wire import DOMAIN, QOS, attachment, open_session, read_attachment
 
-DOMAIN = 0
-# Quality of service in a token: reliable, keeping the last 10, and volatile; what is as usual is left out.
-QOS = "::,10:,:,:,,"
 # Transient local, keeping the last.
 LATCHED = ":1:,1:,:,:,,"
 # Parts of a token.
@@ -32,17 +27,6 @@ def key(topic, interface):
     return f"{DOMAIN}/{topic}/{dds_name(interface.name)}/{interface.hash}"
 
 
-def attachment(number, gid):
-    return struct.pack("<qqB", number, time.time_ns(), len(gid)) + gid
-
-
-def read_attachment(attached):
-    """The number, and whom it is from."""
-    attached = attached.to_bytes()
-    assert len(attached) == 33 and attached[16] == 16, attached
-    return struct.unpack_from("<q", attached)[0], attached[17:]
-
-
 def body(payload):
     data = payload.to_bytes()
     assert data[:2] == cdr.LITTLE_ENDIAN[:2], data[:4]
@@ -51,16 +35,7 @@ def body(payload):
 
 class Middleware:
     def __init__(self, endpoint):
-        config = zenoh.Config()
-        for setting, value in [
-            ("mode", "peer"),
-            ("connect/endpoints", [endpoint]),
-            ("listen/endpoints", []),
-            ("scouting/multicast/enabled", False),
-            ("timestamping/enabled", True),
-        ]:
-            config.insert_json5(setting, json.dumps(value))
-        self.session = zenoh.open(config)
+        self.session = open_session(endpoint)
         self.loop = asyncio.get_running_loop()
         # Tokens of all sessions that are there, split into their parts.
         self.graph = {}

@@ -9,7 +9,7 @@ use rospin_node::{
 };
 
 use super::fixture::Fixture;
-use super::messages::{Fibonacci, Order, Sequence, sequence};
+use super::messages::{Fibonacci, FibonacciGoal, Sequence, sequence};
 use super::seen::Seen;
 use super::world::World;
 
@@ -44,7 +44,7 @@ pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
 ) -> ActionServer {
     let server = node.on(&executor.create_group("server", ())).create_action_server(
         options,
-        |(), _, goal: &Order| {
+        |(), _, goal: &FibonacciGoal| {
             if goal.order == UNWANTED { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
         },
         |(), _, goal| if goal.order == STUBBORN { CancelResponse::Reject } else { CancelResponse::Accept },
@@ -56,7 +56,9 @@ pub(super) fn serve_with<Fut: Future<Output = ()> + Send + 'static>(
 /// Returns the result of a goal with that order: `order` Fibonacci numbers after 0 and 1.
 pub(super) fn fibonacci(order: i32) -> Sequence {
     let mut numbers = vec![0, 1];
-    (0..order.unsigned_abs() as usize).for_each(|n| numbers.push(numbers[n] + numbers[n + 1]));
+    for n in 0..order.unsigned_abs() as usize {
+        numbers.push(numbers[n] + numbers[n + 1]);
+    }
     sequence(numbers)
 }
 
@@ -80,7 +82,7 @@ impl<F: Fixture> World<F> {
     /// Sends a goal that must be accepted.
     #[track_caller]
     pub(super) fn goal(&self, client: &Client, order: i32) -> Goal {
-        self.wait("the goal is accepted", client.send_goal(Order { order })).expect("the server accepts it")
+        self.wait("the goal is accepted", client.send_goal(FibonacciGoal { order })).expect("the server accepts it")
     }
 
     /// Returns the outcome of a goal, which must end.
@@ -93,7 +95,8 @@ impl<F: Fixture> World<F> {
 
 /// Records the feedback of a goal in `heard`, by an entity of `group`.
 pub(super) fn hear(group: &CallbackGroup<()>, goal: &Goal, heard: &Seen<Sequence>) -> Entity {
-    let (feedback, log) = (goal.take_feedback().expect("nobody has it"), heard.clone());
+    let feedback = goal.take_feedback().expect("nobody has it");
+    let log = heard.clone();
     group.create_stream("feedback", feedback, move |(), sequence| log.push(sequence)).expect("an entity")
 }
 

@@ -11,7 +11,7 @@ use super::acting::{
     ACTION, Client, STUBBORN, UNWANTED, fibonacci, hear, pause, reach, serve, serve_with, tell, tell_until_heard,
 };
 use super::fixture::Fixture;
-use super::messages::{Number, Order, Sequence, sequence};
+use super::messages::{FibonacciGoal, Number, Sequence, sequence};
 use super::seen::Seen;
 use super::world::World;
 
@@ -21,7 +21,7 @@ pub fn without_a_server_no_goal_is_sent<F: Fixture>() {
     let main = world.executor("main");
     let client: Client = world.there.on(&main.create_group("client", ())).create_action_client(ACTION).unwrap();
     assert!(!client.server_is_ready());
-    let error = world.wait("the goal is refused", client.send_goal(Order { order: 1 })).unwrap_err();
+    let error = world.wait("the goal is refused", client.send_goal(FibonacciGoal { order: 1 })).unwrap_err();
     assert!(matches!(error, SendGoalError::Call(CallError::Unavailable { .. })), "{error}");
 }
 
@@ -38,7 +38,7 @@ pub fn goals_are_accepted_or_rejected<F: Fixture>() {
     let client = world.action_client(&world.there, &main);
     world.spinning(&[&main], || {
         for order in [0, 5, UNWANTED, 20, UNWANTED, 3] {
-            let sent = world.wait("the goal is answered", client.send_goal(Order { order }));
+            let sent = world.wait("the goal is answered", client.send_goal(FibonacciGoal { order }));
             if order == UNWANTED {
                 let rejected = SendGoalError::Rejected { action: ACTION.to_owned() };
                 assert_eq!(sent.map(|goal| goal.id()), Err(rejected));
@@ -56,10 +56,12 @@ pub fn goals_are_accepted_or_rejected<F: Fixture>() {
 pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (heard, handle) = (Seen::new(), main.handle());
+    let heard = Seen::new();
+    let handle = main.handle();
     let log = heard.clone();
     let _server = serve(&world.here, &main, move |goal| {
-        let (heard, handle) = (log.clone(), handle.clone());
+        let heard = log.clone();
+        let handle = handle.clone();
         async move {
             tell_until_heard(&handle, &goal, sequence([0]), &heard).await;
             for n in 1..8 {
@@ -88,10 +90,12 @@ pub fn feedback_comes_in_order_and_then_the_result<F: Fixture>() {
 pub fn a_goal_is_canceled_while_it_executes_on_one_thread<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (begun, handle) = (Seen::new(), main.handle());
+    let begun = Seen::new();
+    let handle = main.handle();
     let log = begun.clone();
     let server = serve(&world.here, &main, move |goal| {
-        let (log, handle) = (log.clone(), handle.clone());
+        let log = log.clone();
+        let handle = handle.clone();
         async move {
             let order = goal.goal().order;
             log.push(order);
@@ -137,7 +141,8 @@ pub fn a_server_refuses_to_cancel<F: Fixture>() {
     });
     let client = world.action_client(&world.there, &main);
     world.spinning(&[&main], || {
-        let (stubborn, other) = (world.goal(&client, STUBBORN), world.goal(&client, 1));
+        let stubborn = world.goal(&client, STUBBORN);
+        let other = world.goal(&client, 1);
         let refused = CancelError::Rejected { action: ACTION.to_owned() };
         assert_eq!(world.wait("the server refuses", stubborn.cancel()), Err(refused));
         assert_eq!(world.wait("the server agrees", client.cancel_all()), Ok(vec![other.id()]));
@@ -167,10 +172,12 @@ pub fn a_goal_that_has_ended_is_not_canceled<F: Fixture>() {
 pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (heard, handle) = ([(); 2].map(|()| Seen::new()), main.handle());
+    let heard = [(); 2].map(|()| Seen::new());
+    let handle = main.handle();
     let logs = heard.clone();
     let _server = serve(&world.here, &main, move |goal| {
-        let (heard, handle) = (logs.clone(), handle.clone());
+        let heard = logs.clone();
+        let handle = handle.clone();
         async move {
             // Both publish at the same time, until both were received several times.
             while heard.iter().any(|heard| heard.count() < 3) {
@@ -185,7 +192,9 @@ pub fn clients_hear_their_own_feedback_only<F: Fixture>() {
     world.spinning(&[&main], || {
         let goals = [0, 1].map(|n| world.goal(&clients[n], n as i32));
         let _feedback = [0, 1].map(|n| hear(&group, &goals[n], &heard[n]));
-        goals.iter().for_each(|goal| assert_eq!(world.outcome(goal).0, GoalState::Succeeded));
+        for goal in &goals {
+            assert_eq!(world.outcome(goal).0, GoalState::Succeeded);
+        }
     });
     for (heard, order) in heard.iter().zip(0..) {
         assert!(heard.all().iter().all(|feedback| *feedback == sequence([order])), "{order}: {:?}", heard.all());
@@ -312,12 +321,16 @@ pub fn a_server_is_dropped_while_a_goal_executes<F: Fixture>() {
 pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (begun, ended) = (Seen::new(), Seen::new());
-    let (log, ends) = (begun.clone(), ended.clone());
+    let begun = Seen::new();
+    let ended = Seen::new();
+    let log = begun.clone();
+    let ends = ended.clone();
     let go_on = Seen::new();
     let wait = go_on.clone();
     let server = serve(&world.here, &main, move |goal| {
-        let (log, ends, wait) = (log.clone(), ends.clone(), wait.clone());
+        let log = log.clone();
+        let ends = ends.clone();
+        let wait = wait.clone();
         async move {
             log.push(goal.goal().order);
             wait.until_count(1).await;
@@ -326,10 +339,12 @@ pub fn a_client_is_dropped_with_goals_under_way<F: Fixture>() {
             reach(goal).await;
         }
     });
-    let (dropped, other) = (world.action_client(&world.there, &main), world.action_client(&world.there, &main));
+    let dropped = world.action_client(&world.there, &main);
+    let other = world.action_client(&world.there, &main);
     world.spinning(&[&main], || {
         let goal = world.goal(&dropped, 1);
-        let (result, unanswered) = (goal.result(), dropped.send_goal(Order { order: 2 }));
+        let result = goal.result();
+        let unanswered = dropped.send_goal(FibonacciGoal { order: 2 });
         world.wait("both are executed", begun.until(|begun| [1, 2].iter().all(|order| begun.contains(order))));
         drop((dropped, goal, result, unanswered));
         go_on.push(());
@@ -347,13 +362,16 @@ pub fn a_callback_awaits_an_action_of_its_own_executor<F: Fixture>() {
     let _server = serve(&world.here, &main, reach);
     let client = world.action_client(&world.there, &main);
     let trigger = world.here.create_publisher("trigger").unwrap();
-    let (group, outcomes, asks) = (main.create_group("caller", ()), Seen::new(), client.clone());
+    let group = main.create_group("caller", ());
+    let outcomes = Seen::new();
+    let asks = client.clone();
     let log = outcomes.clone();
     let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
-        let (log, asks) = (log.clone(), asks.clone());
+        let log = log.clone();
+        let asks = asks.clone();
         async move {
             let order = i32::try_from(data).expect("a small number");
-            let goal = asks.send_goal(Order { order }).await.expect("the server accepts it");
+            let goal = asks.send_goal(FibonacciGoal { order }).await.expect("the server accepts it");
             log.push(goal.result().await.expect("a result").result);
         }
     });

@@ -17,11 +17,14 @@ pub fn asynchronous_callbacks_hold_their_group<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, log, handle) = (main.create_group("group", Vec::new()), Seen::new(), main.handle());
+    let group = main.create_group("group", Vec::new());
+    let log = Seen::new();
+    let handle = main.handle();
     let told = log.clone();
     let subscription =
         world.there.on(&group).create_subscription("numbers", move |payload: Payload<Vec<i64>>, number: Number| {
-            let (log, pause) = (told.clone(), handle.sleep(ClockKind::Steady, Duration::from_millis(2)));
+            let log = told.clone();
+            let pause = handle.sleep(ClockKind::Steady, Duration::from_millis(2));
             async move {
                 log.push(("begin", number.data));
                 assert!(pause.await.is_ok());
@@ -46,11 +49,15 @@ pub fn a_group_can_be_released_at_await<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, begun, ended) = (main.create_group("group", ()), Seen::new(), Seen::new());
-    let (begins, ends) = (begun.clone(), ended.clone());
+    let group = main.create_group("group", ());
+    let begun = Seen::new();
+    let ended = Seen::new();
+    let begins = begun.clone();
+    let ends = ended.clone();
     let options = SubscriptionOptions::new("numbers").releases_group_at_await();
     let subscription = world.there.on(&group).create_subscription(options, move |_, number: Number| {
-        let (begins, ends) = (begins.clone(), ends.clone());
+        let begins = begins.clone();
+        let ends = ends.clone();
         async move {
             begins.push(number.data);
             // No callback ends before all have started.
@@ -72,8 +79,11 @@ pub fn reentrant_callbacks_run_at_once<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, begun, gate) = (main.create_reentrant_group("group"), Seen::new(), world.gate());
-    let (log, open) = (begun.clone(), gate.clone());
+    let group = main.create_reentrant_group("group");
+    let begun = Seen::new();
+    let gate = world.gate();
+    let log = begun.clone();
+    let open = gate.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
         // The first callback continues when the second one has started.
@@ -99,10 +109,14 @@ pub fn reentrant_asynchronous_callbacks_are_under_way_at_once<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, begun, ended) = (main.create_reentrant_group("group"), Seen::new(), Seen::new());
-    let (begins, ends) = (begun.clone(), ended.clone());
+    let group = main.create_reentrant_group("group");
+    let begun = Seen::new();
+    let ended = Seen::new();
+    let begins = begun.clone();
+    let ends = ended.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
-        let (begins, ends) = (begins.clone(), ends.clone());
+        let begins = begins.clone();
+        let ends = ends.clone();
         async move {
             begins.push(number.data);
             begins.until_count(8).await;
@@ -122,10 +136,13 @@ pub fn reentrant_asynchronous_callbacks_are_under_way_at_once<F: Fixture>() {
 pub fn exclusive_callbacks_never_overlap<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
-    let (group, heard, inside) = (main.create_group("group", ()), Seen::new(), Arc::new(AtomicU32::new(0)));
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
+    let inside = Arc::new(AtomicU32::new(0));
     let ends = ["one", "two"].map(|topic| {
         let publisher = world.here.create_publisher(topic).unwrap();
-        let (log, inside) = (heard.clone(), Arc::clone(&inside));
+        let log = heard.clone();
+        let inside = Arc::clone(&inside);
         let options = SubscriptionOptions::new(topic).keep_last(50);
         let subscription = world.there.on(&group).create_subscription(options, move |number: Number| {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
@@ -140,7 +157,9 @@ pub fn exclusive_callbacks_never_overlap<F: Fixture>() {
     }
     world.spinning(&[&main], || {
         for data in 0..50 {
-            ends.iter().for_each(|(publisher, _)| world.publish(publisher, number(data)));
+            for (publisher, _) in &ends {
+                world.publish(publisher, number(data));
+            }
         }
         world.wait("all is heard", heard.until_count(100));
     });
@@ -152,7 +171,8 @@ pub fn a_panic_is_reported_and_the_next_message_is_heard<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard) = (main.create_group("group", ()), Seen::new());
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         assert_ne!(data, 1, "on purpose");
@@ -177,7 +197,9 @@ pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
     let options = GroupOptions::new("group").on_panic(OnPanic::Remove);
-    let (group, begun, heard) = (main.create_group(options, ()), Seen::new(), Seen::new());
+    let group = main.create_group(options, ());
+    let begun = Seen::new();
+    let heard = Seen::new();
     let log = begun.clone();
     let panics = world.there.on(&group).create_subscription("numbers", move |number: Number| -> () {
         log.push(number.data);
@@ -185,7 +207,8 @@ pub fn a_panic_removes_the_subscription_where_its_group_says_so<F: Fixture>() {
     });
     let log = heard.clone();
     let hears = world.there.on(&group).create_subscription("numbers", move |number: Number| log.push(number.data));
-    let (panics, hears) = (panics.unwrap(), hears.unwrap());
+    let panics = panics.unwrap();
+    let hears = hears.unwrap();
     world.matched(&publisher, &[&panics, &hears]);
     world.spinning(&[&main], || {
         world.publish_all(&publisher, 0..4);
@@ -202,7 +225,8 @@ pub fn a_panic_halts_the_executor_where_its_group_says_so<F: Fixture>() {
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
     let options = GroupOptions::new("group").on_panic(OnPanic::Halt);
-    let (group, heard) = (main.create_group(options, ()), Seen::new());
+    let group = main.create_group(options, ());
+    let heard = Seen::new();
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         assert_ne!(data, 0, "on purpose");

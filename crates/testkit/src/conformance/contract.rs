@@ -69,7 +69,9 @@ pub fn a_callback_halts_its_executor<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard, handle) = (main.create_group("halts", ()), Seen::new(), main.handle());
+    let group = main.create_group("halts", ());
+    let heard = Seen::new();
+    let handle = main.handle();
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
@@ -109,10 +111,14 @@ pub fn an_executor_is_dropped_while_another_thread_publishes<F: Fixture>() {
 /// A callback that blocks delays only its own executor.
 pub fn one_executor_blocks_and_the_other_goes_on<F: Fixture>() {
     let world = World::<F>::new();
-    let (slow, quick) = (world.executor("slow"), world.executor("quick"));
+    let slow = world.executor("slow");
+    let quick = world.executor("quick");
     let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(100)).unwrap();
-    let (group, begun, gate) = (slow.create_group("slow", ()), Seen::new(), world.gate());
-    let (log, wait) = (begun.clone(), gate.clone());
+    let group = slow.create_group("slow", ());
+    let begun = Seen::new();
+    let gate = world.gate();
+    let log = begun.clone();
+    let wait = gate.clone();
     let blocked = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         log.push(number.data);
         wait.pass();

@@ -23,8 +23,11 @@ const FIRST: i64 = -1;
 impl HeldUp {
     fn new<F: Fixture>(world: &World<F>, main: &rospin_engine::Executor, options: SubscriptionOptions) -> Self {
         let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(200)).unwrap();
-        let (group, heard, gate) = (main.create_group("slow", ()), Seen::new(), world.gate());
-        let (log, wait) = (heard.clone(), gate.clone());
+        let group = main.create_group("slow", ());
+        let heard = Seen::new();
+        let gate = world.gate();
+        let log = heard.clone();
+        let wait = gate.clone();
         let subscription = world.there.on(&group).create_subscription(options, move |Number { data }: Number| {
             log.push(data);
             wait.pass();
@@ -158,7 +161,7 @@ fn latched<F: Fixture>(early: std::ops::Range<i64>, is_heard: bool, expected: &[
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();
     let publisher = world.here.create_publisher(options).unwrap();
-    let witness = is_heard.then(|| world.listen(&world.there, world.helper(), "numbers"));
+    let witness = if is_heard { Some(world.listen(&world.there, world.helper(), "numbers")) } else { None };
     let next = early.end;
     if let Some(witness) = &witness {
         world.matched(&publisher, &[&witness.subscription]);
@@ -188,7 +191,7 @@ pub fn no_more_is_latched_than_the_depth_says<F: Fixture>() {
 }
 
 /// Two late subscriptions both get the kept messages, and later messages once.
-pub fn what_was_latched_is_there_for_everyone<F: Fixture>() {
+pub fn latched_messages_are_there_for_everyone<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(2).transient_local();
@@ -209,7 +212,7 @@ pub fn what_was_latched_is_there_for_everyone<F: Fixture>() {
 }
 
 /// A late volatile subscription does not get the kept messages.
-pub fn what_was_latched_is_only_for_who_asks<F: Fixture>() {
+pub fn latched_messages_are_only_for_those_that_ask<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let options = PublisherOptions::new("numbers").keep_last(3).transient_local();

@@ -151,7 +151,8 @@ impl<F: Fixture> World<F> {
         topic: &str,
         message_type: &MessageType,
     ) -> (Subscription, Seen<DynamicMessage>) {
-        let (group, heard) = (executor.create_group("listener", ()), Seen::new());
+        let group = executor.create_group("listener", ());
+        let heard = Seen::new();
         let log = heard.clone();
         let options = SubscriptionOptions::new(topic).keep_last(200);
         let heard_one = move |(): &mut (), message| log.push(message);
@@ -170,7 +171,9 @@ pub fn every_kind_of_field_comes_as_it_was<F: Fixture>() {
     world.dynamic_matched(&publisher, &[&subscription]);
     let sent = [DynamicMessage::new(&everything()), filled(0), filled(1), filled(4)];
     world.spinning(&[&main], || {
-        sent.iter().for_each(|message| world.send(&publisher, message.clone()));
+        for message in &sent {
+            world.send(&publisher, message.clone());
+        }
         world.wait("all are heard", heard.until_count(sent.len()));
     });
     assert_eq!(heard.all(), sent);
@@ -190,7 +193,9 @@ pub fn dynamic_and_typed_ends_hear_each_other<F: Fixture>() {
     world.dynamic_matched(&dynamic, &[&of_dynamic.subscription]);
     world.spinning(&[&main], || {
         world.publish_all(&typed, 0..20);
-        (0..20).for_each(|data| world.send(&dynamic, a_number(data)));
+        for data in 0..20 {
+            world.send(&dynamic, a_number(data));
+        }
         world.wait("all are heard", heard.until_count(20));
         world.wait("all are heard", of_dynamic.heard.until_count(20));
     });
@@ -203,14 +208,18 @@ pub fn dynamic_subscriptions_are_of_any_group<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.there.create_dynamic_publisher("numbers", &numbers()).unwrap();
-    let (exclusive, reentrant) = (main.create_group("group", ()), main.create_reentrant_group("reentrant"));
+    let exclusive = main.create_group("group", ());
+    let reentrant = main.create_reentrant_group("reentrant");
     let heard = Seen::new();
     let log = |form: &'static str| {
         let heard = heard.clone();
         move |message: DynamicMessage| heard.push((form, message.get::<i64>("data").expect("a number")))
     };
     let options = |name: &str| SubscriptionOptions::new("numbers").name(name);
-    let (one, two, three, four) = (log("one"), log("two"), log("three"), log("four"));
+    let one = log("one");
+    let two = log("two");
+    let three = log("three");
+    let four = log("four");
     let subscriptions = [
         world.here.on(&exclusive).create_dynamic_subscription(options("one"), &numbers(), one),
         world.here.on(&exclusive).create_dynamic_subscription(options("two"), &numbers(), move |_, message| {
@@ -239,8 +248,11 @@ pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.there.create_dynamic_publisher("numbers", &numbers()).unwrap();
-    let (group, heard, gate) = (main.create_group("slow", ()), Seen::new(), world.gate());
-    let (log, wait) = (heard.clone(), gate.clone());
+    let group = main.create_group("slow", ());
+    let heard = Seen::new();
+    let gate = world.gate();
+    let log = heard.clone();
+    let wait = gate.clone();
     let options = SubscriptionOptions::new("numbers").keep_last(4);
     let slow =
         world.here.on(&group).create_dynamic_subscription(options, &numbers(), move |message: DynamicMessage| {
@@ -253,7 +265,9 @@ pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
     world.spinning(&[&main], || {
         world.send(&publisher, a_number(-1));
         world.wait("the first one is heard", heard.until_count(1));
-        (0..20).for_each(|data| world.send(&publisher, a_number(data)));
+        for data in 0..20 {
+            world.send(&publisher, a_number(data));
+        }
         world.wait("all have arrived", witnessed.until_has(a_number(19)));
         gate.open();
         world.wait("the last one is heard", heard.until_has(19));
@@ -263,7 +277,7 @@ pub fn dynamic_messages_beyond_the_depth_are_counted<F: Fixture>() {
 }
 
 /// A payload that is not of the type is counted and reported, and the callback does not run.
-pub fn what_is_not_of_the_dynamic_type_is_counted<F: Fixture>() {
+pub fn messages_of_another_type_than_the_dynamic_one_are_counted<F: Fixture>() {
     /// A message that claims to be a string.
     #[derive(Clone, Serialize, Deserialize)]
     struct Liar {
@@ -277,8 +291,8 @@ pub fn what_is_not_of_the_dynamic_type_is_counted<F: Fixture>() {
     }
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (liar, honest) =
-        (world.there.create_publisher("texts").unwrap(), world.there.create_publisher("texts").unwrap());
+    let liar = world.there.create_publisher("texts").unwrap();
+    let honest = world.there.create_publisher("texts").unwrap();
     let (subscription, heard) = world.dynamic_listen(&main, "texts", &texts());
     world.matched(&liar, &[&subscription]);
     world.matched(&honest, &[&subscription]);
@@ -334,7 +348,8 @@ pub fn dynamic_ends_meet_types_without_a_hash<F: Fixture>() {
     world.there.add_message_type(&plain);
     let server = world.there.serve_type_descriptions(&main.handle()).unwrap();
     let dynamic = world.there.create_dynamic_publisher("dynamic", &plain.clone().without_hash()).unwrap();
-    let (group, heard_typed) = (main.create_group("typed", ()), Seen::new());
+    let group = main.create_group("typed", ());
+    let heard_typed = Seen::new();
     let log = heard_typed.clone();
     let of_dynamic =
         world.here.on(&group).create_subscription("dynamic", move |message: Plain| log.push(message.data)).unwrap();
@@ -355,7 +370,7 @@ pub fn dynamic_ends_meet_types_without_a_hash<F: Fixture>() {
 
 /// A node that does not answer with the type is named with the reason: it has no service, or another version of the
 /// type.
-pub fn who_does_not_tell_a_type_is_named<F: Fixture>() {
+pub fn a_node_that_does_not_tell_a_type_is_named<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let mute = NodeOptions::new("mute").start_type_description_service(false);

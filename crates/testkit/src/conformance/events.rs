@@ -15,7 +15,8 @@ pub fn matches_are_told<F: Fixture>() {
     let publisher = world.here.create_publisher::<Number>("numbers").unwrap();
     let one = world.listen(&world.there, &main, "numbers");
     world.matched(&publisher, &[&one.subscription]);
-    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let group = main.create_group("told", ());
+    let told = Seen::new();
     let log = told.clone();
     let callback =
         world.here.on(&group).create_event_callback(&publisher, move |status: MatchedStatus| log.push(status));
@@ -24,7 +25,8 @@ pub fn matches_are_told<F: Fixture>() {
     assert_eq!(told.all(), [], "no callback runs before the executor spins");
     world.spinning(&[&main], || {
         world.wait("the first match is told", told.until_count(1));
-        let (first, log) = (told.all()[0], Seen::new());
+        let first = told.all()[0];
+        let log = Seen::new();
         assert_eq!((first.current, first.current_change, first.total, first.total_change), (1, 1, 1, 1));
         let heard = log.clone();
         let of_one = move |status: MatchedStatus| heard.push(status.current);
@@ -46,11 +48,14 @@ pub fn a_dropped_event_callback_is_not_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher::<Number>("numbers").unwrap();
-    let (group, told, others) = (main.create_group("told", ()), Seen::new(), Seen::new());
+    let group = main.create_group("told", ());
+    let told = Seen::new();
+    let others = Seen::new();
     let create = |log: Seen<MatchedStatus>| {
         world.here.on(&group).create_event_callback(&publisher, move |status: MatchedStatus| log.push(status)).unwrap()
     };
-    let (callback, other) = (create(told.clone()), create(others.clone()));
+    let callback = create(told.clone());
+    let other = create(others.clone());
     drop(callback);
     let listener = world.listen(&world.there, &main, "numbers");
     world.spinning(&[&main], || world.wait("another one is told", others.until_count(1)));
@@ -67,7 +72,8 @@ pub fn incompatible_ends_are_told<F: Fixture>() {
     let group = main.create_group("told", ());
     let publisher = world.here.create_publisher::<Number>(PublisherOptions::new("numbers").best_effort()).unwrap();
     let listener = world.listen(&world.there, &main, "numbers");
-    let (offered, requested) = (Seen::new(), Seen::new());
+    let offered = Seen::new();
+    let requested = Seen::new();
     let log = offered.clone();
     let told = move |event: IncompatibleQos| log.push((event.policy, event.total, event.total_change));
     let _offered = world.here.on(&group).create_event_callback(&publisher, told).unwrap();
@@ -107,7 +113,8 @@ pub fn lost_messages_are_told<F: Fixture>() {
     world.matched(&publisher, &[&late.subscription, &witness.subscription]);
     world.publish_all(&publisher, 0..10);
     world.wait("all have arrived", witness.heard.until_has(9));
-    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let group = main.create_group("told", ());
+    let told = Seen::new();
     let log = told.clone();
     let lost = move |lost: MessageLost| log.push((lost.total, lost.total_change));
     let _lost = world.there.on(&group).create_event_callback(&late.subscription, lost).unwrap();

@@ -57,7 +57,8 @@ pub fn nodes_see_each_other_and_what_they_have<F: Fixture>() {
     drop((publisher, listener, server, client));
     for node in [&world.here, &world.there] {
         world.until("all have gone", || {
-            let (topics, services) = (node.topic_names_and_types(), node.service_names_and_types());
+            let topics = node.topic_names_and_types();
+            let services = node.service_names_and_types();
             let gone =
                 |names: [&str; 2]| !names.iter().any(|name| topics.contains_key(*name) || services.contains_key(*name));
             gone(["/numbers", "/there/numbers"]) && gone(["/double", "/triple"])
@@ -74,7 +75,8 @@ pub fn changes_are_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     world.until("both nodes are known", || world.here.node_names().len() == 2);
-    let (group, seen) = (main.create_group("watch", 0_u32), Seen::new());
+    let group = main.create_group("watch", 0_u32);
+    let seen = Seen::new();
     let log = seen.clone();
     let callback = world.here.create_graph_callback(&group, move |count: &mut u32, change| {
         *count += 1;
@@ -98,8 +100,20 @@ pub fn changes_are_a_callback<F: Fixture>() {
         GraphChange::NodeCame(name) => Some(format!("{name} came")),
         GraphChange::NodeWent(name) => Some(format!("{name} went")),
         // The middleware may have topics of its own.
-        GraphChange::EndpointCame(endpoint) => (endpoint.name == "/numbers").then(|| "numbers came".to_owned()),
-        GraphChange::EndpointWent(endpoint) => (endpoint.name == "/numbers").then(|| "numbers went".to_owned()),
+        GraphChange::EndpointCame(endpoint) => {
+            if endpoint.name == "/numbers" {
+                Some("numbers came".to_owned())
+            } else {
+                None
+            }
+        }
+        GraphChange::EndpointWent(endpoint) => {
+            if endpoint.name == "/numbers" {
+                Some("numbers went".to_owned())
+            } else {
+                None
+            }
+        }
         _ => None,
     };
     let changes: Vec<_> = seen.all().into_iter().filter_map(name).collect();
@@ -122,7 +136,7 @@ pub fn changes_are_a_callback<F: Fixture>() {
 }
 
 /// A future of a change resolves with the next change, not with an earlier one.
-pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
+pub fn a_waiter_for_a_change_is_told<F: Fixture>() {
     let world = World::<F>::new();
     drop(world.here.wait_for_graph_change());
     // The future is created before the graph is read, so no change is missed.
@@ -151,7 +165,7 @@ pub fn whoever_waits_for_a_change_is_told<F: Fixture>() {
 }
 
 /// Nodes may share a name. It is listed once, until the last of them is gone.
-pub fn who_shares_a_name_is_there_until_the_last_goes<F: Fixture>() {
+pub fn a_shared_name_is_there_until_its_last_node_goes<F: Fixture>() {
     let world = World::<F>::new();
     let twin = world.ros_there.create_node("here").unwrap();
     let marker = world.ros_there.create_node("marker").unwrap();

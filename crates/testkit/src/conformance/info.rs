@@ -20,7 +20,9 @@ pub fn a_message_tells_when_it_was_sent_and_received<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard, clock) = (main.create_group("group", ()), Seen::new(), world.context.clock().clone());
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
+    let clock = world.context.clock().clone();
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |_: Number, info: MessageInfo| {
         log.push((info, clock.time_of_day()));
@@ -51,7 +53,8 @@ pub fn a_message_tells_its_publisher_and_its_number<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publishers = [(); 2].map(|()| world.here.create_publisher("numbers").unwrap());
-    let (group, heard) = (main.create_group("group", ()), Seen::new());
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
     let subscriptions = [&world.here, &world.there].map(|node| {
         let log = heard.clone();
         let hear = move |number: Number, info: MessageInfo| log.push((number.data, info));
@@ -94,7 +97,8 @@ pub fn a_message_that_was_kept_tells_when_it_was_sent<F: Fixture>() {
     let pause = main.handle().sleep(ClockKind::Steady, Duration::from_millis(20));
     world.spin_until(&main, "time has passed", pause).unwrap();
     let late = world.context.clock().time_of_day();
-    let (group, heard) = (main.create_group("group", ()), Seen::new());
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let options = SubscriptionOptions::new("numbers").transient_local();
     let hear = move |_: &Number, info: MessageInfo| log.push(info);
@@ -114,12 +118,14 @@ pub fn callbacks_of_every_form_can_ask<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, reentrant) = (main.create_group("group", 0_usize), main.create_reentrant_group("reentrant"));
+    let group = main.create_group("group", 0_usize);
+    let reentrant = main.create_reentrant_group("reentrant");
     let heard = Seen::new();
     let log = heard.clone();
     let note = move |info: MessageInfo| log.push(info.publisher_gid);
     let [a, b, c, d, e, f, g] = std::array::from_fn(|_| note.clone());
-    let (on, free) = (world.there.on(&group), world.there.on(&reentrant));
+    let on = world.there.on(&group);
+    let free = world.there.on(&reentrant);
     let subscriptions = [
         on.create_subscription("numbers", move |_: Number, info: MessageInfo| a(info)),
         on.create_subscription("numbers", move |_: &Number, info: MessageInfo| b(info)),

@@ -30,11 +30,12 @@ pub fn counts_follow_who_comes_and_goes<F: Fixture>() {
 
 /// A future of a match resolves when the other end appears, or at once if it exists. A dropped future leaves nothing
 /// behind.
-pub fn whoever_waits_for_the_other_end_is_told<F: Fixture>() {
+pub fn a_waiter_for_the_other_end_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher::<Number>("numbers").unwrap();
-    let (waiting, given_up) = (publisher.wait_for_subscription(), publisher.wait_for_subscription());
+    let waiting = publisher.wait_for_subscription();
+    let given_up = publisher.wait_for_subscription();
     drop(given_up);
     let listener = world.listen(&world.there, &main, "numbers");
     world.wait("the subscription is there", waiting);

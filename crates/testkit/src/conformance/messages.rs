@@ -94,7 +94,7 @@ impl Summands {
 
 /// Goal of the action: the length of the [`Fibonacci`] sequence to compute, without its first two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct FibonacciGoal {
     /// The count.
     pub order: i32,
 }
@@ -116,7 +116,7 @@ pub fn sequence(numbers: impl IntoIterator<Item = i32>) -> Sequence {
 pub enum Fibonacci {}
 
 impl Action for Fibonacci {
-    type Goal = Order;
+    type Goal = FibonacciGoal;
     type Result = Sequence;
     type Feedback = Sequence;
     const TYPE: &str = "example_interfaces/action/Fibonacci";
@@ -161,7 +161,7 @@ impl ServicePart<SetBool> for Switched {}
 pub enum TestFibonacci {}
 
 impl Action for TestFibonacci {
-    type Goal = Order;
+    type Goal = FibonacciGoal;
     type Result = Sequence;
     type Feedback = Sequence;
     const TYPE: &str = "test_msgs/action/Fibonacci";

@@ -48,7 +48,7 @@ macro_rules! conformance {
             @cases $fixture;
             order {
                 reliable_messages_come_complete_and_in_order
-                what_is_kept_without_limit_is_heard_completely
+                messages_kept_without_limit_are_heard_completely
                 each_publisher_keeps_its_order
                 every_subscription_hears_everything
                 those_here_and_those_elsewhere_hear_everything_once
@@ -68,8 +68,8 @@ macro_rules! conformance {
                 a_successor_hears_nothing_that_was_left
                 a_late_subscription_hears_what_was_latched
                 no_more_is_latched_than_the_depth_says
-                what_was_latched_is_there_for_everyone
-                what_was_latched_is_only_for_who_asks
+                latched_messages_are_there_for_everyone
+                latched_messages_are_only_for_those_that_ask
             }
             contract {
                 nothing_runs_before_spin_or_after_it
@@ -98,7 +98,7 @@ macro_rules! conformance {
             }
             matching {
                 counts_follow_who_comes_and_goes
-                whoever_waits_for_the_other_end_is_told
+                a_waiter_for_the_other_end_is_told
                 other_topics_do_not_match
                 nobody_need_listen
             }
@@ -112,18 +112,18 @@ macro_rules! conformance {
                 missed_deadlines_are_told
                 deadlines_that_were_missed_before_are_told
                 times_that_do_not_fit_are_told
-                what_has_expired_is_not_heard
-                what_has_expired_is_not_kept
+                expired_messages_are_not_heard
+                expired_messages_are_not_kept
                 publishers_are_alive_while_they_exist
                 a_silent_publisher_is_not_alive
-                whoever_asserts_to_be_alive_is_alive
+                a_publisher_that_asserts_to_be_alive_is_alive
                 times_are_in_the_graph
             }
             graph {
                 nodes_see_each_other_and_what_they_have
                 changes_are_a_callback
-                whoever_waits_for_a_change_is_told
-                who_shares_a_name_is_there_until_the_last_goes
+                a_waiter_for_a_change_is_told
+                a_shared_name_is_there_until_its_last_node_goes
             }
             callbacks {
                 asynchronous_callbacks_hold_their_group
@@ -138,7 +138,7 @@ macro_rules! conformance {
             services {
                 a_service_answers
                 without_a_server_a_call_is_refused
-                whoever_waits_for_a_service_is_told
+                a_waiter_for_a_service_is_told
                 a_call_is_awaited_inside_a_callback
                 a_server_asks_another_service
                 clients_get_their_own_answers
@@ -164,15 +164,15 @@ macro_rules! conformance {
                 dynamic_and_typed_ends_hear_each_other
                 dynamic_subscriptions_are_of_any_group
                 dynamic_messages_beyond_the_depth_are_counted
-                what_is_not_of_the_dynamic_type_is_counted
+                messages_of_another_type_than_the_dynamic_one_are_counted
                 a_type_is_learned_from_who_publishes_it
                 dynamic_ends_meet_types_without_a_hash
-                who_does_not_tell_a_type_is_named
+                a_node_that_does_not_tell_a_type_is_named
             }
             serialized {
                 serialized_and_typed_ends_hear_each_other
                 serialized_messages_are_latched
-                what_is_not_of_the_type_is_lost_and_counted
+                messages_of_another_type_are_lost_and_counted
             }
             actions {
                 without_a_server_no_goal_is_sent
@@ -192,7 +192,7 @@ macro_rules! conformance {
             parameters {
                 another_node_reads_lists_and_describes
                 another_node_sets_one_by_one
-                what_does_not_fit_is_refused
+                values_that_do_not_fit_are_refused
                 all_are_set_or_none
                 changes_are_heard_in_their_order
                 a_callback_sets_a_parameter_of_its_own_executor

@@ -24,7 +24,7 @@ pub fn reliable_messages_come_complete_and_in_order<F: Fixture>() {
 }
 
 /// With an unlimited history nothing is displaced, however late the executor is.
-pub fn what_is_kept_without_limit_is_heard_completely<F: Fixture>() {
+pub fn messages_kept_without_limit_are_heard_completely<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let mut qos = rospin_node::Qos::default();
@@ -71,7 +71,8 @@ pub fn each_publisher_keeps_its_order<F: Fixture>() {
 /// Every subscription receives every message, on any node and executor.
 pub fn every_subscription_hears_everything<F: Fixture>() {
     let world = World::<F>::new();
-    let (main, other) = (world.executor("main"), world.executor("other"));
+    let main = world.executor("main");
+    let other = world.executor("other");
     let publisher = world.here.create_publisher(PublisherOptions::new("numbers").keep_last(50)).unwrap();
     let more = world.ros_there.create_node("more").unwrap();
     let options = || SubscriptionOptions::new("numbers").keep_last(50);
@@ -99,8 +100,10 @@ pub fn a_callback_publishes_to_its_own_topic<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard) = (main.create_group("echo", ()), Seen::new());
-    let (again, log) = (publisher.clone(), heard.clone());
+    let group = main.create_group("echo", ());
+    let heard = Seen::new();
+    let again = publisher.clone();
+    let log = heard.clone();
     let subscription = world.here.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         log.push(data);
         if data < 50 {
@@ -122,8 +125,10 @@ pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     let main = world.executor("main");
     let to_there = world.here.create_publisher::<Number>("to_there").unwrap();
     let to_here = world.there.create_publisher::<Number>("to_here").unwrap();
-    let (group, heard) = (main.create_group("here", ()), Seen::new());
-    let (log, next) = (heard.clone(), to_there.clone());
+    let group = main.create_group("here", ());
+    let heard = Seen::new();
+    let log = heard.clone();
+    let next = to_there.clone();
     let back = world.here.on(&group).create_subscription("to_here", move |Number { data }: Number| {
         log.push(data);
         if data < 50 {
@@ -135,7 +140,8 @@ pub fn two_nodes_answer_each_other_from_inside_callbacks<F: Fixture>() {
     let forth = world.there.on(&group).create_subscription("to_there", move |message: Number| {
         answer.publish(message).unwrap();
     });
-    let (back, forth) = (back.unwrap(), forth.unwrap());
+    let back = back.unwrap();
+    let forth = forth.unwrap();
     world.matched(&to_there, &[&forth]);
     world.matched(&to_here, &[&back]);
     world.spinning(&[&main], || {
@@ -179,7 +185,8 @@ pub fn large_and_empty_messages_come_as_they_were<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher::<Text>("texts").unwrap();
-    let (group, heard) = (main.create_group("texts", ()), Seen::new());
+    let group = main.create_group("texts", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let subscription =
         world.there.on(&group).create_subscription("texts", move |text: Text| log.push(text.data)).unwrap();
@@ -244,7 +251,7 @@ pub fn those_here_and_those_elsewhere_hear_everything_once<F: Fixture>() {
         world.spinning(&[&main], || {
             world.publish_all(&publisher, 0..50);
             // One that comes late gets what was latched from here and from elsewhere, and none of it twice.
-            let late = latched.then(|| [listen(&world.here), listen(&world.there)]);
+            let late = if latched { Some([listen(&world.here), listen(&world.there)]) } else { None };
             for listener in late.iter().flatten() {
                 world.wait("the latched ones are heard", listener.heard.until_has(49));
             }

@@ -77,8 +77,8 @@ pub fn another_node_reads_lists_and_describes<F: Fixture>() {
 pub fn another_node_sets_one_by_one<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (low, name) =
-        (world.here.declare_parameter("low", 1).unwrap(), world.here.declare_parameter("name", "arm").unwrap());
+    let low = world.here.declare_parameter("low", 1).unwrap();
+    let name = world.here.declare_parameter("name", "arm").unwrap();
     let (_server, client) = world.parameters(&main);
     world.spinning(&[&main], || {
         for n in 2..10 {
@@ -97,7 +97,7 @@ pub fn another_node_sets_one_by_one<F: Fixture>() {
 
 /// A value that is out of range, between two steps, of another type, or for a read-only parameter is rejected with the
 /// node's reason.
-pub fn what_does_not_fit_is_refused<F: Fixture>() {
+pub fn values_that_do_not_fit_are_refused<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let gear = world.here.declare_parameter("gear", ParameterOptions::from(2).range(0..=10).step(2)).unwrap();
@@ -141,7 +141,8 @@ pub fn all_are_set_or_none<F: Fixture>() {
 pub fn changes_are_heard_in_their_order<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (group, events) = (main.create_group("listener", ()), Seen::new());
+    let group = main.create_group("listener", ());
+    let events = Seen::new();
     let log = events.clone();
     let subscription = world.there.create_parameter_event_subscription(&group, move |(), event: ParameterEvent| {
         let names = [&event.new_parameters, &event.changed_parameters, &event.deleted_parameters];
@@ -188,10 +189,12 @@ pub fn a_callback_sets_a_parameter_of_its_own_executor<F: Fixture>() {
     let low = world.here.declare_parameter("low", -1).unwrap();
     let (_server, client) = world.parameters(&main);
     let trigger = world.here.create_publisher("trigger").unwrap();
-    let (group, results) = (main.create_group("caller", ()), Seen::new());
+    let group = main.create_group("caller", ());
+    let results = Seen::new();
     let log = results.clone();
     let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
-        let (log, set) = (log.clone(), client.set(vec![ParameterSetting::new("low", data)]));
+        let log = log.clone();
+        let set = client.set(vec![ParameterSetting::new("low", data)]);
         async move { log.push(set.await) }
     });
     let subscription = subscription.unwrap();
@@ -233,7 +236,9 @@ pub fn use_sim_time_is_switched_on_and_off_by_another_node<F: Fixture>() {
     assert!(!time.is_active());
     set(true);
     show(&world, &clock, &time, 10_000);
-    let (group, ticks, shown) = (main.create_group("robot", ()), Seen::new(), time.clone());
+    let group = main.create_group("robot", ());
+    let ticks = Seen::new();
+    let shown = time.clone();
     let log = ticks.clone();
     let _timer = group.create_timer(every(1_000), move |(), _| log.push(shown.now())).unwrap();
     for millis in [10_999, 11_000, 11_500, 12_000] {

@@ -14,8 +14,13 @@ pub fn a_subscription_is_dropped_while_its_callback_runs<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, begun, ended, gate) = (main.create_group("group", ()), Seen::new(), Seen::new(), world.gate());
-    let (begins, ends, wait) = (begun.clone(), ended.clone(), gate.clone());
+    let group = main.create_group("group", ());
+    let begun = Seen::new();
+    let ended = Seen::new();
+    let gate = world.gate();
+    let begins = begun.clone();
+    let ends = ended.clone();
+    let wait = gate.clone();
     let subscription = world.there.on(&group).create_subscription("numbers", move |number: Number| {
         begins.push(number.data);
         wait.pass();
@@ -60,8 +65,11 @@ pub fn a_subscription_is_dropped_by_its_own_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard, own) = (main.create_group("group", ()), Seen::new(), Arc::new(Mutex::new(None)));
-    let (log, handle) = (heard.clone(), Arc::clone(&own));
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
+    let own = Arc::new(Mutex::new(None));
+    let log = heard.clone();
+    let handle = Arc::clone(&own);
     let subscription = world.there.on(&group).create_subscription("numbers", move |Number { data }: Number| {
         log.push(data);
         if data == 2 {
@@ -112,8 +120,8 @@ pub fn a_publisher_is_dropped_with_messages_on_their_way<F: Fixture>() {
 pub fn entities_outlive_the_handle_of_their_node<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (talker, hearer) =
-        (world.ros_here.create_node("talker").unwrap(), world.ros_there.create_node("hearer").unwrap());
+    let talker = world.ros_here.create_node("talker").unwrap();
+    let hearer = world.ros_there.create_node("hearer").unwrap();
     let publisher = talker.create_publisher("numbers").unwrap();
     let listener = world.listen(&hearer, &main, "numbers");
     drop((talker, hearer));
@@ -129,7 +137,8 @@ pub fn a_group_is_removed_while_messages_wait<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("numbers").unwrap();
-    let (group, heard) = (main.create_group("group", ()), Seen::new());
+    let group = main.create_group("group", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let removed =
         world.there.on(&group).create_subscription("numbers", move |number: Number| log.push(number.data)).unwrap();
@@ -169,7 +178,8 @@ pub fn bytes_outlive_the_network_that_they_came_through<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.here.create_publisher("images").unwrap();
-    let (group, heard) = (main.create_group("images", ()), Seen::new());
+    let group = main.create_group("images", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let subscription = world.there.on(&group).create_subscription("images", move |image: Image| log.push(image));
     let subscription = subscription.unwrap();
@@ -178,16 +188,22 @@ pub fn bytes_outlive_the_network_that_they_came_through<F: Fixture>() {
     let sent =
         [1 << 20, 100 << 10, 70 << 10, 1_000, 0].map(|length| image((0..length).map(|n| n as u8).collect::<Blob>()));
     world.spinning(&[&main], || {
-        sent.iter().for_each(|image| world.publish(&publisher, image.clone()));
+        for image in &sent {
+            world.publish(&publisher, image.clone());
+        }
         world.wait("all are heard", heard.until_count(sent.len()));
     });
     drop((subscription, publisher, group, main, world));
     // Memory that was freed by mistake has another content now.
     let noise = [0xee; 32].map(|byte| vec![byte; 1 << 20]);
-    let (kept, mut written) = (heard.all(), heard.all());
-    std::thread::spawn(move || written.iter_mut().for_each(|image| image.data.iter_mut().for_each(|byte| *byte = 9)))
-        .join()
-        .unwrap();
+    let kept = heard.all();
+    let mut written = heard.all();
+    let overwrite = move || {
+        for image in &mut written {
+            image.data.fill(9);
+        }
+    };
+    std::thread::spawn(overwrite).join().unwrap();
     assert!(kept == sent, "the bytes have changed");
     drop(noise);
 }

@@ -27,7 +27,9 @@ impl<T> Seen<T> {
         log.entries.push(entry);
         let waiting = std::mem::take(&mut log.waiting);
         drop(log);
-        waiting.into_iter().for_each(Waker::wake);
+        for waker in waiting {
+            waker.wake();
+        }
     }
 
     /// Returns the number of entries.

@@ -24,7 +24,9 @@ pub fn serialized_and_typed_ends_hear_each_other<F: Fixture>() {
     let main = world.executor("main");
     let typed = world.there.create_publisher::<Number>("numbers").unwrap();
     let out = world.here.create_serialized_publisher("copies", &named::<Number>()).unwrap();
-    let (group, seen, sender) = (main.create_group("bridge", ()), Seen::new(), out.clone());
+    let group = main.create_group("bridge", ());
+    let seen = Seen::new();
+    let sender = out.clone();
     let log = seen.clone();
     let bridge = move |message: SerializedMessage, info: MessageInfo| {
         log.push((message.clone(), info.is_in_process));
@@ -49,8 +51,11 @@ pub fn serialized_messages_are_latched<F: Fixture>() {
     let main = world.executor("main");
     let options = PublisherOptions::new("latched").transient_local().keep_last(2);
     let publisher = world.there.create_serialized_publisher(options, &named::<Number>()).unwrap();
-    (0..3).for_each(|data| world.publish(&publisher, encoded(data)));
-    let (group, seen) = (main.create_group("late", ()), Seen::new());
+    for data in 0..3 {
+        world.publish(&publisher, encoded(data));
+    }
+    let group = main.create_group("late", ());
+    let seen = Seen::new();
     let log = seen.clone();
     let options = || SubscriptionOptions::new("latched").transient_local().keep_last(2);
     let late = world.here.on(&group).create_serialized_subscription(
@@ -65,11 +70,12 @@ pub fn serialized_messages_are_latched<F: Fixture>() {
 }
 
 /// Bytes that are no value of the type cost one message of a typed subscription, which is counted.
-pub fn what_is_not_of_the_type_is_lost_and_counted<F: Fixture>() {
+pub fn messages_of_another_type_are_lost_and_counted<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let publisher = world.there.create_serialized_publisher("texts", &named::<Text>()).unwrap();
-    let (group, heard) = (main.create_group("listener", ()), Seen::new());
+    let group = main.create_group("listener", ());
+    let heard = Seen::new();
     let log = heard.clone();
     let options = SubscriptionOptions::new("texts").keep_last(200);
     let typed = world.here.on(&group).create_subscription(options, move |text: Text| log.push(text.data)).unwrap();

@@ -33,7 +33,8 @@ fn client(node: &Node) -> Client<AddTwoInts> {
 pub fn a_service_answers<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (server, client) = (serve(&world.here, &main), client(&world.there));
+    let server = serve(&world.here, &main);
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..30 {
@@ -54,7 +55,7 @@ pub fn without_a_server_a_call_is_refused<F: Fixture>() {
 }
 
 /// A future of a service resolves when its server appears. The client also notices that the server is gone.
-pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
+pub fn a_waiter_for_a_service_is_told<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let client = client(&world.there);
@@ -80,12 +81,17 @@ pub fn whoever_waits_for_a_service_is_told<F: Fixture>() {
 pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there));
+    let _server = serve(&world.here, &main);
+    let client = client(&world.there);
     let trigger = world.here.create_publisher("trigger").unwrap();
-    let (group, sums) = (main.create_group("caller", ()), Seen::new());
-    let (log, caller) = (sums.clone(), client.clone());
+    let group = main.create_group("caller", ());
+    let sums = Seen::new();
+    let log = sums.clone();
+    let caller = client.clone();
     let subscription = world.there.on(&group).create_subscription("trigger", move |_, Number { data }: Number| {
-        let (log, first, caller) = (log.clone(), caller.call(add(data, 1)), caller.clone());
+        let log = log.clone();
+        let first = caller.call(add(data, 1));
+        let caller = caller.clone();
         async move {
             let Sum { sum } = first.await.expect("an answer");
             log.push(caller.call(add(sum, 1)).await.expect("another answer").sum);
@@ -106,8 +112,10 @@ pub fn a_call_is_awaited_inside_a_callback<F: Fixture>() {
 pub fn a_server_asks_another_service<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, inner) = (serve(&world.here, &main), client(&world.there));
-    let (group, asks) = (main.create_group("relay", ()), inner.clone());
+    let _server = serve(&world.here, &main);
+    let inner = client(&world.there);
+    let group = main.create_group("relay", ());
+    let asks = inner.clone();
     let relay = world.there.on(&group).create_service("relay", move |_, summands| {
         let answer = asks.call(summands);
         async move { Sum { sum: 1000 + answer.await.expect("an answer").sum } }
@@ -151,7 +159,8 @@ pub fn clients_get_their_own_answers<F: Fixture>() {
 pub fn many_calls_are_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there));
+    let _server = serve(&world.here, &main);
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         let calls: Vec<_> = (0..50).map(|n| (n, client.call(add(n, n)))).collect();
@@ -164,16 +173,21 @@ pub fn many_calls_are_under_way<F: Fixture>() {
 /// A server that is late answers the newest requests, as many as its depth. The others are counted.
 pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
     let world = World::<F>::new();
-    let (main, slow) = (world.executor("main"), world.executor("slow"));
-    let (group, served, gate) = (slow.create_group("server", ()), Seen::new(), world.gate());
-    let (log, wait) = (served.clone(), gate.clone());
+    let main = world.executor("main");
+    let slow = world.executor("slow");
+    let group = slow.create_group("server", ());
+    let served = Seen::new();
+    let gate = world.gate();
+    let log = served.clone();
+    let wait = gate.clone();
     let options = ServiceOptions::new(SERVICE).keep_last(5);
     let server = world.here.on(&group).create_service(options, move |summands: Summands| {
         log.push(summands.a);
         wait.pass();
         summands.add()
     });
-    let (server, client) = (server.unwrap(), client(&world.there));
+    let server = server.unwrap();
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main, &slow], || {
         let first = client.call(add(0, 0));
@@ -193,7 +207,8 @@ pub fn requests_beyond_the_depth_are_counted<F: Fixture>() {
 pub fn asynchronous_and_reentrant_servers_answer<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.context.create_executor(ExecutorOptions::new("main").threads(2));
-    let (exclusive, reentrant) = (main.create_group("exclusive", 0), main.create_reentrant_group("reentrant"));
+    let exclusive = main.create_group("exclusive", 0);
+    let reentrant = main.create_reentrant_group("reentrant");
     let handle = main.handle();
     let pause = move || handle.sleep(ClockKind::Steady, Duration::from_millis(1));
     let and_again = pause.clone();
@@ -242,10 +257,12 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
         assert_ne!(summands.a, -1, "on purpose");
         summands.add()
     });
-    let (_server, client) = (server.unwrap(), client(&world.there));
+    let _server = server.unwrap();
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
-        let (lost, next) = (client.call(add(-1, 0)), client.call(add(1, 2)));
+        let lost = client.call(add(-1, 0));
+        let next = client.call(add(1, 2));
         assert_eq!(world.wait("the next one is answered", next), Ok(Sum { sum: 3 }));
         // A later request was answered, so this one would have been answered before.
         let mut lost = std::pin::pin!(lost);
@@ -266,12 +283,15 @@ pub fn a_panic_of_a_server_costs_one_call<F: Fixture>() {
 /// gone, and a new server answers.
 pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
-    let (main, idle) = (world.executor("main"), world.executor("idle"));
-    let (server, client) = (serve(&world.here, &idle), client(&world.there));
+    let main = world.executor("main");
+    let idle = world.executor("idle");
+    let server = serve(&world.here, &idle);
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     let group = main.create_group("other", ());
     let other = world.here.on(&group).create_service("other", |summands: Summands| summands.add());
-    let (_other, asks) = (other.unwrap(), world.there.create_client::<AddTwoInts>("other").unwrap());
+    let _other = other.unwrap();
+    let asks = world.there.create_client::<AddTwoInts>("other").unwrap();
     world.wait("the other server is there", asks.wait_for_service());
     let call = client.call(add(1, 2));
     // A later request has arrived, so this one has, too.
@@ -283,7 +303,8 @@ pub fn a_server_is_dropped_with_a_call_under_way<F: Fixture>() {
     let mut call = std::pin::pin!(call);
     let polled = call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     assert!(!matches!(polled, std::task::Poll::Ready(Ok(_))), "{polled:?}");
-    let (group, served) = (main.create_group("server", ()), Seen::new());
+    let group = main.create_group("server", ());
+    let served = Seen::new();
     let log = served.clone();
     let successor = world.here.on(&group).create_service(SERVICE, move |summands: Summands| {
         log.push(summands);
@@ -302,7 +323,8 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let _server = serve(&world.here, &main);
-    let (dropped, other) = (client(&world.there), client(&world.there));
+    let dropped = client(&world.there);
+    let other = client(&world.there);
     for client in [&dropped, &other] {
         world.wait("the server is there", client.wait_for_service());
     }
@@ -321,7 +343,8 @@ pub fn a_client_is_dropped_with_a_call_under_way<F: Fixture>() {
 pub fn a_call_is_given_up<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
-    let (_server, client) = (serve(&world.here, &main), client(&world.there));
+    let _server = serve(&world.here, &main);
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
     world.spinning(&[&main], || {
         for n in 0..10 {
@@ -335,10 +358,13 @@ pub fn a_call_is_given_up<F: Fixture>() {
 /// An executor that is halted during calls answers them when it spins again.
 pub fn calls_wait_for_an_executor_that_was_halted<F: Fixture>() {
     let world = World::<F>::new();
-    let (main, serving) = (world.executor("main"), world.executor("serving"));
-    let (_server, client) = (serve(&world.here, &serving), client(&world.there));
+    let main = world.executor("main");
+    let serving = world.executor("serving");
+    let _server = serve(&world.here, &serving);
+    let client = client(&world.there);
     world.wait("the server is there", client.wait_for_service());
-    let (group, served) = (serving.create_group("count", ()), Seen::new());
+    let group = serving.create_group("count", ());
+    let served = Seen::new();
     let log = served.clone();
     let counts = world.here.on(&group).create_subscription("count", move |number: Number| log.push(number.data));
     let publisher = world.there.create_publisher("count").unwrap();

@@ -77,7 +77,9 @@ pub fn timers_follow_the_clock<F: Fixture>() {
     let simulation = Simulation::<F>::new();
     let main = simulation.world.executor("main");
     simulation.show(10_000);
-    let (group, ticks, shown) = (main.create_group("robot", ()), Seen::new(), simulation.time.clone());
+    let group = main.create_group("robot", ());
+    let ticks = Seen::new();
+    let shown = simulation.time.clone();
     let log = ticks.clone();
     let _timer = group.create_timer(every(1_000), move |(), _| log.push(shown.now())).unwrap();
     for millis in [10_500, 10_999, 11_000, 11_999, 12_000, 13_000] {
@@ -90,12 +92,15 @@ pub fn timers_follow_the_clock<F: Fixture>() {
 /// While the simulator pauses, time and the timers on it stand still. Timers on other clocks continue.
 pub fn a_pause_stops_the_timers<F: Fixture>() {
     let simulation = Simulation::<F>::new();
-    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    let world = &simulation.world;
+    let main = simulation.world.executor("main");
     simulation.show(10_000);
-    let (group, ticks) = (main.create_group("robot", ()), Seen::new());
+    let group = main.create_group("robot", ());
+    let ticks = Seen::new();
     let log = ticks.clone();
     let _timer = group.create_timer(every(1), move |(), _| log.push(())).unwrap();
-    let (others, steady) = (main.create_group("others", ()), Seen::new());
+    let others = main.create_group("others", ());
+    let steady = Seen::new();
     let log = steady.clone();
     let _steady = others.create_timer(Duration::from_millis(1), move |(), _| log.push(())).unwrap();
     world.spinning(&[&main], || {
@@ -116,7 +121,8 @@ pub fn a_jump_forward_is_dealt_with_as_the_timer_says<F: Fixture>() {
     let group = main.create_group("robot", ());
     let timers = [Overrun::Skip, Overrun::CatchUp(3), Overrun::ShiftPhase].map(|overrun| {
         let ticks = Seen::new();
-        let (log, shown) = (ticks.clone(), simulation.time.clone());
+        let log = ticks.clone();
+        let shown = simulation.time.clone();
         let timer = group.create_timer(every(100).overrun(overrun), move |(), _| log.push(shown.now()));
         (timer.unwrap(), ticks)
     });
@@ -136,12 +142,16 @@ pub fn a_jump_forward_is_dealt_with_as_the_timer_says<F: Fixture>() {
 /// from the new time.
 pub fn a_jump_back_tells_its_callbacks_before_time_moves<F: Fixture>() {
     let simulation = Simulation::<F>::new();
-    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    let world = &simulation.world;
+    let main = simulation.world.executor("main");
     simulation.show(10_000);
-    let (group, log) = (main.create_group("robot", ()), Seen::new());
-    let (jumps, shown) = (log.clone(), simulation.time.clone());
+    let group = main.create_group("robot", ());
+    let log = Seen::new();
+    let jumps = log.clone();
+    let shown = simulation.time.clone();
     let _jump = group.create_jump_callback(BACK, move |(), jump| jumps.push(("jump to", jump.to, shown.now())));
-    let (ticks, shown) = (log.clone(), simulation.time.clone());
+    let ticks = log.clone();
+    let shown = simulation.time.clone();
     let _timer = group.create_timer(every(1_000), move |(), _| ticks.push(("tick", shown.now(), shown.now()))).unwrap();
     world.spinning(&[&main], || {
         simulation.show(11_000);
@@ -160,13 +170,19 @@ pub fn a_jump_back_tells_its_callbacks_before_time_moves<F: Fixture>() {
 /// Asynchronous callbacks sleep on ROS time, across pauses and jumps.
 pub fn sleeps_follow_the_clock<F: Fixture>() {
     let simulation = Simulation::<F>::new();
-    let (world, main) = (&simulation.world, simulation.world.executor("main"));
+    let world = &simulation.world;
+    let main = simulation.world.executor("main");
     simulation.show(10_000);
-    let (group, log, handle) = (main.create_group("robot", ()), Seen::new(), main.handle());
-    let (told, shown) = (log.clone(), simulation.time.clone());
+    let group = main.create_group("robot", ());
+    let log = Seen::new();
+    let handle = main.handle();
+    let told = log.clone();
+    let shown = simulation.time.clone();
     let start = TimerOptions::one_shot(Duration::ZERO);
     let _sleeper = group.create_timer_async(start, move |_, _| {
-        let (log, shown, handle) = (told.clone(), shown.clone(), handle.clone());
+        let log = told.clone();
+        let shown = shown.clone();
+        let handle = handle.clone();
         async move {
             // The sleep starts here; after the log entry the case moves the time.
             let sleep = handle.sleep(ClockKind::Ros, Duration::from_millis(500));

@@ -37,7 +37,9 @@ pub fn missed_deadlines_are_told<F: Fixture>() {
     let patient = world.listen(&world.there, &main, subscription(Qos::default().with_deadline(FOREVER)));
     world.matched(&numbers, &[&listener.subscription, &patient.subscription]);
     let group = main.create_group("told", ());
-    let (offered, requested, never) = (Seen::new(), Seen::new(), Seen::new());
+    let offered = Seen::new();
+    let requested = Seen::new();
+    let never = Seen::new();
     let told = |log: &Seen<(u64, u64)>| {
         let log = log.clone();
         move |missed: DeadlineMissed| log.push((missed.total, missed.total_change))
@@ -79,7 +81,8 @@ pub fn deadlines_that_were_missed_before_are_told<F: Fixture>() {
     let listener = world.listen(&world.there, &main, "numbers");
     world.matched(&numbers, &[&listener.subscription]);
     world.publish_all(&numbers, [1, 2]);
-    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let group = main.create_group("told", ());
+    let told = Seen::new();
     let log = told.clone();
     let missed = move |missed: DeadlineMissed| log.push(missed.total);
     let callback = world.here.on(&group).create_event_callback(&numbers, missed).unwrap();
@@ -124,7 +127,7 @@ pub fn times_that_do_not_fit_are_told<F: Fixture>() {
 }
 
 /// A message whose lifespan is over is not heard, but counted.
-pub fn what_has_expired_is_not_heard<F: Fixture>() {
+pub fn expired_messages_are_not_heard<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let [short, long] = [AT_ONCE, FOREVER].map(|lifespan| {
@@ -145,7 +148,7 @@ pub fn what_has_expired_is_not_heard<F: Fixture>() {
 }
 
 /// A publisher keeps no message for late subscriptions whose lifespan is over.
-pub fn what_has_expired_is_not_kept<F: Fixture>() {
+pub fn expired_messages_are_not_kept<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let latched = |lifespan| publisher(Qos::default().with_lifespan(lifespan)).transient_local();
@@ -163,7 +166,8 @@ pub fn publishers_are_alive_while_they_exist<F: Fixture>() {
     let world = World::<F>::new();
     let main = world.executor("main");
     let listener = world.listen(&world.there, &main, "numbers");
-    let (group, told) = (main.create_group("told", ()), Seen::new());
+    let group = main.create_group("told", ());
+    let told = Seen::new();
     let log = told.clone();
     let changed = move |changed: LivelinessChanged| log.push((changed.alive, changed.not_alive));
     let _changed = world.there.on(&group).create_event_callback(&listener.subscription, changed).unwrap();
@@ -184,7 +188,9 @@ pub fn a_silent_publisher_is_not_alive<F: Fixture>() {
     let manual = Qos::default().with_liveliness(Liveliness::ManualByTopic, Duration::from_millis(500));
     let numbers = world.here.create_publisher::<Number>(publisher(manual)).unwrap();
     let listener = world.listen(&world.there, &main, subscription(manual));
-    let (group, lost, changed) = (main.create_group("told", ()), Seen::new(), Seen::new());
+    let group = main.create_group("told", ());
+    let lost = Seen::new();
+    let changed = Seen::new();
     let log = lost.clone();
     let told = move |lost: LivelinessLost| log.push(lost.total);
     let _lost = world.here.on(&group).create_event_callback(&numbers, told).unwrap();
@@ -196,7 +202,8 @@ pub fn a_silent_publisher_is_not_alive<F: Fixture>() {
         world.wait("silence is told to the publisher", lost.until_count(1));
         world.until("silence is told to the subscription", || changed.all().last() == Some(&(0, 1)));
         for round in 0..2 {
-            let (before, count) = (lost.count(), changed.count());
+            let before = lost.count();
+            let count = changed.count();
             world.publish(&numbers, number(round));
             let is_alive = move |told: &[(usize, usize)]| told[count..].contains(&(1, 0));
             world.wait("the sign of life is told", changed.until(is_alive));
@@ -213,7 +220,7 @@ pub fn a_silent_publisher_is_not_alive<F: Fixture>() {
 /// # Panics
 /// If such a publisher or its subscription was told that it gives no sign of life, or if the machine never let it
 /// assert in time.
-pub fn whoever_asserts_to_be_alive_is_alive<F: Fixture>() {
+pub fn a_publisher_that_asserts_to_be_alive_is_alive<F: Fixture>() {
     let lease = Duration::from_secs(2);
     // On a busy machine, the thread that asserts may not run for as long as the lease.
     let told = (0..10).map(|_| assert_to_be_alive::<F>(lease)).find(|(gap, ..)| *gap < lease / 2);
@@ -229,7 +236,9 @@ fn assert_to_be_alive<F: Fixture>(lease: Duration) -> (Duration, Vec<u64>, Vec<(
     let manual = Qos::default().with_liveliness(Liveliness::ManualByTopic, lease);
     let numbers = world.here.create_publisher::<Number>(publisher(manual)).unwrap();
     let listener = world.listen(&world.there, &main, subscription(manual));
-    let (group, lost, changed) = (main.create_group("told", ()), Seen::new(), Seen::new());
+    let group = main.create_group("told", ());
+    let lost = Seen::new();
+    let changed = Seen::new();
     let log = lost.clone();
     let told = move |lost: LivelinessLost| log.push(lost.total);
     let _lost = world.here.on(&group).create_event_callback(&numbers, told).unwrap();
@@ -254,14 +263,17 @@ fn assert_to_be_alive<F: Fixture>(lease: Duration) -> (Duration, Vec<u64>, Vec<(
 /// The graph has the times of other ends.
 pub fn times_are_in_the_graph<F: Fixture>() {
     let world = World::<F>::new();
-    let (deadline, lifespan, lease) = (FOREVER / 8, Duration::from_millis(1234), FOREVER / 4);
+    let deadline = FOREVER / 8;
+    let lifespan = Duration::from_millis(1234);
+    let lease = FOREVER / 4;
     let times = Qos::default().with_deadline(deadline).with_lifespan(lifespan);
     let times = times.with_liveliness(Liveliness::Automatic, lease);
     let _numbers = world.here.create_publisher::<Number>(publisher(times)).unwrap();
     let _plain = world.here.create_publisher::<Number>("plain").unwrap();
     let found = |topic: &str| world.there.publishers_info_by_topic(topic).unwrap();
     world.until("both are known", || found("/numbers").len() + found("/plain").len() == 2);
-    let (timed, plain) = (&found("/numbers")[0], &found("/plain")[0]);
+    let timed = &found("/numbers")[0];
+    let plain = &found("/plain")[0];
     assert_eq!((timed.deadline, timed.lifespan), (Some(deadline), Some(lifespan)));
     assert_eq!((timed.liveliness, timed.liveliness_lease_duration), (Some(Liveliness::Automatic), Some(lease)));
     assert_eq!((plain.deadline, plain.lifespan, plain.liveliness_lease_duration), (None, None, None));

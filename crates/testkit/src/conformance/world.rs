@@ -120,7 +120,9 @@ impl<F: Fixture> World<F> {
         struct Halt<'a>(&'a [&'a Executor]);
         impl Drop for Halt<'_> {
             fn drop(&mut self) {
-                self.0.iter().for_each(|executor| executor.halt());
+                for executor in self.0 {
+                    executor.halt();
+                }
             }
         }
         thread::scope(|scope| {
@@ -178,7 +180,9 @@ impl<F: Fixture> World<F> {
     /// Those of [`publish`](Self::publish).
     #[track_caller]
     pub fn publish_all(&self, publisher: &Publisher<Number>, numbers: impl IntoIterator<Item = i64>) {
-        numbers.into_iter().for_each(|data| self.publish(publisher, Number { data }));
+        for data in numbers {
+            self.publish(publisher, Number { data });
+        }
     }
 
     /// Creates a subscription on a group of its own, and records what it receives.
@@ -187,7 +191,8 @@ impl<F: Fixture> World<F> {
     /// If the subscription cannot be created.
     #[track_caller]
     pub fn listen(&self, node: &Node, executor: &Executor, options: impl Into<SubscriptionOptions>) -> Listener {
-        let (group, heard) = (executor.create_group("listener", ()), Seen::new());
+        let group = executor.create_group("listener", ());
+        let heard = Seen::new();
         let log = heard.clone();
         let subscription = node.on(&group).create_subscription(options, move |number: Number| log.push(number.data));
         Listener { heard, subscription: subscription.expect("a subscription"), _group: group }
@@ -232,7 +237,8 @@ impl Flood {
     #[must_use]
     pub fn start<F: Fixture>(publisher: &Publisher<Number>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, publisher) = (Arc::clone(&stop), publisher.clone());
+        let stopped = Arc::clone(&stop);
+        let publisher = publisher.clone();
         let thread = thread::spawn(move || {
             let mut data = 0;
             while !stopped.load(Ordering::Relaxed) {

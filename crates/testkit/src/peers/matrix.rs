@@ -13,7 +13,7 @@ use rospin_node::{ActionClient, Client, Node, ParameterSetting, ServiceInterface
 use super::ours::{ENDLESS, Ours, STUBBORN};
 use super::ros2::Process;
 use super::{PATIENCE, wait_until};
-use crate::conformance::messages::{Order, SetBool, Switch, TestFibonacci, Text};
+use crate::conformance::messages::{FibonacciGoal, SetBool, Switch, TestFibonacci, Text};
 
 /// Parts that are tried, in the order of the table.
 const PARTS: [&str; 9] =
@@ -103,7 +103,7 @@ impl User {
 
     async fn action(&self) -> Tried {
         let client = self.action_client().await?;
-        let goal = client.send_goal(Order { order: 6 }).await?;
+        let goal = client.send_goal(FibonacciGoal { order: 6 }).await?;
         let mut feedback = goal.take_feedback().ok_or("no feedback")?;
         let first = feedback.next().await.ok_or("no feedback")?;
         check(first.sequence.starts_with(&[0, 1, 1]), format!("{first:?}"))?;
@@ -113,7 +113,7 @@ impl User {
 
     async fn cancel(&self) -> Tried {
         let client = self.action_client().await?;
-        let goal = client.send_goal(Order { order: ENDLESS }).await?;
+        let goal = client.send_goal(FibonacciGoal { order: ENDLESS }).await?;
         goal.cancel().await?;
         let outcome = goal.result().await?;
         check(format!("{:?}", outcome.state) == "Canceled", format!("{outcome:?}"))?;
@@ -122,8 +122,8 @@ impl User {
 
     async fn reject(&self) -> Tried {
         let client = self.action_client().await?;
-        check(client.send_goal(Order { order: -1 }).await.is_err(), "a goal was accepted")?;
-        let goal = client.send_goal(Order { order: STUBBORN }).await?;
+        check(client.send_goal(FibonacciGoal { order: -1 }).await.is_err(), "a goal was accepted")?;
+        let goal = client.send_goal(FibonacciGoal { order: STUBBORN }).await?;
         check(goal.cancel().await.is_err(), "a refused cancellation counts as accepted")?;
         let outcome = goal.result().await?;
         check(format!("{:?}", outcome.state) == "Succeeded", format!("{outcome:?}"))

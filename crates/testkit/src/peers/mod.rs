@@ -7,6 +7,7 @@ pub mod python;
 pub mod rclpy;
 pub mod ros2;
 pub mod ticks;
+pub mod two_hosts;
 pub mod wire;
 
 pub use ours::Ours;

@@ -16,7 +16,7 @@ use rospin_node::{
 };
 
 use crate::conformance::dynamic::texts;
-use crate::conformance::messages::{Order, Sequence, SetBool, Switch, Switched, TestFibonacci, Text};
+use crate::conformance::messages::{FibonacciGoal, Sequence, SetBool, Switch, Switched, TestFibonacci, Text};
 
 /// Order of a goal that is executed until it is canceled.
 pub(super) const ENDLESS: i32 = 40;
@@ -111,10 +111,10 @@ impl Ours {
         held.push(Box::new(node.create_subscription(SubscriptionOptions::new("in"), repeat).expect("a subscription")));
         held.push(Box::new(latched));
 
-        let accept = |(): &mut (), _, goal: &Order| {
+        let accept = |(): &mut (), _, goal: &FibonacciGoal| {
             if goal.order < 0 { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
         };
-        let cancel = |(): &mut (), _, goal: &Order| {
+        let cancel = |(): &mut (), _, goal: &FibonacciGoal| {
             if goal.order == STUBBORN { CancelResponse::Reject } else { CancelResponse::Accept }
         };
         let execute = move |_: Payload<()>, goal| compute(executor.clone(), goal);

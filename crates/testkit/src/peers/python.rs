@@ -59,7 +59,7 @@ impl Peer {
         let python = python(package, import)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
         let mut command = Command::new(python);
-        command.arg(script).args(arguments).envs(environment.iter().copied()).stdin(Stdio::piped());
+        command.arg("-B").arg(script).args(arguments).envs(environment.iter().copied()).stdin(Stdio::piped());
         Some(Self(command.spawn().expect("the Python that was there")))
     }
 

@@ -33,8 +33,10 @@ impl Ticks {
     /// If the executor is gone.
     #[must_use]
     pub fn start(context: &Context, executor: &Executor) -> Self {
-        let (group, seen) = (executor.create_group("ticks", ()), Arc::<Mutex<Seen>>::default());
-        let (clock, log) = (context.clock().clone(), Arc::clone(&seen));
+        let group = executor.create_group("ticks", ());
+        let seen = Arc::<Mutex<Seen>>::default();
+        let clock = context.clock().clone();
+        let log = Arc::clone(&seen);
         let timer = Arc::<OnceLock<Timer>>::default();
         let own = Arc::clone(&timer);
         let created = group.create_timer(PERIOD, move |(), Tick { due, .. }| {

@@ -40,7 +40,9 @@ impl Policy for Strict {
             assert_ne!(ready.sequence, activation.sequence, "{activation:?} is handed over twice");
             assert!(ready.segment > 0 || activation.segment > 0, "{activation:?} is one too many, after {ready:?}");
         }
-        self.latest = self.latest.max((activation.segment == 0).then_some(activation.sequence));
+        if activation.segment == 0 {
+            self.latest = self.latest.max(Some(activation.sequence));
+        }
         assert!(self.latest >= Some(activation.sequence), "a segment of something that was never released");
         self.ready.push(*activation);
         self.fifo.release(activation);

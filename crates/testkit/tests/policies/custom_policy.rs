@@ -75,7 +75,9 @@ fn a_thread_is_kept_for_the_urgent() {
     time.behave(stop, Behaviour::runs_ms(5));
     for map in maps {
         time.behave(map, Behaviour::runs_ms(100));
-        (0..2).for_each(|_| time.message(Instant::ZERO, map));
+        for _ in 0..2 {
+            time.message(Instant::ZERO, map);
+        }
     }
     time.message(Instant::from_millis(50), stop);
     time.run_until(Instant::from_millis(1000));
@@ -91,7 +93,8 @@ fn a_removed_entity_is_withdrawn_from_it() {
     let group = scheduler.add_group(GroupKind::MutuallyExclusive);
     let spec = |name: &str| EntitySpec::new(name, EntityKind::Waitable, group);
     let [first, second] = ["first", "second"].map(|name| scheduler.add_entity(spec(name)).unwrap());
-    let (now, thread) = (Instant::ZERO, ThreadIndex(1));
+    let now = Instant::ZERO;
+    let thread = ThreadIndex(1);
     scheduler.release(now, first);
     scheduler.release(now, second);
     assert!(scheduler.remove_entity(first));

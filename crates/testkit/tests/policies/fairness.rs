@@ -35,8 +35,11 @@ fn random_system(rng: &mut Rng, policy: Box<dyn Policy>) -> System {
     let groups: Vec<_> =
         (0..rng.between(1, 4)).map(|_| rng.pick(&kinds)).map(|k| (scheduler.add_group(k), k)).collect();
     let count = rng.between(2, 10);
-    let (mut messages, mut behaviours, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut work_ms, mut load) = (0, 0.0);
+    let mut messages = Vec::new();
+    let mut behaviours = Vec::new();
+    let mut arrivals = Vec::new();
+    let mut work_ms = 0;
+    let mut load = 0.0;
     for number in 0..count {
         let run_ms = rng.between(1, 20);
         // Each entity gets its share of at most 90 % load.
@@ -70,8 +73,12 @@ fn random_system(rng: &mut Rng, policy: Box<dyn Policy>) -> System {
     // load).
     let longest_wait = Duration::from_secs_f64(2.0 * work_ms as f64 / 1000.0 / (1.0 - load));
     let mut time = VirtualTime::new(scheduler, rng.between(1, 4) as u16);
-    behaviours.into_iter().for_each(|(id, behaviour)| time.behave(id, behaviour));
-    arrivals.into_iter().for_each(|(at, id)| time.message(at, id));
+    for (id, behaviour) in behaviours {
+        time.behave(id, behaviour);
+    }
+    for (at, id) in arrivals {
+        time.message(at, id);
+    }
     time.run_until(Instant::from_millis(HORIZON_MS) + longest_wait);
     System { time, groups, messages, longest_wait }
 }
@@ -170,7 +177,9 @@ fn equals_in_a_group_alternate() {
             let mut time = VirtualTime::new(scheduler, threads);
             for id in &ids {
                 time.behave(*id, Behaviour::runs_ms(3));
-                (0..ROUNDS).for_each(|_| time.message(Instant::ZERO, *id));
+                for _ in 0..ROUNDS {
+                    time.message(Instant::ZERO, *id);
+                }
             }
             time.run_until(Instant::from_millis(1_000_000));
             let mut order = Vec::new();

@@ -46,9 +46,13 @@ fn dust_experiment_1(timers: Timers) -> VirtualTime {
         ids.push(scheduler.add_timer(EntitySpec::new(name, EntityKind::Timer, group), timer).unwrap());
     }
     let mut time = VirtualTime::new(scheduler, 1);
-    ids.iter().for_each(|id| time.behave(*id, Behaviour::runs_ms(500)));
+    for id in &ids {
+        time.behave(*id, Behaviour::runs_ms(500));
+    }
     for _ in 0..2 {
-        subscriptions.iter().for_each(|id| time.message(Instant::ZERO, *id));
+        for id in &subscriptions {
+            time.message(Instant::ZERO, *id);
+        }
     }
     time.run_until(Instant::from_millis(10_000));
     time

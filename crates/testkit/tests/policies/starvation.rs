@@ -20,7 +20,9 @@ fn runs(policy: Box<dyn Policy>, threads: u16) -> [usize; 2] {
         scheduler.add_timer(EntitySpec::new(name, EntityKind::Timer, group), timer).unwrap()
     });
     let mut time = VirtualTime::new(scheduler, threads);
-    timers.iter().for_each(|timer| time.behave(*timer, Behaviour::runs_ms(1000)));
+    for timer in &timers {
+        time.behave(*timer, Behaviour::runs_ms(1000));
+    }
     time.run_until(Instant::from_millis(SECONDS * 1000));
     timers.map(|timer| time.starts(timer).len())
 }

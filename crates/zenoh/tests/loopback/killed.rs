@@ -96,7 +96,7 @@ fn feedback_and_result_end_when_their_server_is_killed() {
         let goal = wait(&executor, "it is accepted", client.send_goal(FibonacciGoal { order: 3 })).unwrap();
         let mut feedback = goal.take_feedback().unwrap();
         assert!(wait(&executor, "there is feedback", feedback.next()).is_some());
-        let asked_before = (n % 2 == 0).then(|| goal.result());
+        let asked_before = if n % 2 == 0 { Some(goal.result()) } else { None };
         drop(peer);
         wait(&executor, "the feedback ends", async { while feedback.next().await.is_some() {} });
         let result = asked_before.map(|result| wait(&executor, "the result ends", result));
@@ -167,7 +167,8 @@ fn calls_end_and_are_answered_again_as_routers_go_and_come() {
         let patient = options.setting("connect/timeout_ms", "{ client: 20000 }");
         Session::open(patient).unwrap()
     };
-    let (serving, calling) = (client_session(), client_session());
+    let serving = client_session();
+    let calling = client_session();
     let adder = serving.ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", ());
     let add = |request: AddRequest| AddResponse { sum: request.a + request.b };

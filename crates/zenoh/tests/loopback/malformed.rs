@@ -82,7 +82,7 @@ fn publisher(executor: &Executor, stranger: &zenoh::Session) -> zenoh::pubsub::P
 }
 
 #[test]
-fn what_is_no_message_is_counted_and_the_callback_does_not_run() {
+fn malformed_messages_are_counted_and_the_callback_does_not_run() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
@@ -134,7 +134,8 @@ fn noise_is_survived() {
     let (host, stranger) = host_and_stranger();
     let node = host.ros(&context).create_node("listener").unwrap();
     let options = || SubscriptionOptions::new("chatter").keep_last(2 * PAYLOADS);
-    let (texts, nested) = (executor.create_group("texts", 0_usize), executor.create_group("nested", 0_usize));
+    let texts = executor.create_group("texts", 0_usize);
+    let nested = executor.create_group("nested", 0_usize);
     let handle = executor.handle();
     let subscriptions = [
         node.on(&texts).create_subscription(options(), move |heard: &mut usize, message: Text| {
@@ -167,7 +168,7 @@ fn noise_is_survived() {
 }
 
 #[test]
-fn what_is_no_request_is_counted_and_its_client_told() {
+fn a_malformed_request_is_counted_and_its_client_told() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();
@@ -212,7 +213,7 @@ fn what_is_no_request_is_counted_and_its_client_told() {
 }
 
 #[test]
-fn what_is_no_response_ends_its_call_and_is_counted() {
+fn a_malformed_response_ends_its_call_and_is_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, stranger) = host_and_stranger();

@@ -17,7 +17,7 @@ const PACKAGE: [&str; 2] = ["eclipse-zenoh", "import zenoh; zenoh.Session"];
 
 /// Starts the peer, which stays until its input ends, or says that the test is skipped.
 fn peer(part: &str, place: &Place) -> Option<Peer> {
-    Peer::start(PACKAGE, "zenoh_peer.py", &[part, &place.endpoint], &[])
+    Peer::start(PACKAGE, "wire/zenoh_peer.py", &[part, &place.endpoint], &[])
 }
 
 #[test]
@@ -37,7 +37,9 @@ fn strings_go_there_and_back() {
     wait(&executor, "the peer hears", publisher.wait_for_subscription());
     wait(&executor, "the peer is heard", subscription.wait_for_publisher());
     let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
-    said.iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+    for data in &said {
+        publisher.publish(text(*data)).unwrap();
+    }
     publisher.publish(text("the end")).unwrap();
     spin(&executor, "all came back");
     assert_eq!((subscription.missed(), take_failures(&incidents)), (0, 0));

@@ -42,7 +42,8 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
     let place = Place::new();
     let node = place.host().ros(&context).create_node("listener").unwrap();
     let group = executor.create_group("listener", ());
-    let (heard, handle) = (Arc::new(AtomicU32::new(0)), executor.handle());
+    let heard = Arc::new(AtomicU32::new(0));
+    let handle = executor.handle();
     let count = Arc::clone(&heard);
     let subscription = node.on(&group).create_subscription("chatter", move |_: Text| {
         if count.fetch_add(1, Ordering::Relaxed) == 20 {

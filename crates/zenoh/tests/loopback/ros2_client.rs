@@ -31,7 +31,9 @@ fn their_node(place: &Place, name: &str, parameters: bool) -> theirs::Node {
         ("connect/endpoints", format!("[{:?}]", place.endpoint)),
     ];
     let settings = settings.into_iter().chain(PATIENT.map(|(key, value)| (key, value.to_owned())));
-    settings.for_each(|(key, value)| config.insert_json5(key, &value).unwrap());
+    for (key, value) in settings {
+        config.insert_json5(key, &value).unwrap();
+    }
     let context = theirs::Context::with_options(theirs::ContextOptions::new().zenoh_config(config)).unwrap();
     let options = NodeOptions::new().enable_rosout(false).start_parameter_services(parameters);
     let options = options.declare_parameter("speed", ros2_client::ParameterValue::Double(1.5));
@@ -64,7 +66,8 @@ fn hear<M: Message>(
     data: fn(M) -> String,
 ) -> (Subscription, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
-    let (group, log) = (executor.create_group("listener", ()), Arc::clone(&heard));
+    let group = executor.create_group("listener", ());
+    let log = Arc::clone(&heard);
     let callback = move |(): &mut (), message| log.lock().unwrap_or_else(PoisonError::into_inner).push(data(message));
     (node.on(&group).create_subscription(topic, callback).unwrap(), heard)
 }
@@ -203,7 +206,7 @@ fn types_that_they_do_not_know_have_a_hash_of_zeros_there() {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Order {
+struct FibonacciGoal {
     order: i32,
 }
 
@@ -216,7 +219,7 @@ struct Sequence {
 enum Fibonacci {}
 
 impl Action for Fibonacci {
-    type Goal = Order;
+    type Goal = FibonacciGoal;
     type Result = Sequence;
     type Feedback = Sequence;
     const TYPE: &str = "action_tutorials_interfaces/action/Fibonacci";
@@ -236,7 +239,9 @@ fn their_client_has_its_goal_executed_by_our_server() {
     let node = place.host().ros(&context).create_node("ours").unwrap();
     let server = node.on(&executor.create_group("server", ())).create_action_server(
         "fibonacci",
-        |(), _, goal: &Order| if goal.order < 0 { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute },
+        |(), _, goal: &FibonacciGoal| {
+            if goal.order < 0 { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
+        },
         |(), _, _| CancelResponse::Accept,
         |_: Payload<()>, goal: GoalHandle<Fibonacci>| async move {
             let sequence = Sequence { sequence: (0..goal.goal().order).collect() };
@@ -247,18 +252,18 @@ fn their_client_has_its_goal_executed_by_our_server() {
     let _server = server.unwrap();
     let peer = their_node(&place, "theirs", false);
     let action = ActionTypeName::new("action_tutorials_interfaces", "Fibonacci");
-    let client = peer.create_action_client::<Order, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();
+    let client = peer.create_action_client::<FibonacciGoal, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();
     let (rejected, status, result, feedback) = blocking(&executor, "they have the result", move || {
         let (goal, accepted) = loop {
             // ros2-client does not learn of servers, so the goal is sent until one takes it.
-            if let Ok(sent) = client.send_goal(Order { order: 4 }) {
+            if let Ok(sent) = client.send_goal(FibonacciGoal { order: 4 }) {
                 break sent;
             }
             thread::sleep(Duration::from_millis(5));
         };
         assert!(accepted);
         let (status, result) = client.get_result(goal).unwrap();
-        let (_, rejected) = client.send_goal(Order { order: -1 }).unwrap();
+        let (_, rejected) = client.send_goal(FibonacciGoal { order: -1 }).unwrap();
         let feedback = std::iter::repeat_with(|| client.take_feedback()).flatten().find(|(id, _)| *id == goal);
         (!rejected, status, result, feedback.map(|(_, feedback)| feedback))
     });
@@ -276,12 +281,12 @@ fn our_client_has_its_goal_executed_by_their_server() {
     let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     let peer = their_node(&place, "theirs", false);
     let action = ActionTypeName::new("action_tutorials_interfaces", "Fibonacci");
-    let server = peer.create_action_server::<Order, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();
+    let server = peer.create_action_server::<FibonacciGoal, Sequence, Sequence>(&name("fibonacci"), &action).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let thread = thread::spawn(move || {
         while !stopped.load(Ordering::Relaxed) {
-            if let Some((id, goal, Order { order })) = server.try_receive_goal() {
+            if let Some((id, goal, FibonacciGoal { order })) = server.try_receive_goal() {
                 server.respond_goal(id, true).unwrap();
                 assert!(server.publish_feedback(goal, Sequence { sequence: vec![order] }).is_ok());
             }
@@ -293,7 +298,7 @@ fn our_client_has_its_goal_executed_by_their_server() {
         }
     });
     wait(&executor, "their server is there", client.wait_for_server());
-    let goal = wait(&executor, "they accept it", client.send_goal(Order { order: 7 })).unwrap();
+    let goal = wait(&executor, "they accept it", client.send_goal(FibonacciGoal { order: 7 })).unwrap();
     let outcome = wait(&executor, "the result comes", goal.result()).unwrap();
     assert_eq!((outcome.state, outcome.result.sequence), (GoalState::Succeeded, vec![1, 2]));
     let first = wait(&executor, "the feedback comes", futures::StreamExt::into_future(goal.take_feedback().unwrap()));

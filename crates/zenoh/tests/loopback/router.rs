@@ -22,8 +22,8 @@ fn peers_and_clients_meet_through_a_router() {
     let client = Session::open(guest_options(&place.endpoint).mode(Mode::Client)).unwrap();
     let late = Session::open(guest_options(&place.endpoint).listen(["tcp/127.0.0.1:0"])).unwrap();
     for (one, other) in [(&early, &late), (&early, &client), (&client, &late)] {
-        let (one, other) =
-            (one.ros(&context).create_node("one").unwrap(), other.ros(&context).create_node("other").unwrap());
+        let one = one.ros(&context).create_node("one").unwrap();
+        let other = other.ros(&context).create_node("other").unwrap();
         let publisher =
             one.create_publisher::<Text>(PublisherOptions::new("map").keep_last(1).transient_local()).unwrap();
         publisher.publish(text("kept")).unwrap();
@@ -56,7 +56,7 @@ fn peers_and_clients_meet_through_a_router() {
 }
 
 #[test]
-fn who_cannot_begin_says_why() {
+fn a_session_that_cannot_begin_says_why() {
     let place = Place::new();
     let unreachable = guest_options(&place.endpoint).mode(Mode::Client);
     let Err(OpenError::Zenoh { reason }) = Session::open(unreachable) else { panic!("nobody is there") };
@@ -71,7 +71,7 @@ fn who_cannot_begin_says_why() {
 const ENDPOINT: &str = "ROSPIN_TEST_ENDPOINT";
 
 #[test]
-fn who_finds_no_router_is_told_how_to_start_one() {
+fn a_session_without_a_router_is_told_how_to_start_one() {
     let place = Place::new();
     let complaint = || {
         let mut alone = process_of(module_path!(), "the_lonely_process");

@@ -30,8 +30,8 @@ fn a_service_answers_across_sessions_and_within_one() {
     for (served, called) in [(&host, &guest), (&guest, &host), (&alone, &alone)] {
         let (context, _) = context();
         let executor = executor(&context, "main");
-        let (adder, caller) =
-            (served.ros(&context).create_node("adder").unwrap(), called.ros(&context).create_node("caller").unwrap());
+        let adder = served.ros(&context).create_node("adder").unwrap();
+        let caller = called.ros(&context).create_node("caller").unwrap();
         let client = client(&caller);
         let early = wait(&executor, "a call fails", client.call(AddRequest { a: 0, b: 0 }));
         assert_eq!(early, Err(CallError::Unavailable { service: "/add_two_ints".to_owned() }));
@@ -57,9 +57,11 @@ fn calls_are_awaited_inside_callbacks() {
     let client = client(&node);
     let trigger = node.create_publisher::<Text>("trigger").unwrap();
     let group = executor.create_group("caller", Vec::new());
-    let (handle, caller) = (executor.handle(), client.clone());
+    let handle = executor.handle();
+    let caller = client.clone();
     let subscription = node.on(&group).create_subscription("trigger", move |sums: Payload<Vec<i64>>, _: Text| {
-        let (caller, handle) = (caller.clone(), handle.clone());
+        let caller = caller.clone();
+        let handle = handle.clone();
         async move {
             let both = [caller.call(AddRequest { a: 1, b: 2 }), caller.call(AddRequest { a: 3, b: 4 })];
             let [first, second] = both;
@@ -114,12 +116,12 @@ fn many_calls_of_many_clients_are_in_flight() {
 }
 
 #[test]
-fn who_gets_no_answer_is_told() {
+fn a_caller_without_an_answer_is_told() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (adder, caller) =
-        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
+    let adder = host.ros(&context).create_node("adder").unwrap();
+    let caller = guest.ros(&context).create_node("caller").unwrap();
     let serving = context.create_executor(ExecutorOptions::new("serving"));
     let group = serving.create_group("server", 0_u32);
     let options = ServiceOptions::new("add_two_ints").keep_last(2);
@@ -170,8 +172,8 @@ fn nobody_waits_for_a_server_that_ends_meanwhile() {
     let executor = executor(&context, "main");
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let (host, guest) = Place::new().both();
-    let (adder, caller) =
-        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
+    let adder = host.ros(&context).create_node("adder").unwrap();
+    let caller = guest.ros(&context).create_node("caller").unwrap();
     for n in 0..100 {
         let name = format!("add_{n}");
         let group = idle.create_group("server", ());
@@ -180,7 +182,9 @@ fn nobody_waits_for_a_server_that_ends_meanwhile() {
         let client = caller.create_client::<AddTwoInts>(name.as_str()).unwrap();
         wait(&executor, "the server is matched", client.wait_for_service());
         let call = client.call(AddRequest { a: 1, b: 2 });
-        (0..n * 20).for_each(|_| std::hint::spin_loop());
+        for _ in 0..n * 20 {
+            std::hint::spin_loop();
+        }
         drop(server);
         let outcome = wait(&executor, "the call ends", call);
         assert!(matches!(outcome, Err(CallError::Unanswered { .. })), "{outcome:?}");
@@ -194,8 +198,8 @@ fn a_call_ends_with_its_timeout() {
     let place = Place::new();
     let host = place.host();
     let guest = Session::open(guest_options(&place.endpoint).call_timeout(Duration::from_millis(100))).unwrap();
-    let (adder, caller) =
-        (host.ros(&context).create_node("adder").unwrap(), guest.ros(&context).create_node("caller").unwrap());
+    let adder = host.ros(&context).create_node("adder").unwrap();
+    let caller = guest.ros(&context).create_node("caller").unwrap();
     // The executor of this server never spins.
     let idle = context.create_executor(ExecutorOptions::new("idle"));
     let _server = serve(&idle, &adder);
@@ -220,8 +224,8 @@ fn long_requests_and_responses_arrive() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (server_node, caller) =
-        (host.ros(&context).create_node("server").unwrap(), guest.ros(&context).create_node("caller").unwrap());
+    let server_node = host.ros(&context).create_node("server").unwrap();
+    let caller = guest.ros(&context).create_node("caller").unwrap();
     let group = executor.create_group("server", ());
     let _server = server_node
         .on(&group)

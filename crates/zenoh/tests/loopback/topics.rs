@@ -50,7 +50,9 @@ fn strings_arrive_in_their_order() {
     let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
     matched(&executor, &publisher, &subscription);
     let said = ["Hello World: 1", "", "größer als ASCII", "with \u{1} control", &"long ".repeat(20_000)];
-    said.iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+    for data in &said {
+        publisher.publish(text(*data)).unwrap();
+    }
     publisher.publish(text("the end")).unwrap();
     spin(&executor, "all is heard");
     assert_eq!((subscription.missed(), take_failures(&incidents)), (0, 0));
@@ -59,12 +61,12 @@ fn strings_arrive_in_their_order() {
 }
 
 #[test]
-fn whatever_is_offered_and_asked_for_both_ends_meet() {
+fn both_ends_meet_with_any_quality_of_service() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) =
-        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
     let all = || {
         let reliabilities = [Reliability::Reliable, Reliability::BestEffort];
         let durabilities = [Durability::Volatile, Durability::TransientLocal];
@@ -92,18 +94,20 @@ fn whatever_is_offered_and_asked_for_both_ends_meet() {
 }
 
 #[test]
-fn what_makes_room_is_counted() {
+fn displaced_messages_are_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) =
-        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
     let publisher = talker.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let options = SubscriptionOptions::new("chatter").keep_last(3);
     let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
     matched(&executor, &publisher, &subscription);
-    (0..10).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
+    for number in 0..10 {
+        publisher.publish(text(number.to_string())).unwrap();
+    }
     // The executor does not spin meanwhile, so the queue fills up on Zenoh's threads.
     let began = std::time::Instant::now();
     while subscription.missed() < 7 && began.elapsed() < common::PATIENCE {
@@ -120,14 +124,16 @@ fn what_makes_room_is_counted() {
 }
 
 #[test]
-fn what_is_left_with_its_entity_is_counted() {
+fn messages_left_in_a_removed_entity_are_counted() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let node = Session::open(isolated()).unwrap().ros(&context).create_node("both").unwrap();
     let publisher = node.create_publisher::<Text>("chatter").unwrap();
     let group = executor.create_group("listener", Vec::new());
     let subscription = node.on(&group).create_subscription("chatter", hear(&executor)).unwrap();
-    (0..4).for_each(|number| publisher.publish(text(number.to_string())).unwrap());
+    for number in 0..4 {
+        publisher.publish(text(number.to_string())).unwrap();
+    }
     assert_eq!(subscription.lost(LossCause::QueueFull), 0);
     drop(subscription);
     executor.spin(SpinOptions::spin_all()).unwrap();
@@ -141,8 +147,8 @@ fn late_subscriptions_get_what_was_kept() {
     let (context, incidents) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) =
-        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
     acquaint(&executor, &talker, &listener);
     for (topic, offered, asked) in [
         ("reliable", Reliability::Reliable, Reliability::Reliable),
@@ -151,7 +157,9 @@ fn late_subscriptions_get_what_was_kept() {
     ] {
         let options = PublisherOptions::new(topic).qos(latched(3, offered));
         let publisher = talker.create_publisher::<Text>(options).unwrap();
-        ["0", "1", "2", "3", "the end"].iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+        for data in ["0", "1", "2", "3", "the end"] {
+            publisher.publish(text(data)).unwrap();
+        }
         let group = executor.create_group("latched", Vec::new());
         let options = SubscriptionOptions::new(topic).qos(latched(10, asked));
         let subscription = listener.on(&group).create_subscription(options, hear(&executor)).unwrap();
@@ -190,8 +198,8 @@ fn the_last_word_of_a_latched_talker_that_comes_late_is_heard() {
     let (context, _) = context();
     let executor = executor(&context, "main");
     let (host, guest) = Place::new().both();
-    let (talker, listener) =
-        (host.ros(&context).create_node("talker").unwrap(), guest.ros(&context).create_node("listener").unwrap());
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
     for n in 0..10 {
         let topic = format!("map_{n}");
         let group = executor.create_group("latched", Vec::new());
@@ -200,7 +208,9 @@ fn the_last_word_of_a_latched_talker_that_comes_late_is_heard() {
         let options = PublisherOptions::new(topic).qos(latched(1, Reliability::Reliable));
         let publisher = talker.create_publisher::<Text>(options).unwrap();
         // The test publishes at once, without waiting for the subscription.
-        ["0", "1", "the end"].iter().for_each(|data| publisher.publish(text(*data)).unwrap());
+        for data in ["0", "1", "the end"] {
+            publisher.publish(text(data)).unwrap();
+        }
         spin(&executor, "it is heard");
         drop(subscription);
     }
@@ -259,8 +269,8 @@ fn domains_and_types_and_hashes_keep_apart() {
     let place = Place::new();
     let host = place.host();
     let other_domain = Session::open(common::guest_options(&place.endpoint).domain_id(7)).unwrap();
-    let (node, stranger) =
-        (host.ros(&context).create_node("node").unwrap(), other_domain.ros(&context).create_node("stranger").unwrap());
+    let node = host.ros(&context).create_node("node").unwrap();
+    let stranger = other_domain.ros(&context).create_node("stranger").unwrap();
     let group = executor.create_group("heard", Vec::new());
     let hear = |heard: &mut Vec<String>, message: NoHash| heard.push(message.0);
     let without = node.on(&group).create_subscription("chatter", hear).unwrap();
@@ -290,7 +300,9 @@ fn a_queue_without_a_depth_has_an_end() {
     let group = executor.create_group("listener", 0);
     let options = SubscriptionOptions::new("chatter").qos(keep_all());
     let subscription = node.on(&group).create_subscription(options, |count: &mut u32, _: Text| *count += 1).unwrap();
-    (0..9000).for_each(|_| publisher.publish(text("x")).unwrap());
+    for _ in 0..9000 {
+        publisher.publish(text("x")).unwrap();
+    }
     executor.spin(SpinOptions::spin_all()).unwrap();
     assert_eq!((subscription.missed(), group.into_payload().ok()), (808, Some(8192)));
 }
@@ -309,7 +321,8 @@ fn dynamic_types_without_a_hash_have_the_keys_of_humble() {
     let description = TypeDescription { type_description: described, referenced_type_descriptions: vec![] };
     let numbers = MessageType::from_description(&description).unwrap().without_hash();
     let node = host.ros(&context).create_node("node").unwrap();
-    let (group, handle) = (executor.create_group("heard", Vec::new()), executor.handle());
+    let group = executor.create_group("heard", Vec::new());
+    let handle = executor.handle();
     let hear = move |heard: &mut Vec<i64>, message: DynamicMessage| {
         heard.push(message.get("data").unwrap());
         handle.halt();

@@ -7,7 +7,7 @@ use rospin_node::{CancelResponse, GoalHandle, GoalResponse, GoalState};
 
 use super::super::{context, executor, wait, wait_until};
 use super::Network;
-use crate::conformance::messages::{AddTwoInts, Fibonacci, Order, Sequence, Summands};
+use crate::conformance::messages::{AddTwoInts, Fibonacci, FibonacciGoal, Sequence, Summands};
 
 /// Order of a goal that is executed until it is canceled.
 const ENDLESS: i32 = 40;
@@ -17,7 +17,8 @@ const ENDLESS: i32 = 40;
 /// # Panics
 /// If a call is not answered.
 pub fn services_are_called_both_ways(network: impl Fn() -> Network) {
-    let (there, (context, _)) = (network(), context());
+    let there = network();
+    let (context, _) = context();
     let executor = executor(&context, "main");
     let node = there.node(&context);
     let client = node.create_client::<AddTwoInts>("add_two_ints").expect("a client");
@@ -66,7 +67,7 @@ pub fn their_goals_are_reached(network: &Network) {
     let handle = executor.handle();
     let server = node.on(&executor.create_group("server", ())).create_action_server(
         "fibonacci",
-        |(): &mut (), _, goal: &Order| {
+        |(): &mut (), _, goal: &FibonacciGoal| {
             if goal.order < 0 { GoalResponse::Reject } else { GoalResponse::AcceptAndExecute }
         },
         |(), _, _| CancelResponse::Accept,
@@ -89,16 +90,22 @@ pub fn our_goals_are_reached(network: &Network) {
     let client = node.on(&group).create_action_client::<Fibonacci>("fibonacci").expect("a client");
     let _server = network.script("ros2_action.py", &["serve"]);
     wait(&executor, "the server is there", client.wait_for_server());
-    let goal = wait(&executor, "the goal is accepted", client.send_goal(Order { order: 6 })).expect("a goal");
+    let goal = wait(&executor, "the goal is accepted", client.send_goal(FibonacciGoal { order: 6 })).expect("a goal");
     let outcome = wait(&executor, "the goal is reached", goal.result()).expect("a result");
     assert_eq!((outcome.state, outcome.result.sequence), (GoalState::Succeeded, vec![0, 1, 1, 2, 3, 5, 8]));
 
-    let goal = wait(&executor, "the goal is accepted", client.send_goal(Order { order: ENDLESS })).expect("a goal");
+    let goal =
+        wait(&executor, "the goal is accepted", client.send_goal(FibonacciGoal { order: ENDLESS })).expect("a goal");
     let mut feedback = goal.take_feedback().expect("feedback");
     let partial = wait(&executor, "the feedback comes", feedback.next()).expect("feedback");
     assert!(partial.sequence.starts_with(&[0, 1, 1]), "{partial:?}");
     wait(&executor, "the goal is canceled", goal.cancel()).expect("an answer");
     let outcome = wait(&executor, "the goal has ended", goal.result()).expect("a result");
     assert_eq!(outcome.state, GoalState::Canceled);
-    assert!(executor.spin_until(client.send_goal(Order { order: -1 }), SpinOptions::new()).expect("a spin").is_err());
+    assert!(
+        executor
+            .spin_until(client.send_goal(FibonacciGoal { order: -1 }), SpinOptions::new())
+            .expect("a spin")
+            .is_err()
+    );
 }

@@ -17,7 +17,8 @@ const COUNTER: &str = "ros2_counter.py";
 
 /// Creates a listener of what a talker says. Returns it with the number of messages that it heard.
 fn listen(executor: &Executor, node: &Node) -> (Subscription, Arc<AtomicU32>) {
-    let (heard, group) = (Arc::new(AtomicU32::new(0)), executor.create_group("listener", ()));
+    let heard = Arc::new(AtomicU32::new(0));
+    let group = executor.create_group("listener", ());
     let counted = Arc::clone(&heard);
     let hear = move |message: Text| {
         assert!(message.data.starts_with("Hello World"), "{}", message.data);
@@ -32,9 +33,10 @@ fn listen(executor: &Executor, node: &Node) -> (Subscription, Arc<AtomicU32>) {
 /// If it is not.
 pub fn a_talker_is_heard(network: impl Fn() -> Network) {
     for ours_is_first in [true, false] {
-        let (network, (context, _)) = (network(), context());
+        let network = network();
+        let (context, _) = context();
         let executor = executor(&context, "main");
-        let early = ours_is_first.then(|| network.node(&context));
+        let early = if ours_is_first { Some(network.node(&context)) } else { None };
         let first = network.demo("talker");
         let node = early.unwrap_or_else(|| network.node(&context));
         let (_subscription, heard) = listen(&executor, &node);
@@ -55,9 +57,10 @@ pub fn a_talker_is_heard(network: impl Fn() -> Network) {
 /// If it does not.
 pub fn a_listener_hears(network: impl Fn() -> Network) {
     for ours_is_first in [true, false] {
-        let (network, (context, _)) = (network(), context());
+        let network = network();
+        let (context, _) = context();
         let executor = executor(&context, "main");
-        let early = ours_is_first.then(|| network.node(&context));
+        let early = if ours_is_first { Some(network.node(&context)) } else { None };
         let first = network.demo("listener");
         let node = early.unwrap_or_else(|| network.node(&context));
         let publisher = node.create_publisher::<Text>("chatter").expect("a publisher");
@@ -81,7 +84,8 @@ pub fn a_listener_hears(network: impl Fn() -> Network) {
 pub fn late_nodes_hear_latched_messages(network: &Network) {
     let (context, _) = context();
     let ros = network.ros(&context);
-    let (executor, node) = (ros.executor(), ros.create_node("ours").expect("a node"));
+    let executor = ros.executor();
+    let node = ros.create_node("ours").expect("a node");
     let latched = PublisherOptions::new("ours").keep_last(1).transient_local();
     let publisher = node.create_publisher::<Text>(latched).expect("a publisher");
     publisher.publish(text("map")).expect("room");
@@ -115,7 +119,8 @@ pub fn every_message_of_1_khz_is_heard(network: &Network) {
 /// If one does not.
 pub fn large_messages_are_heard(network: impl Fn() -> Network) {
     for (length, count) in [(1 << 20, 20), (10 << 20, 5)] {
-        let (network, (context, _)) = (network(), context());
+        let network = network();
+        let (context, _) = context();
         let executor = executor(&context, "main");
         let node = network.node(&context);
         let counter = network.script(COUNTER, &[&length.to_string(), &count.to_string()]);
@@ -143,7 +148,8 @@ fn publish(
     let publisher =
         node.create_publisher::<Text>(PublisherOptions::new("chatter").keep_last(1000)).expect("a publisher");
     wait(executor, "the counter is matched", publisher.wait_for_subscription());
-    let (message, mut left) = (Arc::new(Text { data }), count);
+    let message = Arc::new(Text { data });
+    let mut left = count;
     let send = move || {
         if left > 0 {
             left -= 1;

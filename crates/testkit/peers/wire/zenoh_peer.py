@@ -8,7 +8,6 @@ Usage: zenoh_peer.py echo|add|call ENDPOINT
 - call: calls `/add_two_ints`, ten times, several calls in flight, and then for a sum of zeros.
 """
 
-import json
 import os
 import queue
 import struct
@@ -17,17 +16,15 @@ import time
 
 import zenoh
 
+from zenoh_wire import DOMAIN, QOS, attachment, open_session, read_attachment
+
 PATIENCE_S = 40
-DOMAIN = 0
 
 # Name and hash of a type, as ROS 2 Jazzy has them.
 STRING = "std_msgs::msg::dds_::String_/RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
 ADD_TWO_INTS = (
     "example_interfaces::srv::dds_::AddTwoInts_/RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a"
 )
-
-# Reliable and volatile, keeping the last 10; what is as usual is left out.
-QOS = "::,10:,:,:,,"
 
 # Nothing follows in the four bytes before the little-endian CDR.
 HEADER = bytes([0, 1, 0, 0])
@@ -49,33 +46,11 @@ def decode_string(payload):
     return payload[8:-1].decode()
 
 
-def attachment(number, gid):
-    return struct.pack("<qqB", number, time.time_ns(), len(gid)) + gid
-
-
-def read_attachment(attached):
-    """The number and whom it is from."""
-    attached = attached.to_bytes()
-    assert len(attached) == 33, attached
-    number, sent_ns, length = struct.unpack_from("<qqB", attached)
-    assert length == 16 and abs(time.time_ns() - sent_ns) < 3600e9, attached
-    return number, attached[17:]
-
-
 class Peer:
     """A node of that name in the namespace `/`."""
 
     def __init__(self, endpoint, name):
-        config = zenoh.Config()
-        for setting, value in [
-            ("mode", "peer"),
-            ("connect/endpoints", [endpoint]),
-            ("listen/endpoints", []),
-            ("scouting/multicast/enabled", False),
-            ("timestamping/enabled", True),
-        ]:
-            config.insert_json5(setting, json.dumps(value))
-        self.session = zenoh.open(config)
+        self.session = open_session(endpoint)
         self.name = name
         self.gid = os.urandom(16)
         self.tokens = []
