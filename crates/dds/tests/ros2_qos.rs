@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use rospin_node::{
     DeadlineMissed, IncompatibleQos, Liveliness, LivelinessLost, MatchedStatus, PublisherOptions, Qos, QosPolicy,
     SubscriptionOptions,
 };
+use rospin_testkit::peers::KilledChild;
 
 fn command(program: &str, domain_id: u16) -> Command {
     let mut command = Command::new(program);
@@ -26,7 +27,7 @@ fn command(program: &str, domain_id: u16) -> Command {
 
 /// The node of `crates/testkit/peers/ros2_qos.py` and what it has printed. It is killed when this value is dropped.
 struct Theirs {
-    process: Child,
+    _process: KilledChild,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -49,19 +50,11 @@ impl Theirs {
                 read.lock().expect("lines").push(line);
             }
         });
-        Some(Self { process, lines })
+        Some(Self { _process: KilledChild(process), lines })
     }
 
     fn said(&self, line: &str) -> bool {
         self.lines.lock().expect("lines").iter().any(|said| said.starts_with(line))
-    }
-}
-
-impl Drop for Theirs {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

@@ -9,7 +9,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use common::{LOOPBACK, Text, context, domain_id, executor, options, text, wait};
 use futures::channel::oneshot;
 use rospin_dds::{Domain, DomainOptions, JoinError, Node, TopicError};
 use rospin_engine::{ClockKind, Context};
+use rospin_testkit::peers::KilledChild;
 
 /// The rules that `ros2 security create_keystore` writes: nobody joins without a certificate, and all that is said is
 /// encrypted.
@@ -154,7 +155,7 @@ const NAME: &str = "ROSPIN_TEST_SECURITY_NAME";
 
 /// A node in a process of its own that listens until its standard input ends.
 struct Other {
-    process: Child,
+    process: KilledChild,
     says: Lines<BufReader<ChildStdout>>,
 }
 
@@ -171,7 +172,7 @@ impl Other {
         }
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let says = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { process, says }
+        Self { process: KilledChild(process), says }
     }
 
     /// Waits for a line that begins with that word, and returns the rest.
@@ -184,14 +185,6 @@ impl Other {
     fn end(mut self) -> String {
         drop(self.process.stdin.take());
         self.expect("end ")
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

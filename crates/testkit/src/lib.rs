@@ -23,3 +23,9 @@ pub mod shrink;
 pub mod subject;
 pub mod suite;
 pub mod virtual_time;
+
+/// Returns the folder of the repository.
+#[must_use]
+pub fn repository() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+use rospin_testkit::repository;
 
 fn workspace() -> Metadata {
     MetadataCommand::new().no_deps().exec().expect("cargo metadata")
@@ -90,7 +91,7 @@ const BESIDE: [&str; 6] =
     ["crates/zenoh", "crates/dds", "crates/wgpu", "integrations/rclrs", "integrations/r2r", "lab"];
 
 fn packages_beside(folder: &str) -> Vec<Package> {
-    let manifest = root().join(folder).join("Cargo.toml");
+    let manifest = repository().join(folder).join("Cargo.toml");
     MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata").packages
 }
 
@@ -177,13 +178,9 @@ fn name_of(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Returns the paragraphs and list items of ARCHITECTURE.md, without its diagrams.
 fn map_blocks() -> Vec<String> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let mut blocks = vec![String::new()];
     let mut is_diagram = false;
     for line in text.lines() {
@@ -211,7 +208,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 fn folders() -> Vec<String> {
     let mut all = ["fuzz", "lab", "lab/synthetic"].map(str::to_owned).to_vec();
     for part in ["crates", "integrations", "examples"] {
-        for folder in fs::read_dir(root().join(part)).expect("a folder of crates") {
+        for folder in fs::read_dir(repository().join(part)).expect("a folder of crates") {
             let folder = folder.expect("a folder").path();
             if folder.join("Cargo.toml").exists() {
                 all.push(format!("{part}/{}", name_of(&folder)));
@@ -268,7 +265,7 @@ fn the_paths_and_functions_that_the_map_names_exist() {
         let paths: Vec<_> = quoted(&block).filter(|quoted| quoted.contains('/')).collect();
         let mut code = String::new();
         for path in paths {
-            let file = root().join(path);
+            let file = repository().join(path);
             assert!(file.exists(), "ARCHITECTURE.md names {path}, which does not exist");
             if file.is_file() {
                 code.push_str(&fs::read_to_string(file).expect("a text"));
@@ -284,7 +281,7 @@ fn the_paths_and_functions_that_the_map_names_exist() {
 
 #[test]
 fn the_map_is_short_enough_to_be_read() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
     let words = text.split_whitespace().count();
     assert!(words <= 4000, "ARCHITECTURE.md has {words} words; reasons belong to the modules that they are about");
 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cargo_metadata::{MetadataCommand, Package};
+use rospin_testkit::repository;
 
 /// The slugs of <https://crates.io/category_slugs> that crates here use. The registry refuses others.
 const CATEGORIES: [&str; 19] = [
@@ -33,17 +34,13 @@ const CATEGORIES: [&str; 19] = [
 /// The longest README of a crate, in lines: one screen, whose listing has most of it.
 const SCREEN: usize = 60;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Returns the crates that a release publishes: of the workspace, and of those beside it.
 fn published() -> Vec<Package> {
     let mut all = Vec::new();
     for folder in [".", "crates/dds", "crates/zenoh", "crates/wgpu", "lab"] {
         let manifest = format!("{folder}/Cargo.toml");
         let mut command = MetadataCommand::new();
-        let metadata = command.manifest_path(root().join(manifest)).no_deps().exec().expect("cargo metadata");
+        let metadata = command.manifest_path(repository().join(manifest)).no_deps().exec().expect("cargo metadata");
         all.extend(metadata.packages.into_iter().filter(|package| package.publish.is_none()));
     }
     all
@@ -91,7 +88,7 @@ fn every_published_crate_says_what_it_is() {
 fn every_published_crate_has_the_texts_of_its_licences() {
     for package in published() {
         for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-            let text = fs::read_to_string(root().join(name)).expect("a licence");
+            let text = fs::read_to_string(repository().join(name)).expect("a licence");
             assert_eq!(file(&package, name), text, "{name} of {}", package.name);
         }
     }
@@ -137,7 +134,7 @@ fn plain(text: &str) -> String {
 fn add_texts(folder: &Path, texts: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let is_page = path.parent().is_some_and(|parent| parent.starts_with(root().join("book")));
+        let is_page = path.parent().is_some_and(|parent| parent.starts_with(repository().join("book")));
         let extension = path.extension().and_then(|extension| extension.to_str());
         if path.is_dir() {
             if path.file_name().is_some_and(|name| name != "target") {
@@ -155,7 +152,7 @@ fn add_texts(folder: &Path, texts: &mut Vec<String>) {
 fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
     let mut texts = Vec::new();
     for part in ["crates", "lab", "book/src"] {
-        add_texts(&root().join(part), &mut texts);
+        add_texts(&repository().join(part), &mut texts);
     }
     for package in published() {
         let page = file(&package, "README.md");
@@ -170,7 +167,7 @@ fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
 
 #[test]
 fn the_order_of_publication_has_every_published_crate() {
-    let script = fs::read_to_string(root().join(".ci/package.sh")).expect("the script");
+    let script = fs::read_to_string(repository().join(".ci/package.sh")).expect("the script");
     let (_, order) = script.split_once("cargo publish --manifest-path").expect("the order");
     let order = order.lines().skip(1).take_while(|line| *line != "ORDER");
     let named: Vec<&str> = order.flat_map(str::split_whitespace).collect();

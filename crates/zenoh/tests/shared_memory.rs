@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Place, Text, context, executor, guest_options, isolated, spin, text, wait, wait_until};
+use rospin_testkit::peers::KilledChild;
 use rospin_zenoh::zenoh::Wait;
 use rospin_zenoh::{PublisherOptions, Session, SessionOptions, SubscriptionOptions};
 
@@ -20,23 +21,12 @@ fn large() -> String {
     (0..1 << 20).map(|n: u32| char::from(b'a' + (n % 23) as u8)).collect()
 }
 
-/// A node in a process of its own, which ends when this is dropped.
-struct Peer(Child);
-
-impl Peer {
-    fn start(place: &Place, wants: bool) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "the_peers_process", "--nocapture"]);
-        command.env(PEER_ENDPOINT, &place.endpoint).env(PEER_WANTS, wants.to_string());
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a node in a process of its own.
+fn start(place: &Place, wants: bool) -> KilledChild {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "the_peers_process", "--nocapture"]);
+    command.env(PEER_ENDPOINT, &place.endpoint).env(PEER_WANTS, wants.to_string());
+    KilledChild(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 /// Publishes a message of 1 MiB again and again until the peer has said something that is `wanted` of one of them.
@@ -55,7 +45,7 @@ fn say(options: SessionOptions, place: &Place, peer_wants: bool, wanted: &'stati
     };
     let options = SubscriptionOptions::new("verdict").qos(common::keep_all());
     let subscription = node.on(&group).create_subscription(options, callback).unwrap();
-    let _peer = Peer::start(place, peer_wants);
+    let _peer = start(place, peer_wants);
     wait(&executor, "the peer is there", subscription.wait_for_publisher());
     wait(&executor, "the peer listens", publisher.wait_for_subscription());
     let message = text(large());

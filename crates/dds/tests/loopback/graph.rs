@@ -2,11 +2,12 @@
 //! make.
 
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rospin_dds::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
 use rospin_engine::{ClockKind, Executor, SpinOptions};
+use rospin_testkit::peers::KilledChild;
 
 use crate::common::{
     self, AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, options,
@@ -22,27 +23,10 @@ const NODE: &str = "ROSPIN_TEST_GRAPH_NODE";
 const LEASE: Duration = Duration::from_secs(10);
 
 /// Starts this program's [`the_other_process`].
-fn start(domain_id: u16, node: &str) -> Other {
+fn start(domain_id: u16, node: &str) -> KilledChild {
     let mut command = process_of(module_path!(), "the_other_process");
     command.env(DOMAIN, domain_id.to_string()).env(NODE, node).stdin(Stdio::piped()).stdout(Stdio::null());
-    Other(command.spawn().unwrap())
-}
-
-struct Other(Child);
-
-impl Other {
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    KilledChild(command.spawn().unwrap())
 }
 
 /// Spins until `is_so` returns true, for `patience` at most. Returns how long it took.
@@ -109,9 +93,9 @@ fn a_process_that_ends_says_goodbye() {
     for _ in 0..2 {
         let mut other = start(id, "polite");
         wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/polite"));
-        writeln!(other.0.stdin.as_mut().unwrap(), "end").unwrap();
+        writeln!(other.stdin.as_mut().unwrap(), "end").unwrap();
         wait_until(&executor, "it has gone", common::PATIENCE, || is_gone(&node));
-        other.0.wait().unwrap();
+        other.wait().unwrap();
     }
 }
 
@@ -124,7 +108,8 @@ fn a_process_that_is_killed_is_missed_when_its_lease_is_over() {
     let node = join(id).ros(&context).create_node("observer").unwrap();
     let mut other = start(id, "victim");
     wait_until(&executor, "it has come", common::PATIENCE, || is_known(&node, "/other/victim"));
-    other.kill();
+    other.kill().unwrap();
+    other.wait().unwrap();
     // The killed process said no goodbye, so it is still in the graph.
     wait(&executor, "time passes", executor.handle().sleep(ClockKind::Steady, Duration::from_millis(500))).unwrap();
     assert!(is_known(&node, "/other/victim"));

@@ -1,34 +1,23 @@
 //! A peer that dies without a word, and comes back.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rospin_engine::LossCause;
+use rospin_testkit::peers::KilledChild;
 
 use crate::common::{self, Text, context, domain_id, executor, join, process_of, spin, text};
 
 /// Variable with the domain that the other process should join.
 const PEER_DOMAIN: &str = "ROSPIN_TEST_PEER_DOMAIN";
 
-/// A talker in a process of its own, which is killed when this is dropped.
-struct Talker(Child);
-
-impl Talker {
-    fn start(domain_id: u16) -> Self {
-        let mut command = process_of(module_path!(), "the_talkers_process");
-        command.env(PEER_DOMAIN, domain_id.to_string());
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Talker {
-    fn drop(&mut self) {
-        // SIGKILL: the process cannot tell others that it ends.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a talker in a process of its own.
+fn start_talker(domain_id: u16) -> KilledChild {
+    let mut command = process_of(module_path!(), "the_talkers_process");
+    command.env(PEER_DOMAIN, domain_id.to_string());
+    KilledChild(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 #[test]
@@ -58,7 +47,7 @@ fn a_talker_that_was_killed_is_heard_again_when_it_is_back() {
     let began = std::time::Instant::now();
     for _ in 0..3 {
         heard.store(0, Ordering::Relaxed);
-        let talker = Talker::start(id);
+        let talker = start_talker(id);
         spin(&executor, "the talker is heard");
         drop(talker);
     }

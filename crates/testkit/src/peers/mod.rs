@@ -12,7 +12,8 @@ pub mod wire;
 
 pub use ours::Ours;
 
-use std::process::Command;
+use std::ops::{Deref, DerefMut};
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,32 @@ pub fn process_of(module: &str, test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program's file"));
     command.args(["--exact", &name, "--nocapture"]);
     command
+}
+
+/// A process that is killed when this value is dropped: it cannot tell others that it ends.
+#[derive(Debug)]
+pub struct KilledChild(pub Child);
+
+impl Deref for KilledChild {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for KilledChild {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for KilledChild {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Returns a string message with that text.

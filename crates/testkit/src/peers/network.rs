@@ -3,11 +3,11 @@
 //! They need the program `ip` and the right to create namespaces. Without these, [`Network::new`] returns the reason.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-use super::PATIENCE;
+use super::{KilledChild, PATIENCE};
 
 /// Environment variable with the part that a process has in a test. The test starts the process, which runs only the
 /// test `the_other_process`.
@@ -74,7 +74,7 @@ impl Network {
         command.env(PART, part).env(ADDRESS, Self::ADDRESSES[at]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("`ip` that was there");
         let says = listen(child.stdout.take().expect("a pipe"));
-        Part { child, says }
+        Part { child: KilledChild(child), says }
     }
 }
 
@@ -97,10 +97,10 @@ fn listen(stdout: ChildStdout) -> mpsc::Receiver<String> {
     says
 }
 
-/// A process in its namespace.
+/// A process in its namespace. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Part {
-    child: Child,
+    child: KilledChild,
     says: mpsc::Receiver<String>,
 }
 
@@ -125,13 +125,5 @@ impl Part {
     /// If it has ended.
     pub fn tell(&mut self) {
         writeln!(self.child.stdin.as_mut().expect("a pipe"), "go on").expect("it listens");
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // Nothing to do if it has ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -4,7 +4,9 @@
 //! unless `ROSPIN_TEST_REQUIRE_PEERS` is set, as `.ci/run` does.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+
+use super::KilledChild;
 
 /// Returns the name of a Python that has the package, or the reason for which there is none. `import` is Python code
 /// that imports the package.
@@ -41,7 +43,7 @@ pub fn python(package: &str, import: &str) -> Option<String> {
 
 /// A peer's process. It may stay until its standard input ends.
 #[derive(Debug)]
-pub struct Peer(Child);
+pub struct Peer(KilledChild);
 
 impl Peer {
     /// Starts a script of the folder `peers` under a [`python`] with the package. If there is none, prints that the
@@ -60,7 +62,7 @@ impl Peer {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
         let mut command = Command::new(python);
         command.arg("-B").arg(script).args(arguments).envs(environment.iter().copied()).stdin(Stdio::piped());
-        Some(Self(command.spawn().expect("the Python that was there")))
+        Some(Self(KilledChild(command.spawn().expect("the Python that was there"))))
     }
 
     /// Closes the peer's standard input, and waits for its end.
@@ -70,13 +72,5 @@ impl Peer {
     pub fn assert_success(mut self) {
         drop(self.0.stdin.take());
         assert!(self.0.wait().expect("a process").success(), "the peer is content");
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // Nothing to do if it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

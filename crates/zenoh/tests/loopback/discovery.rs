@@ -1,9 +1,10 @@
 //! The graph beyond this process: nodes of another process come, say goodbye, and are killed.
 
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use rospin_engine::SpinOptions;
+use rospin_testkit::peers::KilledChild;
 use rospin_zenoh::{Durability, History, Node, NodeOptions, PublisherOptions, Session};
 
 use crate::common::{
@@ -14,20 +15,10 @@ use crate::common::{
 const ENDPOINT: &str = "ROSPIN_TEST_DISCOVERY_ENDPOINT";
 
 /// Starts this program's [`the_other_process`].
-fn start(place: &Place) -> Other {
+fn start(place: &Place) -> KilledChild {
     let mut command = process_of(module_path!(), "the_other_process");
     command.env(ENDPOINT, &place.endpoint);
-    Other(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
-}
-
-struct Other(Child);
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    KilledChild(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
 }
 
 /// Runs in a process of its own; without an endpoint, nothing.
@@ -89,11 +80,11 @@ fn another_process_is_seen_until_it_ends_or_is_killed() {
         assert_eq!((info.durability, info.history), (Some(Durability::TransientLocal), Some(History::KeepLast(3))));
         if is_killed {
             // The process's connections end with it, so there is no lease to wait for.
-            other.0.kill().unwrap();
+            other.kill().unwrap();
         } else {
-            writeln!(other.0.stdin.as_mut().unwrap(), "end").unwrap();
+            writeln!(other.stdin.as_mut().unwrap(), "end").unwrap();
         }
         wait_until(&executor, "it has gone", || is_gone(&node));
-        other.0.wait().unwrap();
+        other.wait().unwrap();
     }
 }

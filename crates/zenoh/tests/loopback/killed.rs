@@ -1,10 +1,11 @@
 //! Servers and clients that are killed while calls and goals are under way, again and again.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rospin_engine::{ClockKind, ExecutorOptions, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
+use rospin_testkit::peers::KilledChild;
 use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, Mode, ResultError, Session};
 
 use crate::common::{
@@ -20,23 +21,11 @@ fn kills() -> u32 {
     std::env::var("ROSPIN_TEST_KILLS").map_or(4, |kills| kills.parse().expect("a number"))
 }
 
-/// Process that is killed when this value is dropped.
-struct Peer(Child);
-
-impl Peer {
-    fn start(role: &str, place: &Place) -> Self {
-        let mut command = process_of(module_path!(), role);
-        command.env(ENDPOINT, &place.endpoint);
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // SIGKILL: the process cannot tell others that it ends.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a process of this program with that role.
+fn start(role: &str, place: &Place) -> KilledChild {
+    let mut command = process_of(module_path!(), role);
+    command.env(ENDPOINT, &place.endpoint);
+    KilledChild(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 fn endpoint() -> Option<String> {
@@ -52,7 +41,7 @@ fn calls_end_whenever_their_server_is_killed() {
     let node = place.host().ros(&context).create_node("caller").unwrap();
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     for _ in 0..kills() {
-        let peer = Peer::start("the_servers_process", &place);
+        let peer = start("the_servers_process", &place);
         wait(&executor, "the server is matched", client.wait_for_service());
         wait(&executor, "the server answers", client.call(AddRequest { a: 1, b: 2 })).unwrap();
         let is_dead = AtomicBool::new(false);
@@ -91,7 +80,7 @@ fn feedback_and_result_end_when_their_server_is_killed() {
     let node = place.host().ros(&context).create_node("caller").unwrap();
     let client = node.on(&executor.create_group("client", ())).create_action_client::<Fibonacci>("fibonacci").unwrap();
     for n in 0..kills() {
-        let peer = Peer::start("the_action_servers_process", &place);
+        let peer = start("the_action_servers_process", &place);
         wait(&executor, "the server is matched", client.wait_for_server());
         let goal = wait(&executor, "it is accepted", client.send_goal(FibonacciGoal { order: 3 })).unwrap();
         let mut feedback = goal.take_feedback().unwrap();
@@ -144,7 +133,7 @@ fn a_server_outlives_its_clients() {
     );
     for _ in 0..kills() {
         let before = started.load(Ordering::Relaxed);
-        let client = Peer::start("the_clients_process", &place);
+        let client = start("the_clients_process", &place);
         wait_until(&executor, "goals are under way", || started.load(Ordering::Relaxed) >= before + 3);
         drop(client);
         wait_until(&executor, "it is gone", || node.count_clients("add_two_ints").unwrap() == 0);
@@ -161,7 +150,7 @@ fn calls_end_and_are_answered_again_as_routers_go_and_come() {
     let (context, _) = context();
     let executor = context.create_executor(ExecutorOptions::new("main").threads(2));
     let place = Place::new();
-    let mut router = Peer::start("the_routers_process", &place);
+    let mut router = start("the_routers_process", &place);
     let client_session = || {
         let options = guest_options(&place.endpoint).mode(Mode::Client);
         let patient = options.setting("connect/timeout_ms", "{ client: 20000 }");
@@ -188,7 +177,7 @@ fn calls_end_and_are_answered_again_as_routers_go_and_come() {
             }
         }
         wait_until(&executor, "the server is out of reach", || !client.service_is_ready());
-        router = Peer::start("the_routers_process", &place);
+        router = start("the_routers_process", &place);
     }
     wait(&executor, "the server is matched again", client.wait_for_service());
     assert_eq!(wait(&executor, "it answers", client.call(AddRequest { a: 1, b: 2 })).unwrap().sum, 3);

@@ -1,11 +1,12 @@
 //! A peer that dies without a word, and comes back.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rospin_engine::LossCause;
+use rospin_testkit::peers::KilledChild;
 use rospin_zenoh::{CallError, Session};
 
 use crate::common::{
@@ -16,23 +17,11 @@ use crate::common::{
 /// The variable with the endpoint of this process, for the other one.
 const PEER_ENDPOINT: &str = "ROSPIN_TEST_PEER_ENDPOINT";
 
-/// A node in a process of its own, which is killed when this is dropped.
-struct Peer(Child);
-
-impl Peer {
-    fn start(place: &Place) -> Self {
-        let mut command = process_of(module_path!(), "the_peers_process");
-        command.env(PEER_ENDPOINT, &place.endpoint);
-        Self(command.stdout(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // SIGKILL: the process cannot tell others that it ends.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a node in a process of its own.
+fn start(place: &Place) -> KilledChild {
+    let mut command = process_of(module_path!(), "the_peers_process");
+    command.env(PEER_ENDPOINT, &place.endpoint);
+    KilledChild(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 #[test]
@@ -61,7 +50,7 @@ fn a_peer_that_was_killed_is_met_again_when_it_is_back() {
     let began = std::time::Instant::now();
     for n in 0..3 {
         heard.store(0, Ordering::Relaxed);
-        let peer = Peer::start(&place);
+        let peer = start(&place);
         spin(&executor, "the talker is heard");
         wait(&executor, "the server is matched", client.wait_for_service());
         assert_eq!(wait(&executor, "the server answers", client.call(AddRequest { a: n, b: 1 })).unwrap().sum, n + 1);

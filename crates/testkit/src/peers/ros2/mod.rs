@@ -12,11 +12,13 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::Context;
 use rospin_node::{Node, Ros};
+
+use super::KilledChild;
 
 /// Returns a file of ROS 2 by its path below a prefix; `None` if no prefix has it.
 fn find(path: impl AsRef<Path>) -> Option<PathBuf> {
@@ -135,7 +137,7 @@ impl fmt::Debug for Network {
 /// gets SIGKILL when this value is dropped.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
+    child: KilledChild,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -151,7 +153,7 @@ impl Process {
         let lines = Arc::default();
         read(child.stdout.take().expect("its output"), &lines);
         read(child.stderr.take().expect("its errors"), &lines);
-        Self { child, lines }
+        Self { child: KilledChild(child), lines }
     }
 
     /// Returns the lines that it has written.
@@ -190,12 +192,4 @@ fn read(from: impl Read + Send + 'static, lines: &Arc<Mutex<Vec<String>>>) {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
     });
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // The process may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
