@@ -1,7 +1,5 @@
 //! Texts of examples: the files in the folder `scenarios` of this crate that other crates run.
 
-/// Three camera pipelines of different criticality that share a GPU.
-pub const ACCELERATOR: &str = include_str!("../scenarios/accelerator.toml");
 /// A safety chain beside a comfort chain, with priorities that follow from them.
 pub const CHAIN: &str = include_str!("../scenarios/chain.toml");
 /// Experiment 1 of Dust et al. (2023): one-shot timers among subscriptions, one thread.
