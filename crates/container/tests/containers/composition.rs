@@ -176,17 +176,18 @@ fn components_may_share_an_executor_which_ends_with_the_last_one() {
         world.loaded(request).1
     };
     let a = on("shared", "a");
-    _ = assert_eq!(world.told(), "/a runs on shared: /chatter 1");
+    assert_eq!(world.told(), "/a runs on shared: /chatter 1");
     let b = on("shared", "b");
-    _ = assert_eq!(world.told(), "/b runs on shared: /chatter 1");
+    assert_eq!(world.told(), "/b runs on shared: /chatter 1");
     assert!(world.unload(a).0);
     assert_eq!(world.told(), "/a was dropped");
     let c = on("shared", "c");
-    _ = assert_eq!(world.told(), "/c runs on shared: /chatter 1");
+    assert_eq!(world.told(), "/c runs on shared: /chatter 1");
     assert!(world.unload(b).0 && world.unload(c).0);
     assert_eq!([world.told(), world.told()], ["/b was dropped", "/c was dropped"]);
     // The executor of the services may have components, too, and stays.
-    let own = (on("container", "d"), assert_eq!(world.told(), "/d runs on container: /chatter 1")).0;
+    let own = on("container", "d");
+    assert_eq!(world.told(), "/d runs on container: /chatter 1");
     assert!(world.unload(own).0);
     assert_eq!(world.told(), "/d was dropped");
     assert_eq!(world.list(), []);
