@@ -323,7 +323,7 @@ fn code_of(file: &Path) -> Vec<(usize, String)> {
 
 /// Returns the imports between modules of `crates/node`: its paths that begin with `crate::`.
 fn imports_of_node() -> Vec<Import> {
-    let folder = root().join("crates/node/src");
+    let folder = repository().join("crates/node/src");
     let mut imports = Vec::new();
     for file in sources(&folder).expect("the sources of the nodes") {
         let path = file.strip_prefix(&folder).expect("a file of the folder").to_string_lossy().into_owned();
