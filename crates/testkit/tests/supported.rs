@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use rospin_testkit::repository;
 
 const PAGE: &str = "book/src/guide/supported.md";
 
@@ -46,7 +47,7 @@ const BEYOND: [(&str, &str, &str); 7] = [
     (
         "a network that is cut and heals",
         "dds/tests/partition.rs timers_go_on_and_counts_are_exact_when_the_network_heals_soon",
-        "zenoh/tests/partition.rs what_is_published_is_heard_or_counted_and_timers_go_on",
+        "zenoh/tests/partition.rs published_messages_are_heard_or_counted_and_timers_go_on",
     ),
     (
         "a process that is killed and comes back",
@@ -77,12 +78,8 @@ const BEYOND: [(&str, &str, &str); 7] = [
 
 const DISTRIBUTIONS: [&str; 5] = ["humble", "jazzy", "kilted", "lyrical", "rolling"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn read(file: &str) -> String {
-    fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    fs::read_to_string(repository().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 /// Returns the cases of the suite by subject.
@@ -227,7 +224,7 @@ fn the_page_has_what_the_tests_have() {
         right = with_table(&right, name, &table);
     }
     if std::env::var("ROSPIN_BLESS").is_ok_and(|value| value == "1") {
-        fs::write(root().join(PAGE), &right).expect("the page");
+        fs::write(repository().join(PAGE), &right).expect("the page");
     } else {
         assert_eq!(page, right, "{PAGE} differs from the tests; ROSPIN_BLESS=1 writes it");
     }
