@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::network::{ADDRESS, Network, PART, Part};
+use common::network::{ADDRESS, Network, PART};
 use common::ticks::{Ticks, assert_they_went_on};
 use common::{context, executor, keep_all, wait, wait_until};
 use rospin_engine::{Context, Executor, SpinOptions};
