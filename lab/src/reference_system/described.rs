@@ -12,7 +12,9 @@ use rospin_engine::EntityKind;
 use rospin_scenario::{Callback, Chain, ExecutionTime, Executor, Group, Scenario};
 
 use super::graph::{self, GroupSpec, Kind, NODES, Port};
-use super::wiring::{entity_name, priorities};
+use super::layout::{entity_name, priorities};
+use super::runner::Variant;
+use super::virtual_time::{self, Setting};
 
 /// Nodes with two inputs, each with the index of the input that completes the pair.
 const COMPLETED_BY: [(&str, usize); 5] = [
@@ -174,100 +176,17 @@ fn the_file_is_the_graph() {
     assert_eq!(Scenario::parse(&file).unwrap(), scenario());
 }
 
-mod on_the_nodes {
-    use std::collections::{BTreeMap, VecDeque};
-    use std::sync::Arc;
-
-    use super::super::kpi::Recorder;
-    use super::super::message::Message;
-    use super::super::node::Activation;
-    use super::super::system::{self, Group};
-    use super::*;
-
-    /// The nodes in virtual time, on one thread: of all callbacks that are ready, the most urgent one runs.
-    struct Nodes {
-        groups: Vec<Group>,
-        /// Priority, group, port and waiting samples of every callback.
-        callbacks: Vec<(u32, usize, Port, VecDeque<Arc<Message>>)>,
-        /// Next due time of each timer, by group.
-        due_ns: BTreeMap<usize, u64>,
-        now_ns: u64,
-        /// Number of messages that the callback of an input published, by group and input; no entry if there were none.
-        published: BTreeMap<(&'static str, usize), u32>,
-    }
-
-    impl Nodes {
-        /// Runs the nodes until `end_ns`, with `crunch_ns` of work a node. Returns the numbers in `published`.
-        fn run(crunch_ns: u64, end_ns: u64) -> BTreeMap<(&'static str, usize), u32> {
-            let priorities = priorities().unwrap();
-            let groups = system::build(&Arc::new(Recorder::new()));
-            let level = |name: &str, port| priorities.get(&entity_name(name, port)).unwrap().0;
-            let ports = groups.iter().enumerate().flat_map(|(index, group)| {
-                group.spec.ports().map(move |port| (level(group.spec.name, port), index, port, VecDeque::new()))
-            });
-            let callbacks = ports.collect();
-            let timers = groups.iter().enumerate().filter_map(|(index, group)| Some((index, group.spec.period?)));
-            let due_ns = timers.map(|(index, period)| (index, period.as_nanos() as u64)).collect();
-            let mut nodes = Self { groups, callbacks, due_ns, now_ns: 0, published: BTreeMap::new() };
-            while nodes.now_ns < end_ns {
-                nodes.step(crunch_ns);
-            }
-            nodes.published
-        }
-
-        fn step(&mut self, crunch_ns: u64) {
-            let now_ns = self.now_ns;
-            let is_ready = |(_, group, port, waiting): &(u32, usize, Port, VecDeque<Arc<Message>>)| match port {
-                Port::Timer => self.due_ns[group] <= now_ns,
-                Port::Input(_) => !waiting.is_empty(),
-            };
-            let ready = (0..self.callbacks.len()).filter(|callback| is_ready(&self.callbacks[*callback]));
-            let Some(next) = ready.max_by_key(|callback| self.callbacks[*callback].0) else {
-                self.now_ns = self.due_ns.values().copied().min().unwrap();
-                return;
-            };
-            let (_, group, port, waiting) = &mut self.callbacks[next];
-            let (group, port, message) = (*group, *port, waiting.pop_front());
-            let mut work = 1_000;
-            let mut crunch = || work += crunch_ns;
-            let output = self.groups[group].run(
-                port,
-                message,
-                Activation { start_ns: now_ns, due_ns: None, crunch: &mut crunch },
-            );
-            self.now_ns += work;
-            if port == Port::Timer {
-                let period_ns = self.groups[group].spec.period.unwrap().as_nanos() as u64;
-                let due_ns = self.due_ns.get_mut(&group).unwrap();
-                // The timer skips due times that it missed.
-                *due_ns += period_ns * ((now_ns - *due_ns) / period_ns + 1);
-            }
-            let Some(message) = output.map(Arc::new) else { return };
-            if let Port::Input(input) = port {
-                *self.published.entry((self.groups[group].spec.name, input)).or_default() += 1;
-            }
-            let topic = self.groups[group].spec.output.unwrap();
-            for (_, group, port, waiting) in &mut self.callbacks {
-                let spec = &self.groups[*group].spec;
-                if matches!(port, Port::Input(input) if spec.inputs[*input] == topic) {
-                    waiting.push_back(Arc::clone(&message));
-                    if waiting.len() > spec.depth {
-                        waiting.pop_front();
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn fusions_are_completed_by_the_same_input() {
-        for crunch_ns in [4_500_000, 5_000_000, WORKS.as_nanos() as u64] {
-            let published = Nodes::run(crunch_ns, 60_000_000_000);
-            for (name, input) in COMPLETED_BY {
-                assert!(published.contains_key(&(name, input)), "{name}: {published:?}");
-                let other = published.get(&(name, 1 - input));
-                assert_eq!(other, None, "{name} at {crunch_ns} ns: {published:?}");
-            }
+#[test]
+fn fusions_are_completed_by_the_same_input() {
+    let priorities = priorities().unwrap();
+    let (variant, duration) = (Variant::PrioritySingle, ms(60_000));
+    for crunch in [Duration::from_micros(4_500), ms(5), WORKS] {
+        let setting = Setting { variant, cores: 1, priorities: &priorities, crunch, duration, phases: None };
+        let published = virtual_time::run(setting).published;
+        for (name, input) in COMPLETED_BY {
+            let of = |input| published.get(&entity_name(name, Port::Input(input)));
+            assert!(of(input).is_some(), "{name}: {published:?}");
+            assert_eq!(of(1 - input), None, "{name} with {crunch:?} of work: {published:?}");
         }
     }
 }

@@ -1,9 +1,14 @@
 //! `rospin lab reference-system`: the Autoware reference system under every executor.
 //!
 //! `graph` is the system as data, and `node` the behaviour of its nodes. `wiring` creates them on executors,
-//! `transport` connects them, and `child` gives each executor a process of its own. `kpi` measures, and `table`,
-//! `verdict`, `recorded`, `json` and `report` show the results.
+//! `transport` connects them, and `child` gives each executor a process of its own. `layout` has the executors, threads
+//! and cores of each variant. `kpi` measures, and `table`, `verdict`, `recorded`, `json` and `report` show the results.
+//!
+//! `virtual_time` runs the same nodes without threads and clocks, and `bounds` asks the analysis about their `model`;
+//! `on_cores` compares executors by both.
 
+mod bounds;
+mod callback;
 mod child;
 mod comparison;
 #[cfg(test)]
@@ -12,8 +17,11 @@ mod figures;
 mod graph;
 mod json;
 mod kpi;
+mod layout;
 mod message;
+mod model;
 mod node;
+mod on_cores;
 mod options;
 mod plots;
 mod recorded;
@@ -25,6 +33,7 @@ mod table;
 mod testing;
 mod transport;
 mod verdict;
+mod virtual_time;
 mod wiring;
 
 use std::io::{self, Write};
@@ -67,7 +76,10 @@ impl Experiment for ReferenceSystem {
             return obey_order(out);
         }
         options.check().map_err(Failure::input)?;
-        compare(&options, &ChildProcess, out)
+        if options.cores.is_empty() {
+            return compare(&options, &ChildProcess, out);
+        }
+        on_cores::compare(&options, &ChildProcess, out)
     }
 }
 
@@ -92,6 +104,7 @@ fn compare(options: &Options, runner: &dyn Runner, out: &mut dyn Write) -> Resul
         calibration: Calibration::measure(),
         transport: options.transport,
         processes: options.processes,
+        cores: None,
     };
     let folder = options.create_folder().map_err(Failure::input)?;
     let (results, recorded) =

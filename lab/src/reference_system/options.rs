@@ -27,6 +27,7 @@ Examples:
   rospin lab reference-system
   rospin lab reference-system --crunch 5 --duration 30
   rospin lab reference-system --executors wait-set-single,priority-single --json result.json
+  rospin lab reference-system --cores 2,4 --virtual-only
   rospin lab reference-system --duration 60 --crunch 5 --record recordings
   rospin lab reference-system --transport dds --processes 2")]
 pub(crate) struct Options {
@@ -40,13 +41,23 @@ pub(crate) struct Options {
     #[arg(allow_negative_numbers = true)]
     pub(crate) crunch: Duration,
 
-    /// Executors to run, in this order, separated by commas; all unless given
+    /// Executors to run, in this order, separated by commas; the first five unless given
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) executors: Vec<Variant>,
 
     /// Has the nodes be ROS 2 nodes that talk over this; the engine's own topics unless given
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<Middleware>,
+
+    /// Compares priorities in one executor with several threads with several executors of one thread, on these numbers
+    /// of cores, separated by commas: in virtual time, with bounds, and measured where this machine has the cores
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(2..=64))]
+    #[arg(allow_negative_numbers = true, conflicts_with_all = ["transport", "processes", "record"])]
+    pub(crate) cores: Vec<u16>,
+
+    /// With --cores: only in virtual time, with bounds
+    #[arg(long, requires = "cores")]
+    pub(crate) virtual_only: bool,
 
     /// Distributes the nodes over that many processes, each with one executor: priority-single only, over a transport
     /// that reaches other processes
@@ -97,10 +108,14 @@ impl Options {
         created.map(Some).map_err(named)
     }
 
-    /// Returns the executors to run, each once, in the order in which they were given. If none were given: all, or for
-    /// several processes the one that can.
+    /// Returns the executors to run, each once, in the order in which they were given. If none were given: the usual
+    /// ones, on a number of cores those that use them, or for several processes the one that can.
     pub(crate) fn variants(&self) -> Vec<Variant> {
-        let all: &[Variant] = if self.processes > 1 { &[Variant::PrioritySingle] } else { &Variant::ALL };
+        let all: &[Variant] = match self.processes {
+            2.. => &[Variant::PrioritySingle],
+            _ if self.cores.is_empty() => &Variant::ALL,
+            _ => &Variant::ON_CORES,
+        };
         choice::in_given_order(&self.executors, all)
     }
 }

@@ -23,6 +23,9 @@ pub(crate) fn colour(variant: Variant) -> RGBColor {
         Variant::FifoSingle => RGBColor(190, 100, 160),
         Variant::PrioritySingle => RGBColor(30, 125, 200),
         Variant::PriorityMulti => RGBColor(0, 158, 115),
+        Variant::PriorityPartitioned => RGBColor(86, 180, 233),
+        Variant::PriorityShared => RGBColor(120, 94, 200),
+        Variant::PriorityReentrant => RGBColor(120, 120, 120),
     }
 }
 

@@ -25,14 +25,40 @@ pub(crate) enum Variant {
     FifoSingle,
     /// rospin's chain-aware priorities on one thread
     PrioritySingle,
-    /// rospin's chain-aware priorities on several executors
+    /// rospin's chain-aware priorities on two executors
     PriorityMulti,
+    /// The same priorities on four executors with one thread each
+    PriorityPartitioned,
+    /// The same priorities in one executor with as many threads as cores
+    PriorityShared,
+    /// As priority-shared, with reentrant groups
+    PriorityReentrant,
 }
 
 impl Variant {
-    /// All executors, in the order of the table.
+    /// The executors that are run unless others are named, in the order of the table.
     pub(crate) const ALL: [Self; 5] =
         [Self::WaitSetSingle, Self::WaitSetMulti, Self::FifoSingle, Self::PrioritySingle, Self::PriorityMulti];
+    /// The executors that are compared on a number of cores unless others are named, in the order of the table.
+    pub(crate) const ON_CORES: [Self; 5] = [
+        Self::WaitSetMulti,
+        Self::PriorityMulti,
+        Self::PriorityPartitioned,
+        Self::PriorityShared,
+        Self::PriorityReentrant,
+    ];
+    /// Every executor.
+    #[cfg(test)]
+    pub(crate) const EVERY: [Self; 8] = [
+        Self::WaitSetSingle,
+        Self::WaitSetMulti,
+        Self::FifoSingle,
+        Self::PrioritySingle,
+        Self::PriorityMulti,
+        Self::PriorityPartitioned,
+        Self::PriorityShared,
+        Self::PriorityReentrant,
+    ];
 
     /// Returns the executor's name on the command line and in results.
     pub(crate) fn name(self) -> &'static str {
@@ -42,7 +68,15 @@ impl Variant {
             Self::FifoSingle => "fifo-single",
             Self::PrioritySingle => "priority-single",
             Self::PriorityMulti => "priority-multi",
+            Self::PriorityPartitioned => "priority-partitioned",
+            Self::PriorityShared => "priority-shared",
+            Self::PriorityReentrant => "priority-reentrant",
         }
+    }
+
+    /// Returns true if callbacks of one node may run at the same time, also the same callback beside itself.
+    pub(crate) const fn is_reentrant(self) -> bool {
+        matches!(self, Self::PriorityReentrant)
     }
 
     /// Returns a description of the executor in one sentence.
@@ -64,8 +98,20 @@ impl Variant {
                  by the priorities of the chains (PiCAS)."
             }
             Self::PriorityMulti => {
-                "rospin with the chains spread over several executors, each with its own thread and the \
+                "rospin with the chains spread over two executors, each with its own thread and core and the \
                  same priorities."
+            }
+            Self::PriorityPartitioned => {
+                "rospin with the chains spread over four executors, each with its own thread and the same priorities, as \
+                 Choi et al. ran PiCAS. Where cores are fewer, the executor of the more critical chains preempts."
+            }
+            Self::PriorityShared => {
+                "rospin's one executor with as many threads as cores and the same priorities; the callbacks of a node \
+                 exclude each other, as rclcpp's do unless told otherwise."
+            }
+            Self::PriorityReentrant => {
+                "The same with reentrant groups: callbacks of a node run beside each other. A mutex protects what the \
+                 node keeps; its work is outside of it."
             }
         }
     }
@@ -84,6 +130,9 @@ pub(crate) struct Settings {
     pub(crate) transport: Option<Middleware>,
     /// Number of processes over which the nodes are distributed, each with an executor.
     pub(crate) processes: u16,
+    /// Number of cores that the executors use, in a comparison on a number of cores; `None` for all cores of the
+    /// machine.
+    pub(crate) cores: Option<u16>,
 }
 
 impl Settings {
@@ -160,8 +209,8 @@ mod tests {
 
     #[test]
     fn names_agree_on_the_command_line_in_results_and_here() {
-        assert_eq!(Variant::ALL, Variant::value_variants());
-        for variant in Variant::ALL {
+        assert_eq!(Variant::EVERY, Variant::value_variants());
+        for variant in Variant::EVERY {
             assert_eq!(Variant::from_str(variant.name(), false), Ok(variant));
             let json = serde_json::to_string(&variant).unwrap();
             assert_eq!(json, format!("\"{}\"", variant.name()));

@@ -18,6 +18,7 @@ pub(crate) fn settings() -> Settings {
         calibration: Calibration { divisions_per_ns: 0.5 },
         transport: None,
         processes: 1,
+        cores: None,
     }
 }
 
@@ -29,6 +30,9 @@ pub(crate) fn result(variant: Variant) -> RunResult {
         Variant::FifoSingle => (300.0, 110.0, 3, 34.0, 60, 1, 99.7),
         Variant::PrioritySingle => (28.2, 1.5, 0, 4.0, 0, 1, 99.5),
         Variant::PriorityMulti => (28.1, 0.9, 0, 1.0, 0, 2, 137.0),
+        Variant::PriorityPartitioned | Variant::PriorityShared | Variant::PriorityReentrant => {
+            (28.3, 1.1, 0, 1.2, 0, 4, 138.0)
+        }
     };
     // The values are multiples of 1/64, which every decimal notation can represent exactly.
     let wave = |index: u32| ((f64::from(index) * 0.7).sin() * 64.0).round() / 64.0;

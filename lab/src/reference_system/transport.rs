@@ -6,33 +6,32 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rospin_engine::{CallbackGroup, Context};
+use rospin_engine::Context;
 use rospin_node::{Node, Ros};
 
 use crate::middleware::{Middleware, Process};
 
+use super::callback::{Callback, Callbacks, Input};
 use super::graph::{GroupSpec, NODES, NodeIndex};
 use super::message::Message;
 use super::system::Group;
 
 /// Function that publishes a sample on a topic.
 pub(super) type Publish = Arc<dyn Fn(Message) + Send + Sync>;
-/// Function that a subscription calls with a sample.
-pub(super) type Receive = Box<dyn FnMut(&mut Group, Arc<Message>) + Send>;
 
 /// Creator of the publishers and subscriptions that connect the groups. They live as long as this value.
 pub(super) trait Wires {
     /// Creates a publisher of the group's node. Returns the function that publishes on it.
     fn publisher(&mut self, group: &GroupSpec, topic: &str) -> Result<Publish, String>;
 
-    /// Creates a subscription of the group's node, as an entity called `name`. It calls `receive` with each sample.
+    /// Creates a subscription of the group's node, as an entity called `name`. It runs `callback` with each sample.
     fn subscription(
         &mut self,
         group: &GroupSpec,
-        callbacks: &CallbackGroup<Group>,
+        callbacks: &Callbacks,
         topic: &str,
         name: String,
-        receive: Receive,
+        callback: Callback,
     ) -> Result<(), String>;
 
     /// Returns the number of publishers without a subscription and of subscriptions without a publisher, because
@@ -77,14 +76,23 @@ impl Wires for Topics {
     fn subscription(
         &mut self,
         group: &GroupSpec,
-        callbacks: &CallbackGroup<Group>,
+        callbacks: &Callbacks,
         topic: &str,
         name: String,
-        receive: Receive,
+        callback: Callback,
     ) -> Result<(), String> {
         let options = rospin_engine::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
-        let subscription = callbacks.create_local_subscription(options, receive).map_err(|error| error.to_string())?;
-        self.subscriptions.push(subscription);
+        let subscription = match callbacks {
+            Callbacks::Exclusive(group) => group
+                .create_local_subscription(options, move |group, message| callback.run(group, Input::Message(message))),
+            Callbacks::Reentrant(group, state) => {
+                let state = Arc::clone(state);
+                group.create_local_subscription(options, move |message| {
+                    callback.run_beside_others(&state, Input::Message(message));
+                })
+            }
+        };
+        self.subscriptions.push(subscription.map_err(|error| error.to_string())?);
         Ok(())
     }
 }
@@ -133,14 +141,27 @@ impl Wires for Nodes {
     fn subscription(
         &mut self,
         group: &GroupSpec,
-        callbacks: &CallbackGroup<Group>,
+        callbacks: &Callbacks,
         topic: &str,
         name: String,
-        mut receive: Receive,
+        callback: Callback,
     ) -> Result<(), String> {
         let options = rospin_node::SubscriptionOptions::new(topic).keep_last(group.depth).name(name);
-        let receive = move |group: &mut Group, message: Message| receive(group, Arc::new(message));
-        let subscription = self.node(group)?.on(callbacks).create_subscription(options, receive);
+        let node = self.node(group)?;
+        let subscription = match callbacks {
+            Callbacks::Exclusive(group) => {
+                let receive = move |group: &mut Group, message: Message| {
+                    callback.run(group, Input::Message(Arc::new(message)));
+                };
+                node.on(group).create_subscription(options, receive)
+            }
+            Callbacks::Reentrant(group, state) => {
+                let state = Arc::clone(state);
+                let receive =
+                    move |message: Message| callback.run_beside_others(&state, Input::Message(Arc::new(message)));
+                node.on(group).create_subscription(options, receive)
+            }
+        };
         self.subscriptions.push(subscription.map_err(|error| error.to_string())?);
         Ok(())
     }
