@@ -213,7 +213,7 @@ impl ReceiverThread {
     /// Starts the thread, which ends by itself when the publisher has gone.
     fn start(self, crew: &Crew) -> io::Result<()> {
         // The thread reports to the executors, so no other thread waits for it.
-        crew.spawn("receiver", SAMPLING_PRIORITY, move || self.run()).map(drop)
+        crew.spawn("receiver", crew.middleware(), move || self.run()).map(drop)
     }
 
     /// Notifies until the sockets of all topics have been closed at the other end.

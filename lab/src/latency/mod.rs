@@ -4,7 +4,7 @@
 //! `variant` has the subscribers. A run is two processes: `publisher`, with the `stalls` meter beside it, and
 //! `subscriber`, whose threads and runtimes are in `runtimes` (over `r2r`, which samples as R2R does) and `engine`
 //! (rospin); messages go over `transport`. `figures` calculates percentiles and bounds, and `table`, `verdict`, `json`
-//! and `report` show them.
+//! and `report` show them. `virtual_time` is what needs no measuring.
 
 mod comparison;
 mod engine;
@@ -16,6 +16,7 @@ mod overhead;
 mod plots;
 mod publisher;
 mod r2r;
+mod relay;
 mod report;
 mod runner;
 mod runtimes;
@@ -30,6 +31,7 @@ mod topics;
 mod transport;
 mod variant;
 mod verdict;
+mod virtual_time;
 mod wire;
 
 use std::io::{self, Write};
@@ -77,6 +79,9 @@ impl Experiment for Latency {
             let order: Order = children::read_order(io::stdin().lock()).map_err(Failure::input)?;
             let answer = order.obey().map_err(Failure::Run)?;
             return Ok(children::write_answer(out, &answer)?);
+        }
+        if options.virtual_only {
+            return virtual_time::show(&options, out);
         }
         compare(&options, &TwoProcesses, out)
     }

@@ -34,6 +34,8 @@ Examples:
   rospin lab latency --runs 10 --duration 20 --variants futures-rt,rospin-rt
   rospin lab latency --core 1 --load 50 --json result.json
   rospin lab latency --transport dds --variants futures-rt,rospin-rt
+  rospin lab latency --variants futures-rt-below,rospin-rt-below,futures-rt,rospin-rt
+  rospin lab latency --virtual-only           a second, the same on every machine
 
 Real-time threads need CAP_SYS_NICE (run it as root, or see `ulimit -r`). Without it every variant runs all the same,
 and what is missing is said.")]
@@ -63,6 +65,11 @@ pub(crate) struct Options {
     /// The way between the two processes
     #[arg(long, value_name = "NAME", default_value = "socket")]
     pub(crate) transport: Transport,
+
+    /// Measures nothing. Shows in virtual time what the priority of the middleware's threads does, and in which order
+    /// R2R runs callbacks beside rospin
+    #[arg(long, conflicts_with_all = ["variants", "runs", "duration", "core", "transport"])]
+    pub(crate) virtual_only: bool,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,

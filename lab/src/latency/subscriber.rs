@@ -18,7 +18,7 @@ use super::topics::{self, PERIODS_MS, TOPICS};
 use super::transport::{Inlet, Invitation, Meeting, Message};
 use super::variant::{Structure, Variant};
 use super::wire::{Bridge, Wire};
-use super::{engine, runtimes};
+use super::{engine, relay, runtimes};
 
 /// Results of a subscriber.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -77,7 +77,10 @@ pub(crate) fn run(
     meeting: &str,
 ) -> Result<Subscribed, Box<dyn Error + Send + Sync>> {
     let remarks = prepare_process(variant);
-    let crew = Crew::new(settings.core, variant.real_time);
+    let mut crew = Crew::new(settings.core, variant.real_time);
+    if variant.structure.has_middleware_below() {
+        crew = crew.with_middleware_below();
+    }
     // The settings are applied before any thread starts, as the command `chrt` does it.
     crew.enlist("main", SAMPLING_PRIORITY);
     let records = Records::default();
@@ -95,6 +98,9 @@ pub(crate) fn run(
     });
     let (inlets, invitation) = Meeting::open(meeting)?.wait()?;
     let (source, _bridge, _sockets) = match settings.wire {
+        None if variant.structure == Structure::FuturesRtBelow => {
+            (Messages::Sockets(relay::start(inlets, &crew)?), None, None)
+        }
         None => (Messages::Sockets(inlets), None, None),
         Some(wire) if variant.structure.is_on_rospin() => (Messages::Wire(wire), None, Some(inlets)),
         Some(wire) => {
@@ -114,14 +120,14 @@ fn build(structure: Structure) -> fn(Parts) -> Outcome {
     match structure {
         Structure::Futures => runtimes::futures,
         Structure::FuturesJoin => runtimes::futures_join,
-        Structure::FuturesRt => runtimes::futures_rt,
+        Structure::FuturesRt | Structure::FuturesRtBelow => runtimes::futures_rt,
         Structure::FuturesThreadPool => runtimes::futures_thread_pool,
         Structure::FuturesTwoThreads => runtimes::futures_two_threads,
         Structure::Tokio => runtimes::tokio,
         Structure::TokioRt => runtimes::tokio_rt,
         Structure::WaitSet => engine::wait_set,
         Structure::RospinSingle => engine::single,
-        Structure::RospinRt => engine::one_each,
+        Structure::RospinRt | Structure::RospinRtBelow => engine::one_each,
         Structure::RospinEdf => engine::edf,
     }
 }

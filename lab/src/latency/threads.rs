@@ -22,6 +22,9 @@ pub(crate) const fn callback_priority(topic: usize) -> u8 {
     CALLBACK_PRIORITY - topic as u8
 }
 
+/// Priority of a middleware's threads that are less urgent than all callbacks.
+pub(crate) const BELOW_PRIORITY: u8 = 15;
+
 /// Priority of threads that run callbacks and are less urgent than the sampling thread.
 pub(crate) const CALLBACK_PRIORITY: u8 = 20;
 
@@ -47,6 +50,8 @@ pub(crate) struct ThreadFacts {
 pub(crate) struct Crew {
     core: u16,
     real_time: bool,
+    /// Priority of the middleware's threads, or of those that stand for them.
+    middleware: u8,
     /// Settings that the threads got so far.
     facts: Arc<Mutex<Vec<ThreadFacts>>>,
 }
@@ -54,7 +59,18 @@ pub(crate) struct Crew {
 impl Crew {
     /// Creates the settings of threads on that core, under `SCHED_FIFO` if they are real-time threads.
     pub(crate) fn new(core: u16, real_time: bool) -> Self {
-        Self { core, real_time, facts: Arc::default() }
+        Self { core, real_time, middleware: SAMPLING_PRIORITY, facts: Arc::default() }
+    }
+
+    /// Puts the middleware's threads below all callbacks.
+    pub(crate) fn with_middleware_below(mut self) -> Self {
+        self.middleware = BELOW_PRIORITY;
+        self
+    }
+
+    /// Returns the priority of the middleware's threads, or of those that stand for them.
+    pub(crate) const fn middleware(&self) -> u8 {
+        self.middleware
     }
 
     /// Returns the settings of a thread of this priority. Without real-time threads, the priority is ignored.
@@ -115,6 +131,9 @@ mod tests {
         let priorities: Vec<u8> = (0..5).map(callback_priority).collect();
         assert_eq!(priorities, [20, 19, 18, 17, 16]);
         assert!(priorities[0] < SAMPLING_PRIORITY && SAMPLING_PRIORITY < PUBLISHER_PRIORITY);
+        assert!(priorities.iter().all(|priority| *priority > BELOW_PRIORITY));
+        let crew = Crew::new(0, true);
+        assert_eq!((crew.middleware(), crew.with_middleware_below().middleware()), (SAMPLING_PRIORITY, BELOW_PRIORITY));
     }
 
     #[test]

@@ -32,11 +32,15 @@ pub(crate) enum Structure {
     RospinRt,
     /// rospin: one executor with earliest deadline first.
     RospinEdf,
+    /// As `FuturesRt`, with the middleware's threads below the callbacks.
+    FuturesRtBelow,
+    /// As `RospinRt`, with the middleware's threads below the callbacks.
+    RospinRtBelow,
 }
 
 impl Structure {
     /// All structures, in the order of the table.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Futures,
         Self::FuturesJoin,
         Self::FuturesThreadPool,
@@ -46,6 +50,8 @@ impl Structure {
         Self::WaitSet,
         Self::RospinSingle,
         Self::RospinEdf,
+        Self::FuturesRtBelow,
+        Self::RospinRtBelow,
         Self::FuturesRt,
         Self::RospinRt,
     ];
@@ -64,12 +70,20 @@ impl Structure {
             Self::RospinSingle => ["rospin-single", "nort-rospin-single"],
             Self::RospinRt => ["rospin-rt", "nort-rospin-rt"],
             Self::RospinEdf => ["rospin-edf", "nort-rospin-edf"],
+            Self::FuturesRtBelow => ["futures-rt-below", "nort-futures-rt-below"],
+            Self::RospinRtBelow => ["rospin-rt-below", "nort-rospin-rt-below"],
         }
+    }
+
+    /// Returns true if the middleware's threads are less urgent than all callbacks, as in the paper's Figure 8. Without
+    /// real-time threads there is no such structure.
+    pub(crate) const fn has_middleware_below(self) -> bool {
+        matches!(self, Self::FuturesRtBelow | Self::RospinRtBelow)
     }
 
     /// Returns true if rospin's engine runs the callbacks.
     pub(crate) const fn is_on_rospin(self) -> bool {
-        matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf)
+        matches!(self, Self::WaitSet | Self::RospinSingle | Self::RospinRt | Self::RospinEdf | Self::RospinRtBelow)
     }
 
     /// Returns a description of the structure in one sentence.
@@ -106,6 +120,14 @@ impl Structure {
             Self::RospinEdf => {
                 "rospin, one executor that picks the ready callback with the earliest deadline each time."
             }
+            Self::FuturesRtBelow => {
+                "As futures-rt, with the middleware's threads less urgent than every callback. Over sockets, a thread that \
+                 hands messages on stands for these."
+            }
+            Self::RospinRtBelow => {
+                "As rospin-rt, with the middleware's threads less urgent than every callback. Over sockets, the receiving \
+                 thread stands for these."
+            }
         }
     }
 }
@@ -122,7 +144,7 @@ pub(crate) struct Variant {
 /// All variants, in the order of the table: first those without real-time threads.
 static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let of = |real_time| Structure::ALL.into_iter().map(move |structure| Variant { structure, real_time });
-    of(false).chain(of(true)).collect()
+    of(false).filter(|variant| !variant.structure.has_middleware_below()).chain(of(true)).collect()
 });
 
 impl Variant {
@@ -165,7 +187,8 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 2 * Structure::ALL.len());
+        let below = Structure::ALL.iter().filter(|structure| structure.has_middleware_below()).count();
+        assert_eq!(names.len(), 2 * Structure::ALL.len() - below);
     }
 
     #[test]

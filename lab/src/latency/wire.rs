@@ -1,7 +1,7 @@
 //! The five topics over a middleware: a node in each process, and messages that say when they were published.
 //!
 //! rospin's executors take messages from the middleware themselves. For the other variants, a thread as urgent as the
-//! sampling one hands each message on to a socket. The sockets stand for R2R's wait set, in the same way for all of
+//! middleware's hands each message on to a socket. The sockets stand for R2R's wait set, in the same way for all of
 //! these variants.
 
 use std::error::Error;
@@ -16,7 +16,7 @@ use rospin_node::{Node, Publisher, PublisherOptions, Subscription, SubscriptionO
 
 use crate::middleware::{Middleware, Process};
 
-use super::threads::{Crew, SAMPLING_PRIORITY};
+use super::threads::Crew;
 use super::topics::TOPICS;
 use super::transport::{Inlet, KEEP_LAST, Message, Outlet, pair};
 
@@ -123,7 +123,7 @@ impl Hearing {
     /// Opens the subscriber's side of the wire.
     pub(crate) fn open(wire: Wire, crew: &Crew) -> Result<Self, Failed> {
         let context = Context::new(ContextOptions::new());
-        let node = wire.node(&context, "subscriber", 1, crew.options(SAMPLING_PRIORITY))?;
+        let node = wire.node(&context, "subscriber", 1, crew.options(crew.middleware()))?;
         Ok(Self { context, node })
     }
 
@@ -144,7 +144,7 @@ impl Bridge {
     /// Starts the thread. Returns it with the receiving ends of the sockets.
     pub(crate) fn start(wire: Wire, crew: &Crew) -> Result<(Self, [Inlet; TOPICS]), Failed> {
         let Hearing { context, node } = Hearing::open(wire, crew)?;
-        let options = ExecutorOptions::new("bridge").thread(crew.options(SAMPLING_PRIORITY));
+        let options = ExecutorOptions::new("bridge").thread(crew.options(crew.middleware()));
         let executor = context.create_executor(options);
         let (mut inlets, mut subscriptions) = (Vec::new(), Vec::new());
         for topic in 0..TOPICS {
