@@ -15,16 +15,16 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::read(bytes, Path::new("fuzzed.mcap")) else { return };
     assert!(recording.faults.iter().all(|fault| fault.offset <= bytes.len() as u64 + 9));
     let _ = render(&recording);
-    for replayed in check(&recording, &AsRecorded).iter() {
-        replayed.to_string();
+    for replayed in check(&recording, &AsRecorded) {
+        _ = replayed.to_string();
     }
     let model = Model::new(&[recording]);
     let blame = Blame::new(&model);
     for activation in 0..model.activations.len() {
-        blame.of(activation);
+        _ = blame.of(activation);
     }
-    for chain in chains(&model).iter() {
-        chain.latencies_ns(&model).count();
+    for chain in chains(&model) {
+        _ = chain.latencies_ns(&model).count();
     }
     let _ = perfetto::encode(&model);
 });

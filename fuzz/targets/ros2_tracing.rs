@@ -14,16 +14,16 @@ use rospin_trace::{Model, render, ros2};
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recordings) = ros2::read(bytes, Path::new("fuzzed")) else { return };
     for recording in &recordings {
-        render(recording);
+        _ = render(recording);
     }
     let model = Model::new(&recordings);
     assert!(model.activations.iter().all(|one| one.release_ns <= one.start_ns()));
     let blame = Blame::new(&model);
     for activation in 0..model.activations.len() {
-        blame.of(activation);
+        _ = blame.of(activation);
     }
-    for chain in chains(&model).iter() {
-        chain.latencies_ns(&model).count();
+    for chain in chains(&model) {
+        _ = chain.latencies_ns(&model).count();
     }
     let _ = perfetto::encode(&model);
 });
