@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use rospin_engine::ForeignThreads;
 use rospin_node::{
-    ClientEnd, Delivery, EndEvents, FullName, Graph, Middleware, NodeEnd, NodeName, Packet, PublisherEnd, Qos, Refused,
+    ClientEnd, EndEvents, FullName, Graph, Inlet, Middleware, NodeEnd, NodeName, PublisherEnd, Qos, Refused,
     RequestSource, SubscriptionEnd, TypeName,
 };
 
@@ -46,10 +46,10 @@ impl NodeEnd for DdsNode {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-        delivery: Delivery<Packet>,
+        inlet: Inlet,
         events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused> {
-        subscription::subscribe(self, topic, message_type, qos, delivery, events)
+        subscription::subscribe(self, topic, message_type, qos, inlet, events)
     }
 
     fn create_service(

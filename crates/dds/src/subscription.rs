@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rospin_node::{Delivery, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
+use rospin_node::{EndEvents, FullName, Gid, Inlet, Packet, Publication, Qos, Refused, SubscriptionEnd, TypeName};
 
 use crate::cyclone::{Guid, Handle, Reader, Receive, Sample};
 use crate::ends::{endpoint_data, refused, topic_qos};
@@ -20,9 +20,9 @@ struct DdsSubscription {
     _reader: Reader<Ear>,
 }
 
-/// Receiver of a subscription's messages, which leaves them in the subscription's inbox.
+/// Receiver of a subscription's messages, which leaves them in the subscription's queue.
 struct Messages {
-    delivery: Delivery<Packet>,
+    inlet: Inlet,
     gaps: Mutex<Gaps>,
 }
 
@@ -34,17 +34,17 @@ impl Receive for Messages {
         // publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
         let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);
-        self.delivery.push(packet, missing);
+        self.inlet.push(packet, missing);
     }
 }
 
-/// Creates a subscription, which passes messages of other participants to `delivery`.
+/// Creates a subscription, which passes messages of other participants to `inlet`.
 pub(crate) fn subscribe(
     node: &DdsNode,
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-    delivery: Delivery<Packet>,
+    inlet: Inlet,
     events: &EndEvents,
 ) -> Result<SubscriptionEnd, Refused> {
     let domain = &node.domain;
@@ -52,7 +52,7 @@ pub(crate) fn subscribe(
     let bond = Bond::of_topic(label, domain.feed(), domain.watch(), events);
     let user_data = endpoint_data(None, message_type);
     let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
-    let messages = Messages { delivery, gaps: Mutex::default() };
+    let messages = Messages { inlet, gaps: Mutex::default() };
     let ear = Ear::new(&bond, End::FirstReader);
     let qos = topic_qos(qos, &user_data);
     let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, messages).map_err(refused)?;

@@ -211,7 +211,7 @@ impl<'a> Draft<'a, Attached<JumpSource>> {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<T>>> {
+impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<Arc<T>>>> {
     pub(crate) fn subscription(
         group: &'a Arc<GroupCore>,
         mut options: SubscriptionOptions,

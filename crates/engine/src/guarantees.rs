@@ -30,6 +30,9 @@ impl Guarantees {
     pub const TRANSIENT_LOCAL: Self = Self(2);
     /// All guarantees: the default of publishers.
     pub const ALL: Self = Self(3);
+    /// The message is in an envelope: a demand of queues of [mixed topics](crate::MixedQueue), which not every message
+    /// of such a topic meets.
+    pub(crate) const ENVELOPE: Self = Self(4);
 
     /// Returns true if all of `others` are among these.
     #[must_use]

@@ -135,6 +135,9 @@ pub use spin::{SpinEnd, SpinError};
 pub use sync::{Mutex, MutexGuard};
 pub use time_source::ManualClock;
 pub use timer::{Skips, Timer};
-pub use topic::{Delivery, NoRoom, NoSubscription, Published, Publisher, TopicEnds, TopicError};
+pub use topic::{
+    Delivery, Envelope, Inlet, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription, Published, Publisher, Pushed,
+    TopicEnds, TopicError,
+};
 pub use topics::Topics;
 pub use waiters::{Waiters, Waiting};

@@ -7,8 +7,7 @@ use std::task::Waker;
 use rospin_core::Instant;
 
 use crate::context::Context;
-use crate::error::depth_of;
-use crate::loss::{LossCause, LossCounters};
+use crate::loss::LossCause;
 use crate::options::SubscriptionOptions;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::topic::{TopicEnds, TopicError, TopicSource};
@@ -31,8 +30,7 @@ use crate::topic::{TopicEnds, TopicError, TopicSource};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Queue<T: Send + Sync + 'static> {
-    source: TopicSource<T>,
-    losses: Arc<LossCounters>,
+    source: TopicSource<Arc<T>>,
 }
 
 impl Context {
@@ -51,10 +49,7 @@ impl Context {
 
 impl<T: Send + Sync + 'static> Queue<T> {
     pub(crate) fn new(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
-        let name = options.common.name.as_deref().unwrap_or(&options.topic);
-        let depth = depth_of(name, options.depth)?;
-        let losses = context.open_counters(name, name);
-        Ok(Self { source: TopicSource::subscribe(context, (options, depth), Arc::clone(&losses))?, losses })
+        TopicSource::subscribe_alone(context, options).map(|source| Self { source })
     }
 
     /// Takes the oldest message. Neither blocks, nor locks, nor allocates.
@@ -99,7 +94,7 @@ impl<T: Send + Sync + 'static> Queue<T> {
     /// Returns the number of messages that were lost so far for that cause.
     #[must_use]
     pub fn lost(&self, cause: LossCause) -> u64 {
-        self.losses.get(cause)
+        self.source.any().losses().get(cause)
     }
 }
 
@@ -110,13 +105,8 @@ impl<T: Send + Sync + 'static> Source for Queue<T> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        if let Some(losses) = notifier.losses() {
-            self.source.set_losses(Arc::clone(losses));
-            // From now on the topic counts losses with the entity's counters, so the queue's own counters do not change
-            // any more.
-            std::mem::replace(&mut self.losses, Arc::clone(losses)).move_to(losses);
-        }
-        self.source.attach(notifier)
+        self.source.attach_alone(notifier);
+        Ok(())
     }
 
     fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {

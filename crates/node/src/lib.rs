@@ -63,9 +63,11 @@ pub mod callback;
 mod group;
 
 // The ways of messages, in this process and through a middleware, and the graph of those who send and hear them.
+mod envelope;
 mod events;
 mod graph;
 mod inbox;
+mod inlet;
 mod link;
 mod local_topics;
 mod middleware;
@@ -125,6 +127,7 @@ pub use group::{Exclusive, Group, OwnGroup};
 pub use groups::{CallbackGroup, ReentrantGroup};
 pub use inbox::{Delivery, Inbox};
 pub use info::{Gid, MessageInfo, Packet, Publication};
+pub use inlet::Inlet;
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Outgoing, ServiceInterface, ServicePart};

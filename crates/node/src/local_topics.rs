@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use rospin_engine::{Guarantees, Mutex, MutexGuard, Topics, Waiters};
+use rospin_engine::{Guarantees, Mutex, MutexGuard, Pushed, Topics, Waiters};
 
 use crate::address::{Address, Form};
 use crate::events::{EndEvents, QosPolicy};
-use crate::inbox::Delivery;
 use crate::info::Packet;
+use crate::inlet::Inlet;
 use crate::matches::{Awaited, Matches};
 use crate::terms::Terms;
 
@@ -79,7 +79,7 @@ pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 /// Side of the topic that an end is on: its quality of service, and the way of encoded messages.
 pub(crate) enum EndKind {
     Publisher { offered: Terms, kept: Box<dyn Fn() -> Kept + Send + Sync> },
-    Subscription { requested: Terms, delivery: Delivery<Packet> },
+    Subscription { requested: Terms, inlet: Inlet },
 }
 
 impl EndKind {
@@ -199,30 +199,38 @@ impl Ends {
 
 impl End {
     /// Passes the subscription an encoded message of a publisher of another form, if the two match. The message waits
-    /// if older ones are still being encoded.
-    fn push(&mut self, offered: Terms, packet: &Packet) {
-        let EndKind::Subscription { requested, delivery } = &self.kind else { return };
-        match &mut self.meanwhile {
-            _ if offered.meet(requested).is_err() => {}
-            None => delivery.push(packet.clone(), 0),
-            Some(Meanwhile { messages, lost }) => {
-                if messages.len() == delivery.depth() {
-                    messages.pop_front();
-                    *lost += 1;
-                }
-                messages.push_back(packet.clone());
-            }
+    /// if older ones are still being encoded. Drop the result after the unlock.
+    fn push(&mut self, offered: Terms, packet: &Packet) -> Option<Pushed> {
+        let EndKind::Subscription { requested, inlet } = &self.kind else { return None };
+        if offered.meet(requested).is_err() {
+            return None;
         }
+        let Some(Meanwhile { messages, lost }) = &mut self.meanwhile else {
+            let pushed = inlet.begin(packet.clone(), 0);
+            return if pushed.is_done() { None } else { Some(pushed) };
+        };
+        if messages.len() == inlet.depth() {
+            messages.pop_front();
+            *lost += 1;
+        }
+        messages.push_back(packet.clone());
+        None
     }
 
-    /// Passes the subscription the messages that were kept for it, and then those that were published meanwhile.
-    fn catch_up(&mut self, kept: Vec<Packet>) {
-        let Some(Meanwhile { messages, lost }) = self.meanwhile.take() else { return };
-        if let EndKind::Subscription { delivery, .. } = &self.kind {
-            kept.into_iter().for_each(|message| delivery.push(message, 0));
-            let mut missing = lost;
-            messages.into_iter().for_each(|message| delivery.push(message, std::mem::take(&mut missing)));
+    /// Passes the subscription the messages that were kept for it, and then those that were published meanwhile. Drop
+    /// the result after the unlock.
+    fn catch_up(&mut self, kept: Vec<Packet>) -> Vec<Pushed> {
+        let mut pushed = Vec::new();
+        let Some(Meanwhile { messages, mut lost }) = self.meanwhile.take() else { return pushed };
+        if let EndKind::Subscription { inlet, .. } = &self.kind {
+            for message in kept {
+                pushed.push(inlet.begin(message, 0));
+            }
+            for message in messages {
+                pushed.push(inlet.begin(message, std::mem::take(&mut lost)));
+            }
         }
+        pushed
     }
 }
 
@@ -235,7 +243,7 @@ impl LocalEnd {
         // The lock separates messages that were kept from those that are published from now on, so none is delivered
         // twice or not at all.
         let kept = state.kept_by_others(&self.form, &kind);
-        let depth = if let EndKind::Subscription { delivery, .. } = &kind { delivery.depth() } else { 0 };
+        let depth = if let EndKind::Subscription { inlet, .. } = &kind { inlet.depth() } else { 0 };
         let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
         let is_late = meanwhile.is_some();
         state.ends.push(End { id: self.id, form: self.form.clone(), kind, events, meanwhile });
@@ -249,9 +257,10 @@ impl LocalEnd {
             // Kept messages beyond the depth are no loss: they were never this subscription's.
             messages.drain(..messages.len().saturating_sub(depth));
             let mut state = self.topic.lock();
-            if let Some(end) = state.ends.iter_mut().find(|end| end.id == self.id) {
-                end.catch_up(messages);
-            }
+            let end = state.ends.iter_mut().find(|end| end.id == self.id);
+            let pushed = end.map(|end| end.catch_up(messages));
+            drop(state);
+            drop(pushed);
         }
     }
 
@@ -281,12 +290,15 @@ impl LocalEnd {
             state = self.topic.lock();
         }
         let published = publish();
+        let mut pushed = Vec::new();
         let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
         if let (Some(packet), Some(&EndKind::Publisher { offered, .. })) = (packet, own) {
-            state.ends.iter_mut().filter(|end| end.form != self.form).for_each(|end| end.push(offered, &packet));
+            for end in state.ends.iter_mut().filter(|end| end.form != self.form) {
+                pushed.extend(end.push(offered, &packet));
+            }
         }
         drop(state);
-        drop(published);
+        drop((published, pushed));
     }
 
     /// Returns the number of ends of this process that this end is matched with.

@@ -1,8 +1,9 @@
 //! The interface between nodes and a middleware: publishers, subscriptions, services and clients, and nothing else.
 //!
 //! Payloads pass it: CDR behind its header, as [`rospin_wire::cdr::to_payload`] encodes it. So a middleware knows only
-//! the names of types, and its code is compiled once. Messages and requests arrive at a [`Source`]: the middleware's
-//! threads notify, and an executor's thread takes and decodes them. The middleware's threads never call a callback.
+//! the names of types, and its code is compiled once. Messages go through an [`Inlet`] into the queue of their
+//! subscription, and requests arrive at a [`Source`]: the middleware's threads notify, and an executor's thread takes and
+//! decodes them. The middleware's threads never call a callback.
 //!
 //! A node has one type for all middlewares, so a middleware is chosen at run time. The price is a virtual call for each
 //! message.
@@ -19,8 +20,8 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::graph::Graph;
-use crate::inbox::Delivery;
-use crate::info::{Gid, Packet};
+use crate::info::Gid;
+use crate::inlet::Inlet;
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::qos::Qos;
@@ -92,7 +93,7 @@ pub trait NodeEnd: Send + Sync + 'static {
         events: &EndEvents,
     ) -> Result<Box<dyn PublisherEnd>, Refused>;
 
-    /// Creates a subscription, which passes payloads to `delivery`, on any thread, in the order of their arrival. It
+    /// Creates a subscription, which passes payloads to `inlet`, on any thread, in the order of their arrival. It
     /// receives messages that are sent from then on; those that publishers kept only if `qos` is transient local. It
     /// must leave out messages that were published through the same middleware object, because this crate delivers
     /// those itself. Records in `events` what happens between it and ends of other processes.
@@ -104,7 +105,7 @@ pub trait NodeEnd: Send + Sync + 'static {
         topic: &FullName,
         message_type: &TypeName,
         qos: &Qos,
-        delivery: Delivery<Packet>,
+        inlet: Inlet,
         events: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused>;
 

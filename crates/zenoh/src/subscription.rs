@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Delivery, Durability, EndEvents, FullName, Gid, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd,
+    Durability, EndEvents, FullName, Gid, Inlet, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd,
     TypeName,
 };
 use zenoh::Wait;
@@ -40,13 +40,13 @@ pub(crate) fn subscribe(
     topic: &FullName,
     message_type: &TypeName,
     qos: &Qos,
-    delivery: Delivery<Packet>,
+    inlet: Inlet,
     events: &EndEvents,
 ) -> Result<SubscriptionEnd, Refused> {
     let session = &node.session;
     let endpoint = Endpoint::new(node, EndpointKind::Subscription, topic, message_type, qos)?;
     let latched = qos.durability == Durability::TransientLocal;
-    let hear = deliver(delivery, latched.then(|| session.clone()));
+    let hear = deliver(inlet, latched.then(|| session.clone()));
     // Messages between nodes of one session are delivered without Zenoh.
     let builder = session.zenoh().declare_subscriber(endpoint.key.clone());
     let builder = builder.allowed_origin(Locality::Remote).callback_mut(hear);
@@ -70,7 +70,7 @@ pub(crate) fn subscribe(
 /// Returns the function that Zenoh's threads call with a sample. A subscription that is `latched_in` a session asks all
 /// publishers for the messages that they keep. The publishers of that session itself answer, too, with messages that
 /// the subscription has already.
-fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
+fn deliver(inlet: Inlet, latched_in: Option<Session>) -> impl FnMut(Sample) + Send + Sync + 'static {
     let mut gaps = Gaps::default();
     move |sample| {
         if sample.kind() == SampleKind::Put {
@@ -81,7 +81,7 @@ fn deliver(delivery: Delivery<Packet>, latched_in: Option<Session>) -> impl FnMu
                 return;
             }
             let missing = attachment.map_or(0, |attachment| gaps.arrived(attachment.source, attachment.number));
-            delivery.push(Packet::new(contiguous(sample.payload().clone()), attachment.map(publication)), missing);
+            inlet.push(Packet::new(contiguous(sample.payload().clone()), attachment.map(publication)), missing);
         }
     }
 }

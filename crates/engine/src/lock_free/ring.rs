@@ -23,8 +23,13 @@
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a
 //! consumer that was preempted for long could mistake one message for another.
 //!
+//! A message in the middle cannot be claimed. To take one out, the producer claims all that there are by one step of
+//! `head`, and appends the others again ([`take_out`]).
+//!
 //! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a
 //! consumer waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
+//!
+//! [`take_out`]: Producer::take_out
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -249,6 +254,46 @@ impl<P: OwningPointer> Producer<P> {
         }
         self.append(message, stamp);
         Ok(())
+    }
+
+    /// Appends a message as [`push`](Self::push) does. But if the ring was full, the oldest of those messages for which
+    /// `is_over` returns true makes room, if there is one. Takes as many steps as the ring has messages then.
+    pub(crate) fn push_over(&mut self, message: P, stamp: u64, is_over: impl Fn(&P) -> bool) -> Option<Displaced<P>> {
+        debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
+        let over = if self.is_full() { self.take_out(is_over) } else { None };
+        let displaced = if over.is_some() { over } else { self.make_room() };
+        self.append(message, stamp);
+        displaced
+    }
+
+    /// Takes out the oldest message for which `is_over` returns true.
+    ///
+    /// All messages are claimed at once, because one in the middle cannot be, and those that stay are appended again in
+    /// their order. So a consumer gets either a message from before or the oldest one of those that stay. Meanwhile the
+    /// ring looks empty, as it may while a message is displaced.
+    fn take_out(&mut self, is_over: impl Fn(&P) -> bool) -> Option<Displaced<P>> {
+        let end = self.tail;
+        let mut head = self.ring.head.count.load(Ordering::Acquire);
+        while let Err(now) = self.ring.head.count.compare_exchange_weak(head, end, Ordering::AcqRel, Ordering::Acquire)
+        {
+            head = now;
+        }
+        self.head_seen = end;
+        let mut out = None;
+        for number in head..end {
+            let slot = self.ring.slot(number);
+            // Only producers write slots.
+            let (raw, stamp) = (slot.message.load(Ordering::Relaxed), slot.stamp.load(Ordering::Relaxed) & !LAP);
+            // SAFETY: the exchange claimed this message, and its slot was not overwritten since: those that were
+            // appended again are no more than those that were claimed before it. It is of the ring's kind.
+            let message = unsafe { P::from_raw(raw, self.ring.kind) };
+            if out.is_none() && is_over(&message) {
+                out = Some(Displaced { message, stamp, was_missed: false });
+            } else {
+                self.append(message, stamp);
+            }
+        }
+        out
     }
 
     /// Prefetches what the next message will be written to.

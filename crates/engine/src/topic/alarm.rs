@@ -168,8 +168,21 @@ fn call_all(alarms: &Alarms) {
     let alarms = || alarms.iter().flatten();
     // One that is muted by now has taken the message, or will.
     alarms().filter_map(Alarm::executor).for_each(|executor| executor.bell.parker.unpark_one());
-    for alarm in alarms() {
-        if let Alarm::Waker(waker) = alarm {
+    alarms().for_each(Alarm::wake);
+}
+
+impl Alarm {
+    /// Does what [`call`] does, for one alarm.
+    pub(super) fn call(&self) {
+        if let Some(executor) = self.executor() {
+            executor.bell.parker.unpark_one();
+        }
+        self.wake();
+    }
+
+    /// Calls the waker, if it is one.
+    fn wake(&self) {
+        if let Self::Waker(waker) = self {
             waker.waker.wake_for(format_args!("the waker of a queue of topic `{}`", waker.topic));
         }
     }

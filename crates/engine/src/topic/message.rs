@@ -12,45 +12,125 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use rospin_core::Instant;
+
 use crate::incident::contain_and_log;
 use crate::lock_free::owning::OwningPointer;
+
+/// A pointer by which topics share a message: an [`Arc`], or a [`Mixed`](super::Mixed).
+///
+/// # Safety
+/// `from_raw` must return the pointer that `into_raw` was called for. The raw pointer may be sent to another thread and
+/// shared with it in between.
+pub(crate) unsafe trait SharedPointer: Clone + Send + Sync + 'static {
+    /// The number of bytes between the beginning of a message's memory, where its counts of owners are, and the raw
+    /// pointer. For prefetching only.
+    const BYTES_BEFORE: usize;
+    /// Returns the name of the messages' type, for error messages.
+    fn type_name() -> &'static str;
+    /// Returns the raw pointer, which is an owner of the message from then on.
+    fn into_raw(self) -> NonNull<()>;
+    /// Returns the pointer that [`into_raw`](Self::into_raw) made `raw` of.
+    ///
+    /// # Safety
+    /// `raw` must come from `into_raw` of this type, and be passed to this function only once.
+    unsafe fn from_raw(raw: NonNull<()>) -> Self;
+
+    /// Returns true if the message is of no use any more at `now`.
+    fn is_expired(&self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Returns true if the message is recorded when it is queued and when it is taken.
+    fn is_recorded(&self) -> bool {
+        true
+    }
+}
+
+// SAFETY: `Arc::into_raw` and `Arc::from_raw` are inverse. `T` is `Send` and `Sync`, and so its `Arc` is.
+unsafe impl<T: Send + Sync + 'static> SharedPointer for Arc<T> {
+    // An `Arc` has its two counts before the value, at the beginning of its memory.
+    const BYTES_BEFORE: usize = {
+        let counts = 2 * size_of::<usize>();
+        if align_of::<T>() > counts { align_of::<T>() } else { counts }
+    };
+
+    fn type_name() -> &'static str {
+        type_name::<T>()
+    }
+
+    #[inline(always)]
+    fn into_raw(self) -> NonNull<()> {
+        // SAFETY: `Arc::into_raw` never returns null.
+        unsafe { NonNull::new_unchecked(Self::into_raw(self).cast_mut().cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        // SAFETY: as the caller guarantees.
+        unsafe { Self::from_raw(raw.as_ptr().cast_const().cast()) }
+    }
+}
 
 /// The type of a topic's messages.
 #[derive(Clone, Copy)]
 pub(super) struct MessageType(&'static Functions);
 
-/// Functions of one type `T`, and of pointers that came from `Arc::<T>::into_raw`.
+/// Functions of one type of pointers `P`, and of raw pointers that came from its [`SharedPointer::into_raw`].
 struct Functions {
     id: fn() -> TypeId,
     name: fn() -> &'static str,
     /// Adds an owner.
-    share: unsafe fn(*const ()),
+    share: unsafe fn(NonNull<()>),
     /// Removes an owner. The last one drops the value.
-    release: unsafe fn(*const ()),
+    release: unsafe fn(NonNull<()>),
+    is_expired: unsafe fn(NonNull<()>, Instant) -> bool,
+    is_recorded: unsafe fn(NonNull<()>) -> bool,
 }
 
-/// Adds an owner to the `Arc<T>` that `raw` is of.
+/// Adds an owner to the message of `raw`.
 ///
 /// # Safety
-/// As for [`Arc::increment_strong_count`].
-unsafe fn share<T>(raw: *const ()) {
-    // SAFETY: the caller guarantees what the function demands.
-    unsafe { Arc::increment_strong_count(raw.cast::<T>()) };
+/// `raw` must come from [`SharedPointer::into_raw`] of `P`, and have an owner.
+unsafe fn share<P: SharedPointer>(raw: NonNull<()>) {
+    // SAFETY: the pointer is what `raw` was made of. It is not dropped, so `raw` keeps its owner.
+    let owner = unsafe { look::<P>(raw) };
+    let _ = P::into_raw(P::clone(&owner));
 }
 
-/// Removes an owner from the `Arc<T>` that `raw` is of. The last one drops the value.
+/// Removes an owner from the message of `raw`. The last one drops the value.
 ///
 /// # Safety
-/// As for [`Arc::decrement_strong_count`].
-unsafe fn release<T>(raw: *const ()) {
-    // SAFETY: the caller guarantees what the function demands.
-    unsafe { Arc::decrement_strong_count(raw.cast::<T>()) };
+/// `raw` must come from [`SharedPointer::into_raw`] of `P`, and have an owner, which this call takes.
+unsafe fn release<P: SharedPointer>(raw: NonNull<()>) {
+    // SAFETY: as the caller guarantees.
+    drop(unsafe { P::from_raw(raw) });
+}
+
+/// Returns the pointer that `raw` was made of, to be looked at.
+///
+/// # Safety
+/// `raw` must come from [`SharedPointer::into_raw`] of `P`, and have an owner for as long as the result is used.
+unsafe fn look<P: SharedPointer>(raw: NonNull<()>) -> ManuallyDrop<P> {
+    // SAFETY: the pointer is not dropped, so nobody notices that `raw` was turned back.
+    ManuallyDrop::new(unsafe { P::from_raw(raw) })
 }
 
 impl MessageType {
-    pub(super) const fn of<T: Send + Sync + 'static>() -> Self {
+    pub(super) const fn of<P: SharedPointer>() -> Self {
         Self(
-            const { &Functions { id: TypeId::of::<T>, name: type_name::<T>, share: share::<T>, release: release::<T> } },
+            const {
+                &Functions {
+                    id: TypeId::of::<P>,
+                    name: P::type_name,
+                    share: share::<P>,
+                    release: release::<P>,
+                    // SAFETY: the caller has a message of this type.
+                    is_expired: |raw, now| unsafe { look::<P>(raw) }.is_expired(now),
+                    // SAFETY: the caller has a message of this type.
+                    is_recorded: |raw| unsafe { look::<P>(raw) }.is_recorded(),
+                }
+            },
         )
     }
 
@@ -67,41 +147,62 @@ impl PartialEq for MessageType {
     }
 }
 
-/// A shared message: an `Arc<T>` of any type `T`, and one of its owners.
+/// A shared message: a pointer of any type, which is one of the message's owners.
 pub(super) struct AnyMessage {
     raw: NonNull<()>,
     message_type: MessageType,
 }
 
-// SAFETY: `new` takes an `Arc<T>` of a type that is `Send` and `Sync`.
+// SAFETY: it was a `SharedPointer`, which is `Send` and `Sync`.
 unsafe impl Send for AnyMessage {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for AnyMessage {}
 
 impl AnyMessage {
-    pub(super) fn new<T: Send + Sync + 'static>(message: Arc<T>) -> Self {
-        // SAFETY: `Arc::into_raw` never returns null.
-        let raw = unsafe { NonNull::new_unchecked(Arc::into_raw(message).cast_mut().cast()) };
-        Self { raw, message_type: MessageType::of::<T>() }
+    #[inline(always)]
+    pub(super) fn new<P: SharedPointer>(message: P) -> Self {
+        Self { raw: message.into_raw(), message_type: MessageType::of::<P>() }
+    }
+
+    /// Returns the message of a raw pointer.
+    ///
+    /// # Safety
+    /// `raw` must come from [`SharedPointer::into_raw`] of a pointer of that type, and be passed to this function only
+    /// once.
+    pub(super) const unsafe fn of_type(raw: NonNull<()>, message_type: MessageType) -> Self {
+        Self { raw, message_type }
     }
 
     /// Returns the message as what it was before [`new`](Self::new). A check of its type would take twenty instructions
     /// per message.
     ///
     /// # Safety
-    /// The message must be a `T`.
-    pub(super) unsafe fn into_arc<T: Send + Sync + 'static>(self) -> Arc<T> {
-        debug_assert!(self.is_of(MessageType::of::<T>()), "the messages of a topic have the type of its ends");
-        let raw = self.into_raw();
-        // SAFETY: the pointer came from `Arc::<T>::into_raw`, and its owner was not released.
-        unsafe { Arc::from_raw(raw.cast::<T>()) }
+    /// The message must be a `P`.
+    #[inline(always)]
+    pub(super) unsafe fn into_pointer<P: SharedPointer>(self) -> P {
+        debug_assert!(self.is_of(MessageType::of::<P>()), "the messages of a topic have the type of its ends");
+        let raw = ManuallyDrop::new(self).raw;
+        // SAFETY: the raw pointer came from `P::into_raw`, and its owner was not released.
+        unsafe { P::from_raw(raw) }
+    }
+
+    /// Returns true if the message is of no use any more at `now`.
+    pub(super) fn is_expired(&self, now: Instant) -> bool {
+        // SAFETY: the raw pointer is of this type, and `self` is an owner.
+        unsafe { (self.message_type.0.is_expired)(self.raw, now) }
+    }
+
+    /// Returns true if the message is recorded when it is queued and when it is taken.
+    pub(super) fn is_recorded(&self) -> bool {
+        // SAFETY: the raw pointer is of this type, and `self` is an owner.
+        unsafe { (self.message_type.0.is_recorded)(self.raw) }
     }
 }
 
 impl Clone for AnyMessage {
     fn clone(&self) -> Self {
-        // SAFETY: the pointer came from `Arc::into_raw` of this type, and has an owner, which is `self`.
-        unsafe { (self.message_type.0.share)(self.raw.as_ptr()) };
+        // SAFETY: the raw pointer is of this type, and has an owner, which is `self`.
+        unsafe { (self.message_type.0.share)(self.raw) };
         Self { ..*self }
     }
 }
@@ -110,8 +211,8 @@ impl Drop for AnyMessage {
     fn drop(&mut self) {
         // Whoever displaces a message, or drops a queue, is not its owner, and other messages are dropped after it.
         contain_and_log("a message that was dropped", || {
-            // SAFETY: the pointer came from `Arc::into_raw` of this type, and its owner is `self`, which ends.
-            unsafe { (self.message_type.0.release)(self.raw.as_ptr()) };
+            // SAFETY: the raw pointer is of this type, and its owner is `self`, which ends.
+            unsafe { (self.message_type.0.release)(self.raw) };
         });
     }
 }
@@ -150,7 +251,7 @@ mod tests {
         let other = any.clone();
         drop(any);
         // SAFETY: the message is a `u32`.
-        let message: Arc<u32> = unsafe { other.into_arc() };
+        let message: Arc<u32> = unsafe { other.into_pointer() };
         assert_eq!((*message, weak.strong_count()), (7, 1));
         drop(AnyMessage::new(message));
         assert_eq!(weak.strong_count(), 0);
@@ -168,7 +269,7 @@ mod tests {
                 scope.spawn(move || {
                     (0..1_000).for_each(|_| drop(any.clone()));
                     // SAFETY: the message is a `Vec<u8>`.
-                    let message: Arc<Vec<u8>> = unsafe { any.into_arc() };
+                    let message: Arc<Vec<u8>> = unsafe { any.into_pointer() };
                     assert_eq!(message.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 100);
                 });
             }
@@ -181,13 +282,14 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic = "the messages of a ring are of its kind"]
     fn a_ring_refuses_messages_of_another_type() {
-        let (mut producer, _consumer) = ring(crate::lock_free::depth::Depth::new(1).unwrap(), MessageType::of::<i32>());
+        let (mut producer, _consumer) =
+            ring(crate::lock_free::depth::Depth::new(1).unwrap(), MessageType::of::<Arc<i32>>());
         producer.push(AnyMessage::new(Arc::new(7_u32)), 0);
     }
 
     #[test]
     fn types_are_equal_by_what_they_are() {
-        assert!(MessageType::of::<u32>() == MessageType::of::<u32>());
-        assert!(MessageType::of::<u32>() != MessageType::of::<i32>());
+        assert!(MessageType::of::<Arc<u32>>() == MessageType::of::<Arc<u32>>());
+        assert!(MessageType::of::<Arc<u32>>() != MessageType::of::<Arc<i32>>());
     }
 }

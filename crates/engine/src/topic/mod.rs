@@ -24,6 +24,7 @@
 mod alarm;
 mod ends;
 mod message;
+mod mixed;
 mod publish;
 mod publisher;
 mod room;
@@ -31,13 +32,14 @@ mod source;
 
 use alarm::{Alarm, Alarms};
 pub use ends::TopicEnds;
-use message::{AnyMessage, MessageType};
+use message::{AnyMessage, MessageType, SharedPointer};
+pub use mixed::{Envelope, Inlet, Mixed, MixedPublisher, MixedQueue, Pushed};
 pub use publish::Delivery;
 pub use publisher::{NoRoom, NoSubscription, Published, Publisher};
 use room::Room;
 pub(crate) use source::TopicSource;
 
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -56,7 +58,9 @@ use crate::waiters::Waiters;
 #[repr(C, align(128))]
 struct Topic {
     /// Number of queues, which is read without the lock.
-    subscriptions: AtomicUsize,
+    subscriptions: AtomicU32,
+    /// Number of queues whose messages must be in [envelopes](Envelope), which is read without the lock.
+    envelopes: AtomicU32,
     state: Mutex<TopicState>,
     name: Name,
     /// The type of all its messages.
@@ -90,6 +94,8 @@ struct Queue {
     demands: Guarantees,
     /// True if publishers that keep all wait for room in it.
     keeps_all: bool,
+    /// True once there was a message that may expire.
+    may_expire: bool,
     id: u64,
     /// The number of the queue in recordings.
     number: u64,
@@ -137,7 +143,8 @@ impl Topic {
             name,
             message_type,
             process: Process::this(),
-            subscriptions: AtomicUsize::new(0),
+            subscriptions: AtomicU32::new(0),
+            envelopes: AtomicU32::new(0),
             state: Mutex::new(state),
             waiters: Mutex::new(Waiters::new()),
         }
@@ -175,7 +182,7 @@ impl Topic {
         let mut state = self.lock_with(&mut room, None);
         let at = state.queues.iter().position(|queue| queue.id == id);
         let queue = at.map(|at| state.queues.remove(at));
-        self.subscriptions.store(state.queues.len(), Ordering::Release);
+        self.count_queues(&state);
         state.update_alarms(&mut room);
         drop(state);
         drop((queue, room));
@@ -183,6 +190,16 @@ impl Topic {
 
     fn lock(&self) -> MutexGuard<'_, TopicState> {
         self.state.lock()
+    }
+
+    /// Notes the numbers of queues, which are read without the lock.
+    fn count_queues(&self, state: &TopicState) {
+        let mut envelopes = 0;
+        for queue in &state.queues {
+            envelopes += u32::from(queue.demands.include(Guarantees::ENVELOPE));
+        }
+        self.envelopes.store(envelopes, Ordering::Release);
+        self.subscriptions.store(state.queues.len() as u32, Ordering::Release);
     }
 }
 

@@ -68,8 +68,8 @@ pub(super) struct AnyPublisher {
     pub(super) topic: Arc<Topic>,
     clock: Clock,
     scribe: Scribe,
-    history: Option<u64>,
-    promises: Guarantees,
+    pub(super) history: Option<u64>,
+    pub(super) promises: Guarantees,
     /// The longest time for which a message waits for room; `None` if it never waits.
     patience: Option<Duration>,
     /// True if it waits only for queues that keep all.
@@ -77,10 +77,13 @@ pub(super) struct AnyPublisher {
 }
 
 impl AnyPublisher {
+    /// Creates a publisher on a topic of that type of messages. Those that it keeps for late subscriptions promise
+    /// `kept_promises`, too.
     pub(super) fn new(
         context: &Context,
         options: PublisherOptions,
         message_type: MessageType,
+        kept_promises: Guarantees,
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
         if options.latched > 0 {
@@ -92,6 +95,7 @@ impl AnyPublisher {
         let mut state = topic.lock_with(&mut room, None);
         let history = (options.latched > 0).then(|| state.next_id());
         if let Some(id) = history {
+            let promises = promises | kept_promises;
             state.add_history(History { id, promises, depth: options.latched, messages }, &mut room);
         }
         state.publishers += 1;
@@ -119,31 +123,32 @@ impl AnyPublisher {
         }
     }
 
+    /// Publishes a message that makes these promises.
     #[inline]
-    pub(super) fn publish(&self, message: AnyMessage) -> Delivery {
+    pub(super) fn publish(&self, message: AnyMessage, promises: Guarantees) -> Delivery {
         // Most topics have one subscription, and most publishers keep nothing.
         let is_to_one = self.topic.subscriptions.load(Ordering::Relaxed) == 1 && self.history.is_none();
-        if is_to_one { self.publish_to_one(message) } else { self.publish_to_all(message, None) }
+        if is_to_one { self.publish_to_one(message, promises) } else { self.publish_to_all(message, promises, None) }
     }
 
     /// Publishes the message in few steps if there is one queue, which has room, and nothing is recorded.
     #[inline]
-    fn publish_to_one(&self, message: AnyMessage) -> Delivery {
+    fn publish_to_one(&self, message: AnyMessage, promises: Guarantees) -> Delivery {
         let mut state = self.topic.lock();
         // The recorder is looked at under the lock, so that a recording has all messages of a queue since its first
         // one.
         let is_recorded = self.scribe.recorder.is_on();
-        let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, &self.clock, self.promises) };
+        let pushed = if is_recorded { Err(message) } else { state.push_to_one(message, &self.clock, promises) };
         match pushed {
             Ok(alarms) => {
                 drop(state);
                 call(alarms.as_ref());
                 Delivery { queued: 1, displaced: 0 }
             }
-            Err(message) if self.patience.is_none() => self.publish_to_all(message, Some(state)),
+            Err(message) if self.patience.is_none() => self.publish_to_all(message, promises, Some(state)),
             Err(message) => {
                 drop(state);
-                self.publish_to_all(message, None)
+                self.publish_to_all(message, promises, None)
             }
         }
     }
@@ -151,7 +156,12 @@ impl AnyPublisher {
     /// Publishes the message to any number of queues, whether they have room or not. `locked` is the locked topic;
     /// `None` if it is still to be locked.
     #[inline(never)]
-    fn publish_to_all(&self, message: AnyMessage, locked: Option<MutexGuard<'_, TopicState>>) -> Delivery {
+    fn publish_to_all(
+        &self,
+        message: AnyMessage,
+        promises: Guarantees,
+        locked: Option<MutexGuard<'_, TopicState>>,
+    ) -> Delivery {
         // Declared before the lock is taken, so that it is dropped after the unlock: dropping a message may run user
         // code.
         let mut displaced = SmallVec::new();
@@ -162,24 +172,24 @@ impl AnyPublisher {
                 (self.topic.lock_to_push(&mut displaced), stamp)
             }
             // The message is published when it has room, however long it has waited.
-            (None, Some(patience)) => (self.lock_with_room(patience, &mut displaced), self.clock.now()),
+            (None, Some(patience)) => (self.lock_with_room(patience, promises, &mut displaced), self.clock.now()),
         };
-        let (delivery, alarms) = self.push_locked(state, message, stamp, &mut displaced);
+        let (delivery, alarms) = self.push_locked(state, message, (stamp, promises), &mut displaced);
         call(alarms.as_ref());
         delivery
     }
 
-    pub(super) fn begin(&self, message: AnyMessage) -> Begun {
+    pub(super) fn begin(&self, message: AnyMessage, promises: Guarantees) -> Begun {
         let mut displaced = SmallVec::new();
         let state = self.topic.lock_to_push(&mut displaced);
-        let (delivery, alarms) = self.push_locked(state, message, self.clock.now(), &mut displaced);
+        let (delivery, alarms) = self.push_locked(state, message, (self.clock.now(), promises), &mut displaced);
         Begun { delivery, alarms, _displaced: displaced }
     }
 
     /// Waits as [`publish`](Self::publish) does, without a message.
-    pub(super) fn wait_for_room(&self) {
+    pub(super) fn wait_for_room(&self, promises: Guarantees) {
         if let Some(patience) = self.patience {
-            drop(self.lock_with_room(patience, &mut SmallVec::new()));
+            drop(self.lock_with_room(patience, promises, &mut SmallVec::new()));
         }
     }
 
@@ -188,11 +198,12 @@ impl AnyPublisher {
         let mut displaced = SmallVec::new();
         let stamp = self.clock.now();
         let state = self.topic.lock_to_push(&mut displaced);
-        if state.full_for(self.promises, false).is_some() {
+        let promises = self.promises;
+        if state.full_for(promises, false).is_some() {
             drop(state);
             return Err(message);
         }
-        let (delivery, alarms) = self.push_locked(state, message, stamp, &mut displaced);
+        let (delivery, alarms) = self.push_locked(state, message, (stamp, promises), &mut displaced);
         call(alarms.as_ref());
         Ok(delivery)
     }
@@ -203,13 +214,14 @@ impl AnyPublisher {
     fn lock_with_room(
         &self,
         at_most: Duration,
+        promises: Guarantees,
         displaced: &mut SmallVec<[AnyMessage; INLINE]>,
     ) -> MutexGuard<'_, TopicState> {
         let (mut begin, mut looks) = (None, 0);
         loop {
             let state = self.topic.lock_to_push(displaced);
             // A thread of an executor never waits: it may be the one that has to empty the queue.
-            let full = state.full_for(self.promises, self.keeps_all).filter(|_| !Seat::is_taken());
+            let full = state.full_for(promises, self.keeps_all).filter(|_| !Seat::is_taken());
             let Some(depth) = full else {
                 return state;
             };
@@ -231,13 +243,13 @@ impl AnyPublisher {
         &self,
         mut state: MutexGuard<'_, TopicState>,
         message: AnyMessage,
-        stamp: Instant,
+        (stamp, promises): (Instant, Guarantees),
         displaced: &mut SmallVec<[AnyMessage; INLINE]>,
     ) -> (Delivery, Option<Alarms>) {
         if let Some(id) = self.history {
             displaced.extend(state.remember(id, message.clone()));
         }
-        let (scribe, promises) = (&self.scribe, self.promises);
+        let scribe = &self.scribe;
         let delivery = if scribe.recorder.is_on() {
             state.push_recorded(message, (stamp, scribe), promises, displaced)
         } else {
@@ -308,16 +320,13 @@ impl TopicState {
             return Delivery::default();
         };
         let mut push = |queue: &mut Queue, message| {
-            let oldest = queue.producer.push(message, stamp.as_nanos());
+            let oldest = queue.push(message, stamp);
             if IS_RECORDED {
                 let ticket = queue.producer.pushed() - 1;
-                scribe.note_at(stamp, Event::Queued { queue: queue.number, ticket, displaced: oldest.is_some() });
+                let displaced = oldest.as_ref().is_some_and(AnyMessage::is_recorded);
+                scribe.note_at(stamp, Event::Queued { queue: queue.number, ticket, displaced });
             }
-            if let Some(oldest) = oldest {
-                queue.losses.add(LossCause::QueueFull, 1);
-                queue.note_displaced(&oldest);
-                displaced.push(oldest.message);
-            }
+            displaced.extend(oldest);
         };
         let mut queued = 1;
         for next in queues {
@@ -336,6 +345,32 @@ impl TopicState {
         let oldest = if history.messages.len() == history.depth { history.messages.pop_front() } else { None };
         history.messages.push_back((number, message));
         oldest.map(|(_, message)| message)
+    }
+}
+
+impl Queue {
+    /// Appends the message. Counts and returns the one that made room, if the queue was full: the oldest one that has
+    /// expired, or else the oldest of all.
+    #[inline(always)]
+    pub(super) fn push(&mut self, message: AnyMessage, stamp: Instant) -> Option<AnyMessage> {
+        if self.may_expire {
+            return self.push_over(message, stamp);
+        }
+        let oldest = self.producer.push(message, stamp.as_nanos())?;
+        self.losses.add(LossCause::QueueFull, 1);
+        self.note_displaced(&oldest);
+        Some(oldest.message)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_over(&mut self, message: AnyMessage, stamp: Instant) -> Option<AnyMessage> {
+        let is_over = |message: &AnyMessage| message.is_expired(stamp);
+        let oldest = self.producer.push_over(message, stamp.as_nanos(), is_over)?;
+        let cause = if is_over(&oldest.message) { LossCause::Expired } else { LossCause::QueueFull };
+        self.losses.add(cause, 1);
+        self.note_displaced(&oldest);
+        Some(oldest.message)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::publish::{AnyPublisher, Begun, Delivery};
 use super::{AnyMessage, MessageType, TopicEnds, TopicError};
 use crate::context::Context;
+use crate::guarantees::Guarantees;
 use crate::options::PublisherOptions;
 use crate::sync::atomic::Ordering;
 
@@ -46,8 +47,8 @@ impl<T> fmt::Debug for NoRoom<T> {
 /// A message that is in its queues, while the rest of publishing is still to be done: see [`Publisher::begin`].
 #[must_use = "its drop wakes the subscriptions' executors"]
 pub struct Published<T> {
-    begun: Begun,
-    messages: PhantomData<fn(T) -> T>,
+    pub(super) begun: Begun,
+    pub(super) messages: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Published<T> {
@@ -108,7 +109,7 @@ impl Context {
 
 impl<T: Send + Sync + 'static> Publisher<T> {
     pub(crate) fn new(context: &Context, options: PublisherOptions) -> Result<Self, TopicError> {
-        let any = AnyPublisher::new(context, options, MessageType::of::<T>())?;
+        let any = AnyPublisher::new(context, options, MessageType::of::<Arc<T>>(), Guarantees::NONE)?;
         Ok(Self { any: Arc::new(any), messages: PhantomData })
     }
 
@@ -122,7 +123,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// nor locks.
     #[must_use]
     pub fn subscription_count(&self) -> usize {
-        self.any.topic.subscriptions.load(Ordering::Acquire)
+        self.any.topic.subscriptions.load(Ordering::Acquire) as usize
     }
 
     /// Returns the messages that the publisher keeps for [late subscriptions](PublisherOptions::transient_local), the
@@ -130,7 +131,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     #[must_use]
     pub fn kept(&self) -> Vec<Arc<T>> {
         // SAFETY: the topic's messages are of type `T`.
-        self.any.kept().into_iter().map(|message| unsafe { message.into_arc() }).collect()
+        self.any.kept().into_iter().map(|message| unsafe { message.into_pointer() }).collect()
     }
 
     /// Returns a view of the topic's publishers and subscriptions.
@@ -148,7 +149,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     ///
     /// Allocates only to put a message into an `Arc` that is not in one, and if more than 7 queues are full.
     pub fn publish(&self, message: impl Into<Arc<T>>) -> Delivery {
-        self.any.publish(AnyMessage::new(message.into()))
+        self.any.publish(AnyMessage::new(message.into()), self.any.promises)
     }
 
     /// Publishes the message like [`publish`](Self::publish), but leaves the rest to the drop of the result: sleeping
@@ -158,13 +159,14 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// For code that publishes under a lock of its own: drop the result after the unlock. Never waits for room; for
     /// that, call [`wait_for_room`](Self::wait_for_room) before the lock is taken.
     pub fn begin(&self, message: impl Into<Arc<T>>) -> Published<T> {
-        Published { begun: self.any.begin(AnyMessage::new(message.into())), messages: PhantomData }
+        let begun = self.any.begin(AnyMessage::new(message.into()), self.any.promises);
+        Published { begun, messages: PhantomData }
     }
 
     /// Waits for room as [`publish`](Self::publish) does, if the options [say so](PublisherOptions::wait_for_room), and
     /// otherwise not at all. Other publishers may take the room before the next message is published.
     pub fn wait_for_room(&self) {
-        self.any.wait_for_room();
+        self.any.wait_for_room(self.any.promises);
     }
 
     /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for
@@ -175,7 +177,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     pub fn publish_if_room(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoRoom<T>> {
         self.any.publish_if_room(AnyMessage::new(message.into())).map_err(|message| {
             // SAFETY: the topic's messages are of type `T`.
-            NoRoom { topic: self.topic().to_owned(), message: unsafe { message.into_arc() } }
+            NoRoom { topic: self.topic().to_owned(), message: unsafe { message.into_pointer() } }
         })
     }
 

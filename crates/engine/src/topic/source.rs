@@ -8,22 +8,22 @@ use rospin_core::Instant;
 use rospin_core::recording::Event;
 
 use super::alarm::QueueWaker;
-use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, Topic, TopicEnds, TopicError};
+use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, SharedPointer, Topic, TopicEnds, TopicError};
 use crate::context::Context;
+use crate::error::depth_of;
 use crate::lock_free::depth::Depth;
 use crate::lock_free::ring::{Consumer, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
 use crate::recorder::{Scribe, fresh_number};
 use crate::source::{Notifier, Pending, Source, TakeError};
-use crate::sync::atomic::Ordering;
 
 /// A subscription's end of a topic, from which its messages are taken.
-pub(crate) struct TopicSource<T: Send + Sync + 'static> {
-    /// The end of a topic whose messages are of type `T`.
+pub(crate) struct TopicSource<P: SharedPointer> {
+    /// The end of a topic whose messages are shared by a `P`.
     any: AnySource,
     /// The type of the messages, see the same field of [`Publisher`](super::Publisher).
-    messages: PhantomData<fn(T) -> T>,
+    messages: PhantomData<fn(P) -> P>,
 }
 
 /// [`TopicSource`] for messages of any type. It is compiled once, and not again for each type of messages.
@@ -37,15 +37,32 @@ pub(crate) struct AnySource {
     scribe: Scribe,
 }
 
-impl<T: Send + Sync + 'static> TopicSource<T> {
+impl<P: SharedPointer> TopicSource<P> {
     /// Subscribes to the topic. From now on messages are queued.
     pub(crate) fn subscribe(
         context: &Context,
         (options, depth): (&SubscriptionOptions, Depth),
         losses: Arc<LossCounters>,
     ) -> Result<Self, TopicError> {
-        let any = AnySource::subscribe(context, (options, depth), losses, MessageType::of::<T>())?;
+        let any = AnySource::subscribe(context, (options, depth), losses, MessageType::of::<P>())?;
         Ok(Self { any, messages: PhantomData })
+    }
+
+    /// Subscribes without a callback: losses have counters of their own.
+    pub(crate) fn subscribe_alone(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
+        let name = options.common.name.as_deref().unwrap_or(&options.topic);
+        let depth = depth_of(name, options.depth)?;
+        Self::subscribe(context, (options, depth), context.open_counters(name, name))
+    }
+
+    /// Becomes the source of an entity. From now on its losses count as the entity's, also those from before.
+    pub(crate) fn attach_alone(&mut self, notifier: Notifier) {
+        if let Some(losses) = notifier.losses() {
+            // From now on the topic counts losses with the entity's counters, so the own counters do not change any
+            // more.
+            self.any.set_losses(Arc::clone(losses)).move_to(losses);
+        }
+        self.any.attach(notifier);
     }
 
     /// Returns the end without the type of its messages.
@@ -54,14 +71,9 @@ impl<T: Send + Sync + 'static> TopicSource<T> {
     }
 
     /// Takes the oldest message.
-    pub(crate) fn pop(&self) -> Option<Arc<T>> {
-        // SAFETY: the topic's messages are of type `T`.
-        self.any.pop().map(|message| unsafe { message.into_arc() })
-    }
-
-    /// Sets the counters that count losses from now on.
-    pub(crate) fn set_losses(&mut self, losses: Arc<LossCounters>) {
-        self.any.set_losses(losses);
+    pub(crate) fn pop(&self) -> Option<P> {
+        // SAFETY: the topic's messages are shared by a `P`.
+        self.any.pop().map(|message| unsafe { message.into_pointer() })
     }
 }
 
@@ -74,7 +86,7 @@ impl AnySource {
         message_type: MessageType,
     ) -> Result<Self, TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
-        let demands = options.demands;
+        let (demands, may_expire) = (options.demands, false);
         let number = fresh_number();
         let (mut producer, consumer) = ring(depth, message_type);
         let mut room = Room::new();
@@ -94,9 +106,10 @@ impl AnySource {
         }
         let keeps_all = options.keeps_all;
         let (written, alarm) = (topic.address(), None);
-        let queue = Queue { id, number, demands, keeps_all, producer, alarm, written, losses: Arc::clone(&losses) };
+        let of_queue = Arc::clone(&losses);
+        let queue = Queue { id, number, demands, keeps_all, may_expire, producer, alarm, written, losses: of_queue };
         state.add_queue(queue, &mut room);
-        topic.subscriptions.store(state.queues.len(), Ordering::Release);
+        topic.count_queues(&state);
         drop(state);
         drop(room);
         topic.wake_waiters();
@@ -126,7 +139,9 @@ impl AnySource {
     #[inline(never)]
     fn pop_recorded(&self) -> Option<AnyMessage> {
         let (message, ticket) = self.consumer.pop_numbered()?;
-        self.scribe.note(|| Event::Taken { queue: self.number, ticket });
+        if message.is_recorded() {
+            self.scribe.note(|| Event::Taken { queue: self.number, ticket });
+        }
         Some(message)
     }
 
@@ -152,15 +167,30 @@ impl AnySource {
         self.set_alarm(Alarm::Waker(Arc::new(QueueWaker { waker, topic })));
     }
 
-    /// Sets the counters that count losses from now on.
-    fn set_losses(&mut self, losses: Arc<LossCounters>) {
+    /// Returns the counters of losses.
+    pub(crate) const fn losses(&self) -> &Arc<LossCounters> {
+        &self.losses
+    }
+
+    /// Returns the topic, and the number of the queue among its queues.
+    pub(super) fn place(&self) -> (&Arc<Topic>, u64) {
+        (&self.topic, self.id)
+    }
+
+    /// Returns who records what happens to the queue.
+    pub(super) const fn scribe(&self) -> &Scribe {
+        &self.scribe
+    }
+
+    /// Sets the counters that count losses from now on, and returns those that counted before.
+    fn set_losses(&mut self, losses: Arc<LossCounters>) -> Arc<LossCounters> {
         let mut state = self.topic.lock();
         if let Some(queue) = state.queues.iter_mut().find(|queue| queue.id == self.id) {
             queue.losses = Arc::clone(&losses);
         }
         drop(state);
         self.scribe.recorder.move_queue(self.number, losses.number);
-        self.losses = losses;
+        std::mem::replace(&mut self.losses, losses)
     }
 
     /// Returns whether a message waits, and since when. If one does, publishers notify this subscription's executor no
@@ -224,8 +254,8 @@ impl AnySource {
     }
 }
 
-impl<T: Send + Sync + 'static> Source for TopicSource<T> {
-    type Item = Arc<T>;
+impl<P: SharedPointer> Source for TopicSource<P> {
+    type Item = P;
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
@@ -233,9 +263,9 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
         Ok(())
     }
 
-    fn try_take(&mut self) -> Result<Option<Arc<T>>, TakeError> {
-        // SAFETY: the topic's messages are of type `T`.
-        Ok(self.any.try_take().map(|message| unsafe { message.into_arc() }))
+    fn try_take(&mut self) -> Result<Option<P>, TakeError> {
+        // SAFETY: the topic's messages are shared by a `P`.
+        Ok(self.any.try_take().map(|message| unsafe { message.into_pointer() }))
     }
 
     fn pending(&self) -> Pending {
@@ -243,16 +273,15 @@ impl<T: Send + Sync + 'static> Source for TopicSource<T> {
     }
 
     #[inline(always)]
-    fn take_and_look(&mut self) -> Result<Option<(Arc<T>, Pending)>, TakeError> {
-        // SAFETY: the topic's messages are of type `T`.
-        Ok(self.any.take_and_look().map(|(message, pending)| (unsafe { message.into_arc() }, pending)))
+    fn take_and_look(&mut self) -> Result<Option<(P, Pending)>, TakeError> {
+        // SAFETY: the topic's messages are shared by a `P`.
+        Ok(self.any.take_and_look().map(|(message, pending)| (unsafe { message.into_pointer() }, pending)))
     }
 
     fn prefetch(&self, distance: usize) {
         let consumer = &self.any.consumer;
         match distance {
-            // An `Arc` has its two counts before the value, at the beginning of its memory.
-            ..=2 => consumer.prefetch_message(align_of::<T>().max(2 * size_of::<usize>())),
+            ..=2 => consumer.prefetch_message(P::BYTES_BEFORE),
             3..=4 => consumer.prefetch_slot(),
             _ => consumer.prefetch_ring(),
         }
@@ -279,9 +308,9 @@ mod tests {
         let context = Context::new(ContextOptions::new());
         let (options, depth) = (SubscriptionOptions::new("topic"), Depth::new(3).unwrap());
         let mut source =
-            TopicSource::<u32>::subscribe(&context, (&options, depth), context.open_counters("a", "b")).unwrap();
+            TopicSource::<Arc<u32>>::subscribe(&context, (&options, depth), context.open_counters("a", "b")).unwrap();
         let publisher = context.create_local_publisher::<u32>("topic").unwrap();
-        let is_muted = |source: &TopicSource<u32>| source.any.consumer.mute().is_muted();
+        let is_muted = |source: &TopicSource<Arc<u32>>| source.any.consumer.mute().is_muted();
         publisher.publish(1);
         publisher.publish(2);
         assert_eq!(source.try_take().unwrap().as_deref(), Some(&1));

@@ -24,6 +24,7 @@ mod known_order;
 mod limits;
 mod losses;
 mod missed_deadlines;
+mod mixed_topics;
 mod own_policies;
 mod panics;
 mod prefetching;

@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use rospin_engine::{Clock, Closer, Context, Instant, Notifier, Pending, Recorder, Source, TakeError};
+use rospin_engine::{
+    Clock, Closer, Context, Instant, LossCause, Mixed, MixedQueue, Notifier, Pending, Recorder, Source,
+    SubscriptionOptions, TakeError,
+};
 
-use super::contain;
-use super::encoded::{Encoded, EncodedQueue};
-use super::here::HereQueue;
+use super::ends::{Ends, Subscribe};
+use super::{contain, depth, refused};
 use crate::address::Address;
 use crate::callback::{Arrivals, Received};
+use crate::envelope::Envelope;
 use crate::error::Refused;
 use crate::events::EndEvents;
-use crate::inbox::Delivery;
 use crate::info::{MessageInfo, Packet, Way};
+use crate::inlet::Inlet;
 use crate::local_topics::{LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
-use crate::middleware::SubscriptionEnd;
-use crate::qos::Qos;
+use crate::qos::{Durability, Qos};
 use crate::statistics::Collector;
+use crate::terms::Terms;
 
 /// The messages of a subscription in the order of their arrival: shared ones from publishers of this process that have
-/// the same [form](crate::address::Form), and encoded ones from all others.
-///
-/// They wait in two queues. Before a message is taken, the oldest ones beyond the depth are dropped.
+/// the same [form](crate::address::Form), and encoded ones from all others. They wait in one queue.
 pub(crate) struct Messages<D: Decode> {
     decode: D,
-    // The order of drops: first both ends, so that nothing arrives any more, and then the queues, which count the
+    // The order of drops: first both ends, so that nothing arrives any more, and then the queue, which counts the
     // messages that were left.
     end: Arc<LocalEnd>,
     _outside: Option<Box<dyn Send>>,
-    here: HereQueue<D::Message>,
-    encoded: EncodedQueue,
+    queue: MixedQueue<D::Message, Envelope>,
     clock: Clock,
     recorder: Recorder,
     /// The time of creation on the steady clock. Messages that publishers had kept for this subscription arrived then.
@@ -48,11 +48,22 @@ struct Taken<M> {
     arrival: Option<Instant>,
 }
 
+/// The result of a take, and what is left in the queue then.
+type TakenWithRest<M> = Result<Option<(Taken<M>, Pending)>, TakeError>;
+
+fn queue_options(topics: &LocalTopics, address: &Address, qos: &Qos) -> SubscriptionOptions {
+    let options = SubscriptionOptions::new(address.engine_name()).within(&topics.engine);
+    let options = options.demands(Terms::of(qos).guarantees);
+    let room = depth(qos);
+    let options = if qos.loses_nothing() { options.keep_all(room) } else { options.keep_last(room) };
+    if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
+}
+
 impl<D: Decode> Messages<D> {
     pub(super) fn new(
         context: &Context,
         topics: &Arc<LocalTopics>,
-        subscribe: &dyn Fn(Delivery<Packet>) -> Result<Option<SubscriptionEnd>, Refused>,
+        subscribe: Subscribe<'_>,
         (address, qos): (Address, &Qos),
         decode: D,
         with_origins: bool,
@@ -60,16 +71,16 @@ impl<D: Decode> Messages<D> {
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let clock = context.clock().clone();
         let created = clock.now();
-        let here = HereQueue::new(context, topics, (&address, qos), with_origins)?;
-        let Encoded { end, reader, queue, matches } =
-            Encoded::subscribe(topics, subscribe, (address, qos), clock.clone(), events)?;
+        let options = queue_options(topics, &address, qos);
+        let queue: MixedQueue<_, _> = context.create_mixed_queue(options, with_origins).map_err(refused)?;
+        let inlet = Inlet::new(queue.inlet(), depth(qos), clock.clone(), events);
+        let Ends { here, reader, matches } = Ends::subscribe(topics, subscribe, (address, qos), inlet, events)?;
         Ok((
             Self {
                 decode,
-                end,
+                end: here,
                 _outside: reader,
-                here,
-                encoded: queue,
+                queue,
                 clock,
                 recorder: context.recorder().clone(),
                 created,
@@ -84,11 +95,9 @@ impl<D: Decode> Messages<D> {
         self.statistics = Some(statistics);
     }
 
-    /// Returns when the message that is taken next arrived, or `None` if there is none. Requires that a notifier is
-    /// attached.
+    /// Returns when the message that is taken next arrived, or `None` if there is none.
     pub(crate) fn oldest_arrival(&self) -> Option<Instant> {
-        let arrivals = [self.here.counted().oldest_arrival(), self.encoded.oldest_arrival()];
-        arrivals.into_iter().flatten().min()
+        self.queue.oldest_arrival()
     }
 
     /// Takes the oldest message. Returns `None` if there is none. If the subscription has statistics, the message
@@ -96,35 +105,72 @@ impl<D: Decode> Messages<D> {
     ///
     /// # Errors
     /// If the message cannot be decoded. It is lost then.
-    #[inline]
     fn take(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
-        let taken = self.take_oldest()?;
+        // A message whose lifespan is over is followed by the next one.
+        while let Some(message) = self.queue.try_take()? {
+            if let Some(taken) = self.open(message)? {
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does what [`take`](Self::take) does, and returns what is left in the queue, too.
+    #[inline]
+    fn take_with_rest(&mut self) -> TakenWithRest<D::Message> {
+        while let Some((message, pending)) = self.queue.take_and_look()? {
+            if let Some(taken) = self.open(message)? {
+                return Ok(Some((taken, pending)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a message of the queue as its callback gets it; `None` if its lifespan is over.
+    #[inline]
+    fn open(&mut self, message: Mixed<D::Message, Envelope>) -> Result<Option<Taken<D::Message>>, TakeError> {
+        let taken = match message {
+            Mixed::Value(message) => {
+                Some(Taken { message: Received::Shared(message), way: Way::Here(None), arrival: None })
+            }
+            Mixed::Envelope(envelope) => self.open_envelope(envelope)?,
+        };
         if let (Some(statistics), Some(taken)) = (&self.statistics, &taken) {
             statistics.measure(taken.way);
         }
         Ok(taken)
     }
 
-    #[inline]
-    fn take_oldest(&mut self) -> Result<Option<Taken<D::Message>>, TakeError> {
-        self.encoded.make_room(self.here.counted());
-        let mut packet = self.encoded.pop(self.here.counted().oldest_arrival());
-        if packet.is_none() {
-            if let Some((message, origin)) = Source::try_take(&mut self.here)? {
-                // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was
-                // kept for a late subscription.
-                let arrival = origin.map(|origin| origin.published.max(self.created));
-                return Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(origin), arrival }));
-            }
-            // A newer message is displacing the older one, and cannot be taken yet.
-            packet = self.encoded.pop(None);
+    #[inline(never)]
+    fn open_envelope(&mut self, envelope: Arc<Envelope>) -> Result<Option<Taken<D::Message>>, TakeError> {
+        let (message, origin) = match Arc::try_unwrap(envelope) {
+            Ok(Envelope::Shared { message, origin }) => (message, origin),
+            Ok(Envelope::Encoded { packet, arrival }) => return self.decode(&packet, arrival),
+            Err(envelope) => match &*envelope {
+                Envelope::Shared { message, origin } => (Arc::clone(message), *origin),
+                Envelope::Encoded { packet, arrival } => return self.decode(packet, *arrival),
+            },
+        };
+        // The name of the topic has the type in it.
+        let Ok(message) = message.downcast() else { return Ok(None) };
+        // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was kept for
+        // a late subscription.
+        let arrival = Some(origin.published.max(self.created));
+        Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(Some(origin)), arrival }))
+    }
+
+    fn decode(&self, packet: &Packet, arrival: Instant) -> Result<Option<Taken<D::Message>>, TakeError> {
+        let is_expired =
+            packet.lifespan().is_some_and(|lifespan| self.clock.now().saturating_since(arrival) >= lifespan);
+        if is_expired {
+            self.queue.count_lost(LossCause::Expired, 1);
+            return Ok(None);
         }
-        let Some((arrival, packet)) = packet else { return Ok(None) };
         if self.recorder.is_on() {
             self.note(packet.way());
         }
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;
-        Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival }))
+        Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival: Some(arrival) }))
     }
 
     /// Records that a message which came on that way is taken.
@@ -153,8 +199,7 @@ impl<D: Decode> Source for Messages<D> {
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        self.encoded.attach(notifier.clone());
-        self.here.attach(notifier)
+        self.queue.attach(notifier)
     }
 
     fn try_take(&mut self) -> Result<Option<Received<D::Message>>, TakeError> {
@@ -162,22 +207,23 @@ impl<D: Decode> Source for Messages<D> {
     }
 
     fn pending(&self) -> Pending {
-        match (Source::pending(&self.here), self.encoded.pending()) {
-            (Pending::Since(here), Pending::Since(encoded)) => Pending::Since(here.min(encoded)),
-            (Pending::Empty, pending) | (pending, Pending::Empty) => pending,
-            (_, _) => Pending::Unknown,
-        }
+        self.queue.pending()
+    }
+
+    #[inline]
+    fn take_and_look(&mut self) -> Result<Option<(Received<D::Message>, Pending)>, TakeError> {
+        Ok(self.take_with_rest()?.map(|(taken, pending)| (taken.message, pending)))
     }
 
     fn prefetch(&self, distance: usize) {
-        self.here.prefetch(distance);
+        self.queue.prefetch(distance);
     }
 
     fn closer(&self) -> Option<Closer> {
-        let here = self.here.closer();
+        let queue = self.queue.closer();
         let end = Arc::downgrade(&self.end);
         Some(Box::new(move || {
-            here.iter().for_each(|close| close());
+            queue.iter().for_each(|close| close());
             end.upgrade().iter().for_each(|end| end.leave());
         }))
     }
@@ -192,6 +238,12 @@ impl<D: Decode> Arrivals<D::Message> for Messages<D> {
 /// The messages of a subscription, each with its [`MessageInfo`].
 struct Informed<D: Decode>(Messages<D>);
 
+impl<D: Decode> Informed<D> {
+    fn inform(&self, taken: Taken<D::Message>) -> (Received<D::Message>, MessageInfo) {
+        (taken.message, MessageInfo::new(taken.way, taken.arrival, &self.0.clock))
+    }
+}
+
 impl<D: Decode> Source for Informed<D> {
     type Item = (Received<D::Message>, MessageInfo);
     type Attachment = ();
@@ -201,8 +253,11 @@ impl<D: Decode> Source for Informed<D> {
     }
 
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
-        let Some(Taken { message, way, arrival }) = self.0.take()? else { return Ok(None) };
-        Ok(Some((message, MessageInfo::new(way, arrival, &self.0.clock))))
+        Ok(self.0.take()?.map(|taken| self.inform(taken)))
+    }
+
+    fn take_and_look(&mut self) -> Result<Option<(Self::Item, Pending)>, TakeError> {
+        Ok(self.0.take_with_rest()?.map(|(taken, pending)| (self.inform(taken), pending)))
     }
 
     fn pending(&self) -> Pending {
@@ -231,6 +286,10 @@ impl<D: Decode> Source for Values<D> {
 
     fn try_take(&mut self) -> Result<Option<D::Message>, TakeError> {
         Ok(self.0.try_take()?.map(Received::into_value))
+    }
+
+    fn take_and_look(&mut self) -> Result<Option<(D::Message, Pending)>, TakeError> {
+        Ok(Source::take_and_look(&mut self.0)?.map(|(message, pending)| (message.into_value(), pending)))
     }
 
     fn pending(&self) -> Pending {

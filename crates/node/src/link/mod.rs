@@ -2,10 +2,8 @@
 //! Values become payloads here.
 
 mod call;
-mod encoded;
-mod here;
+mod ends;
 mod messages;
-mod origins;
 mod publisher;
 mod service;
 
@@ -84,9 +82,8 @@ impl Link {
         with_origins: bool,
     ) -> Result<Subscribed<D>, Refused> {
         let (events, network) = (EndEvents::of(qos, self.context.clock().now()), self.network.as_ref());
-        let subscribe = |delivery| {
-            network.map(|node| node.create_subscription(topic, message_type, qos, delivery, &events)).transpose()
-        };
+        let subscribe =
+            |inlet| network.map(|node| node.create_subscription(topic, message_type, qos, inlet, &events)).transpose();
         let address = Address::of::<D::Message>(topic, self.graph.type_key(message_type), message_type, qos);
         let topics = self.graph.local_topics();
         let (messages, matches) =

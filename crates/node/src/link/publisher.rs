@@ -1,28 +1,37 @@
 //! The publishing end of a topic.
+//!
+//! A message that nobody asks about costs a count, and a look at the number of subscriptions whose callbacks ask for a
+//! [`MessageInfo`](crate::MessageInfo). Ends with a deadline, a lifespan or a lease have a form of their own, which keeps
+//! all of that out of the shared way: the price is an encoding where one is set.
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rospin_engine::Context;
+use rospin_engine::{
+    Clock, Context, Guarantees, Instant, Mixed, MixedPublisher, Published, PublisherOptions, Recorder,
+};
 use rospin_wire::cdr::CdrError;
 
-use super::contain;
-use super::here::HerePublisher;
-use super::origins::WithOrigin;
+use super::{contain, depth, refused};
 use crate::address::Address;
+use crate::envelope::Envelope;
 use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
-use crate::info::{Gid, Packet};
+use crate::info::{Gid, Origin, Packet};
 use crate::local_topics::{EndKind, Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::{Encode, Outgoing};
 use crate::middleware::PublisherEnd;
-use crate::qos::Qos;
+use crate::qos::{Durability, Qos};
 use crate::terms::Terms;
+
+/// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the
+/// default of DDS.
+const MAX_BLOCKING_TIME: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// The memory of the last payload that was encoded on this thread, unless its middleware took it.
@@ -46,6 +55,88 @@ impl Room {
     /// Notes the length of a payload.
     fn note(&self, length: usize) {
         self.0.store(length, Ordering::Relaxed);
+    }
+}
+
+fn publisher_options(topics: &LocalTopics, address: &Address, promises: Guarantees, qos: &Qos) -> PublisherOptions {
+    let options = PublisherOptions::new(address.engine_name()).within(&topics.engine).promises(promises);
+    let options = if qos.loses_nothing() { options.keep_all(MAX_BLOCKING_TIME) } else { options };
+    if qos.durability == Durability::TransientLocal { options.transient_local(depth(qos)) } else { options }
+}
+
+/// Publisher of messages to subscriptions of this process that have the same form.
+struct HerePublisher<M: Send + Sync + 'static> {
+    topic: Arc<MixedPublisher<M, Envelope>>,
+    /// True if late subscriptions get messages that were published before.
+    is_latched: bool,
+    gid: Gid,
+    /// The number of the last message.
+    last: AtomicU64,
+    clock: Clock,
+    recorder: Recorder,
+    /// The number of the publisher in the recorder.
+    recorded: u64,
+}
+
+impl<M: Send + Sync + 'static> Drop for HerePublisher<M> {
+    fn drop(&mut self) {
+        self.recorder.remove_publisher(self.recorded);
+    }
+}
+
+impl<M: Send + Sync + 'static> HerePublisher<M> {
+    fn new(
+        context: &Context,
+        topics: &LocalTopics,
+        promises: Guarantees,
+        (address, qos): (&Address, &Qos),
+        gid: Gid,
+    ) -> Result<Self, Refused> {
+        let is_latched = qos.durability == Durability::TransientLocal;
+        let options = publisher_options(topics, address, promises, qos);
+        let topic = Arc::new(context.create_mixed_publisher(options).map_err(refused)?);
+        let recorder = context.recorder().clone();
+        let recorded = recorder.add_publisher(gid.to_bytes(), address.name());
+        let (last, clock) = (AtomicU64::new(0), context.clock().clone());
+        Ok(Self { topic, is_latched, gid, last, clock, recorder, recorded })
+    }
+
+    /// Returns the number of the next message, and records that it is sent. Middlewares that number messages count in
+    /// the same way.
+    fn next_number(&self) -> u64 {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        self.recorder.sent(|| self.clock.now(), self.gid.to_bytes(), number);
+        number
+    }
+
+    /// Returns the time on the steady clock.
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Returns the origin of a message that is published now.
+    fn origin(&self, number: u64) -> Origin {
+        Origin { publisher: self.gid, number, published: self.clock.now() }
+    }
+
+    /// Publishes a message if there are subscriptions. For publishers that keep no messages.
+    fn publish(&self, message: impl Outgoing<M>, number: u64) {
+        if self.topic.is_asked_for_envelopes() {
+            let (message, origin) = (message.into_shared(), self.origin(number));
+            self.topic.publish_envelope(Envelope::Shared { message, origin });
+        } else if self.topic.subscription_count() > 0 {
+            self.topic.publish(message.into_shared());
+        }
+    }
+
+    /// Publishes a message, with its origin if that is wanted. The drop of the result notifies the subscriptions and
+    /// drops displaced messages, so drop it after the unlock: see [`MixedPublisher::begin`].
+    fn begin(&self, message: Arc<M>, origin: Origin) -> Published<Mixed<M, Envelope>> {
+        if self.is_latched || self.topic.is_asked_for_envelopes() {
+            self.topic.begin_envelope(Envelope::Shared { message, origin })
+        } else {
+            self.topic.begin(message)
+        }
     }
 }
 
@@ -78,22 +169,22 @@ impl<M: Encode> PublisherLink<M> {
     ) -> Result<Self, Refused> {
         let gid = outside.as_ref().map_or_else(Gid::random, |end| end.gid());
         let here = HerePublisher::new(context, topics, offered.guarantees, (&address, qos), gid)?;
-        let keeper = here.keeper();
+        let keeper = Arc::clone(&here.topic);
         let topic = address.name().to_owned();
         let name: Arc<str> = topic.as_str().into();
         let (lifespan, clock) = (qos.lifespan(), context.clock().clone());
         let kept = Box::new(move || -> Kept {
-            let (name, kept) = (Arc::clone(&name), keeper());
+            let (name, kept) = (Arc::clone(&name), keeper.kept());
             let now = clock.now();
-            let packet = move |kept: &Arc<WithOrigin>| {
+            let packet = move |kept: &Arc<Envelope>| {
+                let (message, origin) = kept.shared::<M>()?;
                 // A part of the lifespan is over already.
-                let left =
-                    lifespan.map(|lifespan| lifespan.saturating_sub(now.saturating_since(kept.origin.published)));
+                let left = lifespan.map(|lifespan| lifespan.saturating_sub(now.saturating_since(origin.published)));
                 if left.is_some_and(|left| left.is_zero()) {
                     return None;
                 }
-                let payload = encode(&name, kept.message::<M>()?)?;
-                Some(Packet::of_here(payload, kept.origin).with_lifespan(left))
+                let payload = encode(&name, message)?;
+                Some(Packet::of_here(payload, origin).with_lifespan(left))
             };
             Box::new(move || kept.iter().filter_map(packet).collect())
         });
@@ -105,7 +196,7 @@ impl<M: Encode> PublisherLink<M> {
 
     /// Returns the publisher's id.
     pub(crate) const fn gid(&self) -> Gid {
-        self.here.gid()
+        self.here.gid
     }
 
     /// Returns the record of the publisher's events.
@@ -160,8 +251,8 @@ impl<M: Encode> PublisherLink<M> {
     fn publish_here(&self, message: impl Outgoing<M>, payload: Option<Bytes>) {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.
-        if self.here.is_latched() || payload.is_some() {
-            self.here.wait_for_room();
+        if self.here.is_latched || payload.is_some() {
+            self.here.topic.wait_for_room();
             let (message, origin) = (message.into_shared(), self.here.origin(number));
             let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);
             let publish = || self.here.begin(Arc::clone(&message), origin);

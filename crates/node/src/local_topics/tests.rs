@@ -2,8 +2,10 @@
 
 use std::thread;
 
+use rospin_engine::{Context, ContextOptions, MixedQueue};
+
 use super::*;
-use crate::inbox::Inbox;
+use crate::envelope::Envelope;
 use crate::names::{NodeName, TypeName};
 use crate::qos::{Durability, Qos};
 
@@ -16,8 +18,11 @@ fn qos() -> Qos {
     Qos::sensor_data()
 }
 
-fn subscription() -> EndKind {
-    EndKind::Subscription { requested: Terms::of(&qos()), delivery: Inbox::new(1).1 }
+fn subscription(qos: &Qos) -> EndKind {
+    let context = Context::new(ContextOptions::new());
+    let queue: MixedQueue<u32, Envelope> = context.create_mixed_queue("topic", false).unwrap();
+    let inlet = Inlet::new(queue.inlet(), 1, context.clock().clone(), &EndEvents::default());
+    EndKind::Subscription { requested: Terms::of(qos), inlet }
 }
 
 #[test]
@@ -26,7 +31,7 @@ fn topics_without_ends_are_forgotten_also_if_the_last_ends_go_at_once() {
     let threads = (0..2).map(|_| {
         let topics = Arc::clone(&topics);
         thread::spawn(move || {
-            (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription(), EndEvents::default())))
+            (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription(&qos()), EndEvents::default())))
         })
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
@@ -39,8 +44,7 @@ fn an_end_that_cannot_be_entered_leaves_nothing() {
     let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
     let publisher =
         topics.enter(address::<u32>(), EndKind::Publisher { offered: Terms::ALL, kept }, EndEvents::default());
-    let (delivery, latched) = (Inbox::new(1).1, Qos { durability: Durability::TransientLocal, ..qos() });
-    let late = EndKind::Subscription { requested: Terms::of(&latched), delivery };
+    let late = subscription(&Qos { durability: Durability::TransientLocal, ..qos() });
     let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         topics.enter(address::<u64>(), late, EndEvents::default())
     }));

@@ -81,9 +81,6 @@ impl Subscription {
 
     /// Returns the number of messages that newer ones displaced before the callback could take them, and of those that
     /// never arrived, as far as the middleware can tell: the losses for the cause [`QueueFull`](LossCause::QueueFull).
-    ///
-    /// If messages of this process and encoded ones wait together, some are counted only when the next message is
-    /// taken.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.lost(LossCause::QueueFull)

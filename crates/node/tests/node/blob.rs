@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rospin_engine::{Context, ContextOptions, Notifier, SpinOptions, TakeError};
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rospin_node::{
-    Awaited, Blob, CallError, ClientEnd, Delivery, EndEvents, FullName, Gid, Graph, Inbox, Matches, MessageInfo,
+    Awaited, Blob, CallError, ClientEnd, Delivery, EndEvents, FullName, Gid, Graph, Inbox, Inlet, Matches, MessageInfo,
     Middleware, NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd,
     RequestSource, Ros, ServiceInterface, ServicePart, SubscriptionEnd, TypeName,
 };
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 /// A middleware whose network is the test: it passes what the test says to subscriptions and servers.
 #[derive(Clone, Default)]
-struct Given {
+pub(crate) struct Given {
     graph: Arc<Graph>,
-    topics: Arc<Mutex<HashMap<String, Delivery<Packet>>>>,
+    pub(crate) topics: Arc<Mutex<HashMap<String, Inlet>>>,
     services: Arc<Mutex<HashMap<String, Delivery<Bytes>>>>,
     response: Arc<Mutex<Bytes>>,
 }
@@ -53,10 +53,10 @@ impl NodeEnd for Given {
         topic: &FullName,
         _: &TypeName,
         _: &Qos,
-        delivery: Delivery<Packet>,
+        inlet: Inlet,
         _: &EndEvents,
     ) -> Result<SubscriptionEnd, Refused> {
-        self.topics.lock().unwrap().insert(topic.to_string(), delivery);
+        self.topics.lock().unwrap().insert(topic.to_string(), inlet);
         Ok(SubscriptionEnd { reader: Box::new(()), matches: Box::new(End(Arc::default())) })
     }
 

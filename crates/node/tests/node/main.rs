@@ -12,6 +12,7 @@ mod hostile;
 mod in_process;
 mod lifecycle;
 mod local_topics;
+mod one_queue;
 mod parameter_services;
 mod parameters;
 mod statistics;
