@@ -238,8 +238,9 @@ pub(crate) fn counts(system: &System, callback: usize) -> bool {
     is_whole && system.receive == 0 && !(0..system.callbacks.len()).any(|other| waits(&other))
 }
 
-/// Largest share of the budget that all those searches may take in the rounds of a solver.
-const SHARE: f64 = 0.75;
+/// Largest shares of the budget that all those searches may take: in the rounds of a solver, and with the searches of
+/// those that make its solution shorter.
+const SHARES: [f64; 2] = [0.6, 0.9];
 
 /// Results that several callbacks share, as long as nothing changes that they follow from.
 #[derive(Default)]
@@ -254,6 +255,8 @@ pub(crate) struct Windows {
     spent: u64,
     /// Inverse of the share of the budget that a search may take.
     portion: u64,
+    /// True if the rounds of the solver are over.
+    shortens: bool,
 }
 
 impl Windows {
@@ -264,13 +267,18 @@ impl Windows {
 
     /// Forgets all results, because something has changed that they may follow from.
     pub(crate) fn forget(&mut self) {
-        *self = Self { spent: self.spent, portion: self.portion, ..Self::default() };
+        *self = Self { spent: self.spent, portion: self.portion, shortens: self.shortens, ..Self::default() };
+    }
+
+    /// Leaves the rest of the budget to searches that make a solution shorter.
+    pub(crate) fn shorten(&mut self) {
+        self.shortens = true;
     }
 
     /// Returns what `search` finds; `None` without a search if searches have taken their share of the budget.
     fn search<T>(&mut self, known: &Known<'_>, search: impl FnOnce() -> Option<T>) -> Option<T> {
         let budget = known.budget;
-        if self.spent as f64 > SHARE * budget.whole() as f64 {
+        if self.spent as f64 > SHARES[usize::from(self.shortens)] * budget.whole() as f64 {
             return None;
         }
         let before = budget.left();

@@ -104,6 +104,7 @@ mod suspension;
 mod system;
 mod trial;
 mod uniprocessor;
+mod unit;
 mod units;
 mod weakly;
 mod window;

@@ -3,7 +3,8 @@
 //! The argument is the one for work-conserving global schedulers (Baker, RTSS 2003; for jobs that are not preempted,
 //! Guan et al., RTCSA 2008), over response-time intervals. While an activation waits, either an activation that
 //! excludes it runs (one of its group, or an earlier one of the same callback), or all threads are busy with others.
-//! The work of the former is counted in full, that of the latter is divided by the number of threads. Where no group
+//! The work of the former is counted in full, that of the latter is divided by the number of threads. A mutually
+//! exclusive group whose work has no bound counts as one thread less. Where no group
 //! excludes, or there is a thread for each, [`global`] and [`apart`] find smaller bounds.
 //!
 //! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in
@@ -14,8 +15,11 @@
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
+use std::collections::BTreeSet;
+
 use crate::interference::{Relation, Work};
 use crate::known::{Found, Known};
+use crate::units::Division;
 use crate::{apart, global};
 
 const APART: &str = "a thread for each group: busy window of the group";
@@ -41,6 +45,9 @@ struct Load {
     serial: Vec<Work>,
     /// Work of callbacks that do not exclude this one and come before it. The threads share it.
     parallel: Vec<Work>,
+    /// Mutually exclusive groups of other callbacks that come before this one, whose work has no bound. Each of them has
+    /// one thread at most.
+    unbounded: BTreeSet<usize>,
     /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work
     /// without a bound.
     later: Vec<Option<Work>>,
@@ -67,7 +74,13 @@ fn load(known: &Known<'_>, callback: usize, earlier: u64) -> Option<Load> {
         let hold = if mate.holds_group() { known.responses[other] } else { Some(mate.cost()) };
         match (excludes, relation.is_before()) {
             (true, true) => load.serial.push(Work::of(known, other, hold?)?.limited(relation)),
-            (false, true) => load.parallel.push(Work::of(known, other, mate.cost())?.limited(relation)),
+            (false, true) => match Work::of(known, other, mate.cost()) {
+                Some(work) => load.parallel.push(work.limited(relation)),
+                None if mate.in_flight == 1 => {
+                    load.unbounded.insert(Division::Groups.unit_of(system, other));
+                }
+                None => return None,
+            },
             (_, false) => {}
         }
         if excludes && relation.after {
@@ -92,6 +105,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         return None;
     }
     let load = load(known, callback, earlier)?;
+    let threads = executor.threads.checked_sub(load.unbounded.len() as u64).filter(|threads| *threads > 0)?;
     let segments = plan.segments.len() as u64;
     let acquisitions = if plan.releases_group { segments } else { 1 };
     let receiving: Vec<_> = known.receive_load(executor.core)?.collect();
@@ -112,6 +126,6 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
         let all: Option<u64> =
             load.later.iter().map(|work| work.as_ref().map(|work| work.within(length, waiting))).sum();
         let later = all.filter(|_| !plan.mates.is_empty()).map_or(blocked, |all| all.min(blocked));
-        own + serial + mates + receive + (parallel + later) / executor.threads
+        own + serial + mates + receive + (parallel + later) / threads
     })
 }

@@ -182,6 +182,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 /// bound is one without end. Functions never get smaller with what they are given. So the lesser of a bound and what
 /// the functions give for a solution is a solution again.
 fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, is_steady_state: bool) {
+    windows.shorten();
     for _ in 0..SHORTENINGS {
         if !is_steady_state {
             windows.forget();

@@ -29,8 +29,16 @@
 //! many activations as may be under way at once, no more of them than fit into B, and one that has begun. The work of
 //! others in a window is then V', and what follows from releases in the window. The smaller Y holds.
 //!
-//! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once. The others
-//! are those of an executor with one thread less, without it.
+//! **What enters a unit.** When a unit's window begins, nothing of it is left. So whatever it gets in the window follows
+//! from what other units had left then, E, or from what is released from outside of the executor since. E is no more
+//! than what follows in this unit from the B of each other unit, with as many activations as fit into it, nor than V'.
+//! In W(L), the smaller of this and the count with jitter holds. So a unit has a window even if nothing bounds its
+//! senders.
+//!
+//! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once, and so do the
+//! units that follow from it: they may get any number of messages at once. The others get none from them. Count as idle
+//! those threads that do not run the others. Then the others are those of an executor with so many threads less: if one
+//! of them is passed over, all threads are busy, and no more of them with the units that left.
 //!
 //! **Levels.** Under fixed priorities all of this holds for the callbacks of at least some priority. What is less
 //! urgent runs while a unit is passed over only if it had started before: at most one segment on each thread at the
@@ -51,6 +59,7 @@ use crate::global;
 use crate::known::{GATHERING, Known};
 use crate::search::Search;
 use crate::system::{Policy, System};
+use crate::unit::{self, Part, Unit, Width, trees};
 
 /// Number of rounds after which a division without a solution is given up.
 const ROUNDS: usize = 60;
@@ -58,6 +67,8 @@ const ROUNDS: usize = 60;
 const LEVELS_MAX: usize = 64;
 /// Number of rounds that make a solution shorter that need not be the least one.
 const SHORTENINGS: usize = 4;
+/// Largest number of callbacks of an executor in which what follows in each unit is looked at.
+const ONWARD_MAX: usize = 128;
 
 /// The way in which callbacks of an executor are divided into units.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,104 +138,6 @@ pub(crate) fn level(system: &System, callback: usize) -> u32 {
     if is_plain && others().any(|other| other.priority < plan.priority) { plan.priority } else { 0 }
 }
 
-/// Number of threads that a unit's callbacks can have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Width {
-    /// One at most.
-    Narrow,
-    /// Several.
-    Wide,
-    /// All; nothing but the threads keeps an activation waiting.
-    Free,
-}
-
-/// Callback of a unit.
-struct Part {
-    /// Arrivals in a window of the unit.
-    arrivals: Arrivals,
-    /// Execution time of an activation.
-    cost: u64,
-    /// Execution time of an activation, and the time that it awaits something.
-    serial: u64,
-    /// Arrivals that follow from what is released in the executor in a window, without what was there before.
-    fresh: Arrivals,
-    /// Execution time of an activation and of all that follows from it.
-    tree: u64,
-    /// Largest number of its activations that are not done at one time, by its bound so far; `u64::MAX` if that is not
-    /// known.
-    at_once: u64,
-}
-
-struct Unit {
-    first: usize,
-    parts: Vec<Part>,
-    width: Width,
-    /// True if some callback awaits something.
-    awaits: bool,
-    /// Longest time for which a less urgent callback of the same group can run in a window.
-    blocking: u64,
-}
-
-impl Unit {
-    /// Returns the sum over all parts.
-    fn sum(&self, of_part: impl Fn(&Part) -> u64) -> u64 {
-        self.parts.iter().fold(0, |sum, part| sum.saturating_add(of_part(part)))
-    }
-
-    /// Returns the execution time that belongs to releases in an interval of this length.
-    fn work(&self, length: u64) -> u64 {
-        self.sum(|part| part.arrivals.number(length).saturating_mul(part.cost))
-    }
-
-    /// Returns the execution time of all that follows in this unit from releases in an interval of this length.
-    fn fresh(&self, length: u64) -> u64 {
-        self.sum(|part| part.fresh.number(length).saturating_mul(part.cost))
-    }
-
-    /// Returns the most that may be left of its activations and of all that follows from them, when no more than
-    /// `backlog` is left of the unit itself.
-    fn tree(&self, backlog: u64) -> u64 {
-        let all = self.sum(|part| part.at_once.saturating_mul(part.tree));
-        if self.width != Width::Narrow || self.awaits {
-            return all;
-        }
-        // One activation may have begun. Its rest is in the backlog, and whatever it sends at its end is still to come.
-        let begun = self.parts.iter().map(|part| part.tree - part.cost).max().unwrap_or(0);
-        let mut parts: Vec<&Part> = self.parts.iter().collect();
-        parts.sort_by(|one, other| {
-            (other.tree as f64 / other.cost as f64).total_cmp(&(one.tree as f64 / one.cost as f64))
-        });
-        let (mut room, mut sum) = (backlog, begun);
-        for part in parts {
-            let taken = part.at_once.saturating_mul(part.cost).min(room);
-            room -= taken;
-            let value = (u128::from(taken) * u128::from(part.tree)).div_ceil(u128::from(part.cost.max(1)));
-            sum = sum.saturating_add(u64::try_from(value).unwrap_or(u64::MAX));
-        }
-        all.min(sum)
-    }
-
-    /// Returns the same, with the time that activations await something.
-    fn serial(&self, length: u64) -> u64 {
-        self.sum(|part| part.arrivals.number(length).saturating_mul(part.serial))
-    }
-
-    /// Returns the number of activations that belong to releases in an interval of this length.
-    fn count(&self, length: u64) -> u64 {
-        self.sum(|part| part.arrivals.number(length))
-    }
-
-    fn weight(&self) -> u64 {
-        self.parts.iter().map(|part| part.arrivals.weight()).sum::<u64>().max(1)
-    }
-
-    /// Returns the first offset after this one from which on more is released.
-    fn next_offset(&self, offset: u64) -> Option<u64> {
-        let steps = self.parts.iter().flat_map(|part| [&part.arrivals, &part.fresh]);
-        steps.filter_map(|arrivals| arrivals.next_step(offset + 1)).min().map(|step| step - 1)
-    }
-}
-
 /// By unit, what may be left of it at any time, and the length of its longest window. For a free callback, the length
 /// is its bound.
 struct Windows {
@@ -242,6 +155,9 @@ impl Windows {
 struct State<'a> {
     /// Work that may be left of each unit.
     backlogs: &'a [u64],
+    /// By unit, work that may follow in it from what is left: of other units, and of all.
+    entering: Vec<u64>,
+    following: Vec<u64>,
     /// Work that may be left of all units together, with the rest of less urgent segments that have begun.
     left: Both,
 }
@@ -254,8 +170,10 @@ struct Units<'a> {
     units: Vec<Unit>,
     /// Less urgent segments that may run at once, the longest one first.
     lower: Vec<u64>,
-    /// True if some unit sends messages to another one.
+    /// True if some unit sends messages to another one, and none to one from which units left.
     is_linked: bool,
+    /// True if it is known what follows in each unit.
+    looks_onward: bool,
 }
 
 /// A time without and with what follows from it in other units.
@@ -276,42 +194,20 @@ pub(crate) fn windows(
     let mut units = Units::new(known, executor, division, level)?;
     let mut found: Vec<(usize, Option<u64>)> = Vec::new();
     while units.threads > 0 && !units.units.is_empty() {
-        let Some(windows) = units.solve() else { break };
-        if windows.all_end() {
-            found.extend(units.units.iter().map(|unit| unit.first).zip(windows.lengths));
-            break;
-        }
-        // Units that may never be done leave, each with a thread.
-        let ends = |unit: usize| windows.lengths[unit].is_some();
-        let stays = |unit: usize| ends(unit) || units.units[unit].width == Width::Narrow;
-        if !units.lower.is_empty() || !(0..units.units.len()).all(stays) {
-            break;
-        }
-        let starving = (0..units.units.len()).filter(|unit| !ends(*unit)).count() as u64;
-        units.threads = units.threads.saturating_sub(starving);
-        // Messages from the units that leave are not in the count of all that follows, so that count does not hold any
-        // more.
-        units.is_linked = false;
-        let mut lengths = windows.lengths.iter();
-        units.units.retain(|_| lengths.next().is_some_and(Option::is_some));
-    }
-    Some(found)
-}
-
-/// Returns the execution time of each callback and of all that follows from its end among the callbacks that are
-/// `inside`.
-fn trees(system: &System, inside: &[bool]) -> Vec<u64> {
-    let mut trees: Vec<u64> = system.callbacks.iter().map(crate::system::Callback::cost).collect();
-    // Receivers come before publishers in this order.
-    for &receiver in system.order.iter().rev().filter(|receiver| inside[**receiver]) {
-        let plan = &system.callbacks[receiver];
-        for (sender, way) in plan.publishers.iter().zip(&plan.ways) {
-            if inside[*sender] && way.longest == 0 {
-                trees[*sender] = trees[*sender].saturating_add(trees[receiver]);
+        match units.solve() {
+            Ok(windows) => {
+                found.extend(units.units.iter().map(|unit| unit.first).zip(windows.lengths));
+                break;
+            }
+            // Units that may never be done leave, each with a thread.
+            Err(leave) => {
+                if units.remove(leave).is_none() {
+                    break;
+                }
             }
         }
     }
-    trees
+    Some(found)
 }
 
 impl<'a> Units<'a> {
@@ -330,9 +226,20 @@ impl<'a> Units<'a> {
             senders.any(|sender| all[*sender] && division.unit_of(system, *sender) != unit)
         };
         let is_linked = (0..all.len()).any(|receiver| all[receiver] && sends(receiver));
+        let firsts = division.units(system, executor);
+        let is_first = |first: &usize| {
+            host.callbacks.iter().any(|callback| all[*callback] && division.unit_of(system, *callback) == *first)
+        };
+        let staying: Vec<usize> = firsts.iter().copied().filter(is_first).collect();
+        let mut onward = vec![Vec::new(); system.callbacks.len()];
+        let looks_onward = is_linked && host.callbacks.len() <= ONWARD_MAX;
+        if looks_onward {
+            let place = |callback| staying.partition_point(|first| *first < division.unit_of(system, callback));
+            onward = unit::onward(known, &all, staying.len(), place)?;
+        }
         let mut lower = Vec::new();
         let mut units = Vec::new();
-        for first in division.units(system, executor) {
+        for first in firsts {
             let members =
                 || host.callbacks.iter().copied().filter(move |callback| division.unit_of(system, *callback) == first);
             let blocking = members().filter(|member| !all[*member]).map(|member| system.blocking(member)).max();
@@ -350,33 +257,37 @@ impl<'a> Units<'a> {
                 let copies = if width == Width::Narrow { 1 } else { host.threads };
                 lower.extend(std::iter::repeat_n(blocking, copies as usize));
             }
-            if !members().any(|member| all[member]) {
+            if !staying.contains(&first) {
                 continue;
             }
             known.budget.spend(GATHERING * system.callbacks.len() as u64);
             let mut inside = vec![false; system.callbacks.len()];
             members().filter(|member| all[*member]).for_each(|member| inside[member] = true);
-            let mut arrivals = busy::arrivals(known, &inside)?;
+            let mut arrivals = busy::arrivals(known, &inside);
+            if arrivals.is_none() && !looks_onward {
+                return None;
+            }
             let part = |callback: usize| {
                 let plan = &system.callbacks[callback];
                 let take = |from: &mut Vec<Arrivals>| std::mem::replace(&mut from[callback], Arrivals::Sum(Vec::new()));
                 Some(Part {
-                    arrivals: take(&mut arrivals),
+                    arrivals: arrivals.as_mut().map(take),
                     cost: plan.cost(),
                     serial: plan.cost() + known.waits[callback]?,
                     fresh: take(&mut fresh),
                     tree: trees[callback],
                     at_once: global::at_once(known, callback).unwrap_or(u64::MAX),
+                    onward: std::mem::take(&mut onward[callback]),
                 })
             };
             let parts: Option<Vec<_>> = members().filter(|member| all[*member]).map(part).collect();
             let awaits = members().any(|member| system.callbacks[member].is_async());
             // The callbacks of a free unit wait for no less urgent one of their own.
             let blocking = blocking.filter(|_| width == Width::Narrow).unwrap_or(0);
-            units.push(Unit { first, parts: parts?, width, awaits, blocking });
+            units.push(Unit { first, parts: parts?, width, awaits, blocking, threads: host.threads });
         }
         lower.sort_unstable_by_key(|segment| Reverse(*segment));
-        Some(Self { known, executor, threads: host.threads, units, lower, is_linked })
+        Some(Self { known, executor, threads: host.threads, units, lower, is_linked, looks_onward })
     }
 
     /// Returns the sum of the longest less urgent segments, one on each of so many threads.
@@ -443,12 +354,16 @@ impl<'a> Units<'a> {
     fn passed_over(&self, unit: usize, length: u64, state: &State<'_>) -> u64 {
         let again = self.lower_again(unit, length);
         let others = || self.units.iter().enumerate().filter(|(other, _)| *other != unit);
-        let works: Vec<_> = others().map(|(number, other)| (number, other.width, other.work(length))).collect();
-        let now = works.iter().map(|(_, width, work)| (*width, *work));
+        let works: Vec<_> = others().map(|(_, other)| (other.width, other.work(length))).collect();
+        let now = works.iter().copied();
         let together = self.shared(again.saturating_add(state.left.own), now);
-        let of_each = works.iter().map(|(number, width, work)| {
-            let left = if *width == Width::Free { state.left.own } else { state.backlogs[*number] };
-            (*width, work.saturating_add(left))
+        let of_each = others().zip(&works).map(|((number, other), (width, work))| {
+            let (left, following) = match width {
+                Width::Free => (state.left.own, state.left.tree),
+                _ => (state.backlogs[number], state.backlogs[number].saturating_add(state.following[number])),
+            };
+            let fresh = if self.is_linked { other.fresh(length).saturating_add(following) } else { u64::MAX };
+            (*width, work.saturating_add(left).min(fresh))
         });
         let one_by_one = self.shared(again.saturating_add(self.lower_on(self.threads)), of_each);
         let mut longest = together.min(one_by_one);
@@ -497,7 +412,7 @@ impl<'a> Units<'a> {
     fn window(&self, unit: usize, state: &State<'_>) -> Option<(u64, u64)> {
         let own = &self.units[unit];
         let needs = |length: u64| {
-            let work = own.serial(length).saturating_add(own.blocking);
+            let work = own.serial(length, state.entering[unit]).saturating_add(own.blocking);
             work.saturating_add(self.passed_over(unit, length, state))
         };
         let length = self.least(1, needs)?;
@@ -513,7 +428,11 @@ impl<'a> Units<'a> {
     fn free(&self, unit: usize, state: &State<'_>) -> Option<u64> {
         let own = &self.units[unit].parts[0];
         // Those that are released together with it are not left from before.
-        let together = own.arrivals.number(1).saturating_sub(1).saturating_mul(own.cost);
+        let at_once = match &own.arrivals {
+            Some(arrivals) => arrivals.number(1).saturating_sub(1),
+            None => own.fresh.number(1),
+        };
+        let together = at_once.saturating_mul(own.cost);
         let others = || self.units.iter().enumerate().filter(|(other, _)| *other != unit);
         let start = self.least(1, |start| {
             let work = others().map(|(_, other)| other.work(start)).fold(state.left.own, u64::saturating_add);
@@ -524,9 +443,28 @@ impl<'a> Units<'a> {
         (start - 1).checked_add(own.cost)
     }
 
+    /// Returns what may be left when each of the units has no more left than its backlog.
+    fn state<'b>(&self, bursts: Both, backlogs: &'b [u64]) -> State<'b> {
+        let left = self.left(bursts, backlogs);
+        let (mut entering, mut following) = (vec![u64::MAX; backlogs.len()], vec![u64::MAX; backlogs.len()]);
+        if self.looks_onward {
+            for (to, unit) in self.units.iter().enumerate() {
+                self.known.budget.spend(self.units.len() as u64);
+                let froms = self.units.iter().zip(backlogs).map(|(from, backlog)| from.onward(to, *backlog, left.tree));
+                let froms: Vec<u64> = froms.collect();
+                // What is left of all, with what follows, has no waits in it.
+                let most = if unit.awaits { u64::MAX } else { left.tree };
+                let sum = |froms: &[u64]| froms.iter().fold(0, |sum: u64, more| sum.saturating_add(*more));
+                following[to] = sum(&froms).min(most);
+                entering[to] = sum(&froms[..to]).saturating_add(sum(&froms[to + 1..])).min(most);
+            }
+        }
+        State { backlogs, entering, following, left }
+    }
+
     /// Returns what follows for all units if no more than `backlogs` is ever left of them.
     fn follows(&self, bursts: Both, backlogs: &[u64]) -> Windows {
-        let state = State { backlogs, left: self.left(bursts, backlogs) };
+        let state = self.state(bursts, backlogs);
         let mut windows = Windows { backlogs: Vec::new(), lengths: Vec::new() };
         for unit in 0..self.units.len() {
             if self.units[unit].width == Width::Free {
@@ -541,17 +479,60 @@ impl<'a> Units<'a> {
         windows
     }
 
-    /// Returns the windows of all units; with a unit without a length if it may never be done, and `None` if nothing
-    /// was found.
-    fn solve(&self) -> Option<Windows> {
-        let bursts = Both { own: self.burst(Unit::work)?, tree: self.burst(Unit::fresh)? };
+    /// Makes units that may never be done leave, each with a thread, and those that they send to. `None` if that is not
+    /// possible.
+    fn remove(&mut self, leave: Vec<usize>) -> Option<()> {
+        if leave.is_empty() || !self.lower.is_empty() {
+            return None;
+        }
+        let mut stays = vec![true; self.units.len()];
+        leave.into_iter().for_each(|unit| stays[unit] = false);
+        let sends_to = |stays: &[bool], to: usize| {
+            let mut leaving = self.units.iter().zip(stays).filter(|(_, stays)| !**stays);
+            leaving.any(|(from, _)| from.parts.iter().any(|part| part.onward[to] > 0))
+        };
+        if self.looks_onward {
+            let follow: Vec<usize> = (0..stays.len()).filter(|to| stays[*to] && sends_to(&stays, *to)).collect();
+            follow.into_iter().for_each(|unit| stays[unit] = false);
+        } else {
+            // Messages from the units that leave are not in the count of all that follows, so that count does not hold
+            // any more.
+            self.is_linked = false;
+        }
+        let mut leaving = self.units.iter().zip(&stays).filter(|(_, stays)| !**stays);
+        let narrow = |(unit, _): (&Unit, &bool)| unit.width == Width::Narrow;
+        if !leaving.all(narrow) {
+            return None;
+        }
+        self.threads = self.threads.saturating_sub(stays.iter().filter(|stays| !**stays).count() as u64);
+        for part in self.units.iter_mut().flat_map(|unit| &mut unit.parts) {
+            let mut keep = stays.iter();
+            part.onward.retain(|_| keep.next().is_some_and(|stays| *stays));
+        }
+        let mut keep = stays.iter();
+        self.units.retain(|_| keep.next().is_some_and(|stays| *stays));
+        Some(())
+    }
+
+    /// Returns the windows of all units, which all have a length; otherwise units without which others may have one.
+    fn solve(&self) -> Result<Windows, Vec<usize>> {
+        let is_bounded = self.units.iter().all(Unit::is_bounded);
+        let own = if is_bounded { self.burst(Unit::work) } else { None };
+        let tree = if self.is_linked { self.burst(Unit::fresh) } else { None };
+        if own.is_none() && tree.is_none() {
+            return Err(Vec::new());
+        }
+        let bursts = Both { own: own.unwrap_or(u64::MAX), tree: tree.unwrap_or(u64::MAX) };
         let mut backlogs = vec![0; self.units.len()];
         // Sum of the last growth, and the backlogs before the last leap, to which a leap too far goes back.
         let (mut growth, mut before) = (0.0, None);
+        let mut fastest = None;
         for round in 0..ROUNDS {
             let windows = self.follows(bursts, &backlogs);
             if !windows.all_end() {
-                let Some(safe) = before.take() else { return Some(windows) };
+                let Some(safe) = before.take() else {
+                    return Err((0..self.units.len()).filter(|unit| windows.lengths[*unit].is_none()).collect());
+                };
                 (backlogs, growth) = (safe, 0.0);
                 continue;
             }
@@ -559,8 +540,9 @@ impl<'a> Units<'a> {
             let grows: Vec<u64> = grows.collect();
             let now = grows.iter().map(|more| *more as f64).sum::<f64>();
             if now == 0.0 {
-                return Some(self.shortened(bursts, windows));
+                return Ok(self.shortened(bursts, windows));
             }
+            fastest = (0..grows.len()).max_by_key(|unit| grows[*unit]);
             backlogs.iter_mut().zip(&grows).for_each(|(known, more)| *known = known.saturating_add(*more));
             // Backlogs grow by ever smaller parts. A leap to their limit saves most of the rounds.
             let ratio = now / growth;
@@ -574,7 +556,7 @@ impl<'a> Units<'a> {
                 growth = 0.0;
             }
         }
-        None
+        Err(fastest.into_iter().collect())
     }
 
     /// Returns windows that are no longer than those of a solution: what follows from a solution is one.
