@@ -74,6 +74,7 @@ mod apart;
 mod arrivals;
 mod assemble;
 mod assign;
+mod assured;
 mod budget;
 mod busy;
 mod chains;

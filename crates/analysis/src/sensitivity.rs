@@ -1,6 +1,7 @@
 //! The distance of a system from missing, or from meeting, its deadlines.
 
 use crate::analysis::Analysis;
+use crate::assured::Assured;
 use crate::budget::Budget;
 use crate::change::Change;
 use crate::diagnosis::{self, Late};
@@ -13,6 +14,10 @@ const WORK: u64 = 20_000_000;
 const WORK_EACH: u64 = 60_000;
 /// Share of each callback where the demand of intervals tells margins: a step is short there.
 const WORK_BY_DEMAND: u64 = 600_000;
+/// Share of each callback for each other one in a budget for margins that are only proven to be enough.
+const WORK_ASSURED: u64 = 200;
+/// Largest budget for those.
+const WORK_MOST: u64 = 400_000_000;
 /// Units of work that a single solution takes at least for each pair of callbacks. A budget for less than that is
 /// hopeless.
 const LOOKS: u64 = 10;
@@ -28,8 +33,7 @@ pub struct Sensitivity {
     /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines
     /// hold. Empty if all deadlines hold already, or if no change was found.
     pub changes: Vec<Change>,
-    /// Number of callbacks without a margin, because the budget of work ran out. They are the last ones in the
-    /// scenario's order.
+    /// Number of callbacks without a margin, because the budget of work ran out.
     pub unknown: usize,
 }
 
@@ -61,7 +65,8 @@ impl Sensitivity {
 impl Analysis<'_> {
     /// Returns, for each callback, the largest execution time and the highest rate with which all deadlines hold while
     /// nothing else changes, to a part in some thousands. It works for overloaded systems as well. It ends after a
-    /// bounded number of steps, and marks what it has not found by then as [`unknown`](Margin::unknown).
+    /// bounded number of steps. What it has not found by then is [`early`](Margin::early), a change that is sure to
+    /// leave all deadlines met, or [`unknown`](Margin::unknown).
     ///
     /// # Errors
     /// If the system cannot be analysed for other reasons than its load.
@@ -82,7 +87,18 @@ impl Analysis<'_> {
             late = diagnosis::late(self, &system, &free);
             changes = diagnosis::changes(self, &late, &free);
         }
-        let callbacks: Vec<_> = (0..count).map(|callback| trial.margin(callback)).collect();
+        let mut callbacks: Vec<_> = (0..count).map(|callback| trial.margin(callback)).collect();
+        if callbacks.iter().any(|margin| margin.unknown) {
+            let pairs = (count as u64).saturating_mul(count as u64);
+            let work = self.steps().unwrap_or(WORK + WORK_ASSURED.saturating_mul(pairs).min(WORK_MOST));
+            let budget = Budget::of(work, self.monitored());
+            let assured = Assured::of(self.scenario(), &system, &budget);
+            for (callback, margin) in callbacks.iter_mut().enumerate().filter(|(_, margin)| margin.unknown) {
+                if let Some(found) = assured.as_ref().and_then(|assured| assured.margin(callback)) {
+                    *margin = found;
+                }
+            }
+        }
         let unknown = callbacks.iter().filter(|margin| margin.unknown).count();
         Ok(Sensitivity { callbacks, late, changes, unknown })
     }

@@ -19,7 +19,7 @@ use crate::solve::{self, Manner, seek};
 use crate::system::{Callback, Core, System};
 
 /// Largest factor by which a callback is made longer or more frequent.
-const FACTOR_MAX: f64 = 64.0;
+pub(crate) const FACTOR_MAX: f64 = 64.0;
 /// Relative precision of factors where each trial takes one bound.
 const PRECISION_OF_ONE: f64 = 1e-9;
 /// Relative precision of factors where each trial takes the bounds of all callbacks.
@@ -47,6 +47,10 @@ pub struct Margin {
     /// True if the budget of work ran out before this margin was found: `execution_max` and `period_min` are `None`
     /// then, which says nothing about deadlines.
     pub unknown: bool,
+    /// True if the budget of work ran out before the largest change was found. All deadlines are proven to hold with
+    /// `execution_max` and with `period_min`, and they may hold with more than that; one of them that is `None` is not
+    /// known.
+    pub early: bool,
 }
 
 /// Part of a callback that a trial changes by a factor.
@@ -136,6 +140,7 @@ impl<'a> Trial<'a> {
                 .filter(|_| known)
                 .map(|(gap, factor)| Duration::from_nanos(scaled(gap, 1.0 / factor).max(1))),
             unknown: !known,
+            early: false,
         }
     }
 
@@ -164,6 +169,7 @@ impl<'a> Trial<'a> {
             period: period.map(Duration::from_nanos),
             period_min: densest.filter(|_| known).map(Duration::from_nanos),
             unknown: !known,
+            early: false,
         })
     }
 
@@ -327,11 +333,11 @@ pub(crate) fn is_by_demand(scenario: &Scenario, system: &System, budget: &Budget
 }
 
 /// Shortens a time, to 1 ns at least. Zero stays zero.
-fn shrunk(nanos: u64, factor: f64) -> u64 {
+pub(crate) fn shrunk(nanos: u64, factor: f64) -> u64 {
     scaled(nanos, factor).max(nanos.min(1))
 }
 
 /// Returns the product in whole nanoseconds.
-fn scaled(nanos: u64, factor: f64) -> u64 {
+pub(crate) fn scaled(nanos: u64, factor: f64) -> u64 {
     (nanos as f64 * factor) as u64
 }

@@ -36,27 +36,31 @@ fn timers(policy: &str, count: usize) -> Scenario {
     scenario
 }
 
-fn unknown(policy: &str, count: usize, steps: Option<u64>) -> usize {
+/// Returns how many margins are not known, and how many need not be the largest.
+fn margins(policy: &str, count: usize, steps: Option<u64>) -> (usize, usize) {
     let scenario = timers(policy, count);
     let analysis = Analysis::new(&scenario);
     let analysis = steps.map_or(analysis.clone(), |steps| analysis.work(steps));
     let sensitivity = analysis.sensitivity().unwrap();
     assert_eq!(sensitivity.callbacks.len(), count);
-    sensitivity.unknown
+    (sensitivity.unknown, sensitivity.callbacks.iter().filter(|margin| margin.early).count())
 }
 
 #[test]
 fn all_margins_of_large_systems_are_known() {
     for (policy, count) in [("edf", 60), ("edf", 250), ("fifo", 60), ("fifo", 1_000)] {
-        assert_eq!(unknown(policy, count, None), 0, "{policy} {count}");
+        assert_eq!(margins(policy, count, None), (0, 0), "{policy} {count}");
+    }
+    for policy in ["fixed-priority", "wait-set-e1", "wait-set-e2"] {
+        assert_eq!(margins(policy, 1_000, None).0, 0, "{policy}");
     }
 }
 
 #[test]
 fn the_number_of_steps_can_be_set() {
-    assert!(unknown("edf", 60, Some(10_000)) > 0);
-    let few = unknown("fixed-priority", 20, Some(1_000_000));
-    assert!(few > unknown("fixed-priority", 20, Some(500_000_000)), "{few}");
+    assert!(margins("edf", 60, Some(10_000)).0 > 0);
+    let few = margins("fixed-priority", 20, Some(1_000_000));
+    assert!(few.0 == 0 && few.1 > margins("fixed-priority", 20, Some(500_000_000)).1, "{few:?}");
 }
 
 /// Returns a system with a few callbacks on one thread: deadlines of all kinds or none, messages with jitter, chains of
@@ -80,6 +84,36 @@ fn small(policy: &str, seed: u64) -> Scenario {
         }
     }
     scenario
+}
+
+/// With a margin that was found early all deadlines hold, by the bounds.
+#[test]
+fn early_margins_are_enough() {
+    let (mut compared, mut longer) = (0, 0);
+    for policy in ["fixed-priority", "wait-set-e1", "wait-set-e2"] {
+        for seed in seeds::chosen(200) {
+            let scenario = small(policy, seed);
+            // Enough for the margins that are sure, and for no others.
+            let sensitivity = Analysis::new(&scenario).work(2_000).sensitivity().unwrap();
+            let early = sensitivity.callbacks.iter().enumerate().filter(|(_, margin)| margin.early);
+            for (place, margin) in early {
+                let with = |execution: Option<Duration>, period: Option<Duration>| {
+                    let mut changed = scenario.clone();
+                    if let Some(execution) = execution {
+                        changed.callbacks[place].execution = ExecutionTime::Fixed(execution);
+                    }
+                    set_period(&mut changed, place, period);
+                    Analysis::new(&changed).run().is_ok_and(|report| report.holds())
+                };
+                let told = format!("{policy} {seed} {margin:?}\n{}", scenario.to_toml());
+                assert!(margin.execution_max.is_none() || with(margin.execution_max, None), "{told}");
+                assert!(margin.period_min.is_none() || with(None, margin.period_min), "{told}");
+                compared += 1;
+                longer += u32::from(margin.execution_max.is_some_and(|most| most > margin.execution));
+            }
+        }
+    }
+    assert!(compared > 100 && longer > 50, "{compared}, {longer}");
 }
 
 /// Changes the time between two releases of a callback.

@@ -47,6 +47,7 @@ fn units() -> Value {
         "reaction_time_bound_ms": "milliseconds from an event to the end of the last callback that knows of it; null if \
             messages may be lost on the way",
         "data_age_bound_ms": "milliseconds that the data behind the newest output can be old; null if messages may be lost",
+        "margins_early": "true if the work ran out before the largest margins were found: with these all deadlines hold",
         "margins_known": "false if the work ran out before the four above were known; null with --no-sensitivity",
         "not_proven": "why there is no bound; null if there is one",
         "critical_instants": "the longest response found in simulations that begin with a critical instant; what ran, in \
@@ -105,7 +106,8 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "execution_max_ms": ms(margin.and_then(|margin| margin.execution_max)),
             "period_ms": ms(margin.and_then(|margin| margin.period)),
             "period_min_ms": ms(margin.and_then(|margin| margin.period_min)),
-            "margins_known": margin.map(|margin| !margin.unknown),
+            "margins_early": "true if the work ran out before the largest margins were found: with these all deadlines hold",
+        "margins_known": margin.map(|margin| !margin.unknown),
             "not_proven": callback.not_proven,
             "backlog": callback.backlog,
             "depth": queue.map(|plan| plan.depth),

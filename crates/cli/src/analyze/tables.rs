@@ -107,13 +107,18 @@ loses nothing from: the smallest depth at which no message is displaced before i
 pub(super) fn margins(analyzed: &Analyzed) -> Option<Figures> {
     let sensitivity = analyzed.sensitivity.as_ref()?;
     let row = |margin: &rospin_analysis::Margin| {
-        let or_unknown = |time: Option<Duration>| if margin.unknown { "?".to_owned() } else { ms(time) };
+        let or_unknown = |time: Option<Duration>, early: &str| match time {
+            None if margin.unknown || margin.early => "?".to_owned(),
+            Some(_) if margin.early => format!("{early} {}", ms(time)),
+            _ => ms(time),
+        };
+        let or_none = if margin.period.is_none() { ms(None) } else { or_unknown(margin.period_min, "≤") };
         vec![
             margin.callback.clone(),
             ms(Some(margin.execution)),
-            or_unknown(margin.execution_max),
+            or_unknown(margin.execution_max, "≥"),
             ms(margin.period),
-            or_unknown(margin.period_min),
+            or_none,
         ]
     };
     let mut header = vec![("callback", Side::Left)];
@@ -129,6 +134,13 @@ may come every: the shortest period of that kind."
         .to_owned();
     if margins(analyzed).iter().flat_map(|table| &table.rows).flatten().any(|cell| cell == "-") {
         text += " -: none does.";
+    }
+    let early = analyzed.sensitivity.iter().flat_map(|known| &known.callbacks).filter(|margin| margin.early).count();
+    if early > 0 {
+        text += &format!(
+            "\n≥, ≤: the search ran out of work, or was stopped, for {early} callbacks: all deadlines hold with this time, \
+             and may hold with more."
+        );
     }
     if let Some(unknown) = analyzed.sensitivity.as_ref().map(|known| known.unknown).filter(|unknown| *unknown > 0) {
         text += &format!("\n?: not known of {unknown} callbacks: the search ran out of work, or was stopped.");
