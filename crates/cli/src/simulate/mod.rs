@@ -4,6 +4,7 @@ mod json;
 mod options;
 mod record;
 mod report;
+mod seeds;
 mod simulated;
 mod tables;
 
@@ -57,6 +58,9 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
     let files = options.outputs.files(None).map_err(Failure::input)?;
     let scenario = read(&options).map_err(Failure::input)?;
+    if let Some(count) = options.seeds {
+        return seeds::run(&options, &scenario, count, files, out);
+    }
     let record = options.record.as_ref().map(|path| {
         let failed = |reason| Failure::input(RecordError { path: path.clone(), reason });
         Record::create(path, &scenario).map_err(failed)

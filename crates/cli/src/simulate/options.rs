@@ -24,6 +24,7 @@ pub(crate) const NAME: &str = "simulate";
 Examples:
   rospin simulate crates/scenario/scenarios/chain.toml
   rospin simulate robot.toml --policy edf --duration '10 min' --seed 7
+  rospin simulate robot.toml --seeds 100
   rospin simulate robot.toml --report robot.html --json robot.json --quiet
 
 The files in crates/scenario/scenarios explain every key of a scenario.")]
@@ -35,6 +36,11 @@ pub(crate) struct Options {
     /// What everything random comes from, in place of the scenario's seed
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    /// Simulates N seeds from that one on, on all cores, and prints percentiles with 95 % confidence intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(conflicts_with_all = ["record", "activations"])]
+    pub(crate) seeds: Option<u64>,
 
     /// Simulated time in place of the scenario's: a number and a unit, as in '500 ms'
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -109,6 +115,7 @@ mod tests {
             ("--duration", "0 s", "more than 0"),
             ("--policy", "fair", "wait-set-e1"),
             ("--seed", "-1", "invalid digit"),
+            ("--seeds", "0", "1..=1000000"),
             ("--activations", "some", "all, shown"),
             ("--activations", "all", "--json"),
         ] {

@@ -57,6 +57,29 @@ fn files_are_written_and_quiet_says_nothing() {
 }
 
 #[test]
+fn many_seeds_have_percentiles_with_intervals() {
+    let folder = Scratch::new("seeds");
+    let (json, report) = (folder.path("out.json"), folder.path("out.html"));
+    let chain = shipped().into_iter().find(|file| file.ends_with("chain.toml")).unwrap();
+    let run = || {
+        let run = ["simulate", &chain, "--seeds", "20", "--duration", "500 ms", "--json", &json, "--report", &report];
+        let output = rospin(&run);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        (text(&output.stdout), serde_json::from_str::<Value>(&fs::read_to_string(&json).unwrap()).unwrap())
+    };
+    let (said, document) = run();
+    for expected in ["20 simulations of 500 ms, seeds 1 to 20", "p99", "95 % confidence", "in all simulations"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let detect = &document["callbacks"][1];
+    let [low, value, high] = ["low", "value", "high"].map(|key| detect["p95_ms"][key].as_f64().unwrap());
+    assert!(low <= value && value <= high && high <= detect["longest_ms"].as_f64().unwrap(), "{detect}");
+    assert_eq!((&document["settings"]["seed"], &document["settings"]["seeds"]), (&1.into(), &20.into()));
+    assert!(fs::read_to_string(&report).unwrap().ends_with("</html>\n"));
+    assert_eq!(run(), (said, document), "whichever ends first");
+}
+
+#[test]
 fn bad_scenario_is_code_2_and_names_the_place_and_the_fix() {
     let folder = Scratch::new("bad");
     let file = folder.path("bad.toml");
