@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 #[allow(dead_code, reason = "the example prints what the test compares")]
 mod picas;
 
+const REFERENCE_SYSTEM: &str = include_str!("../../../scenario/scenarios/reference_system.toml");
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -117,8 +119,7 @@ fn the_table_of_ratios_is_that_of_the_kept_run() {
 /// analysis says of the two timers.
 #[test]
 fn the_figures_of_the_reference_system_are_those_of_today() {
-    let scenario =
-        rospin_scenario::Scenario::parse(include_str!("../../../scenario/scenarios/reference_system.toml")).unwrap();
+    let scenario = rospin_scenario::Scenario::parse(REFERENCE_SYSTEM).unwrap();
     let report = rospin_analysis::Analysis::new(&scenario).run().unwrap();
     let outcome = rospin_sim::Simulation::new(&scenario).unwrap().run().unwrap();
     let page = words(&std::fs::read_to_string(root().join("book/src/guide/deadlines.md")).unwrap());
@@ -131,4 +132,22 @@ fn the_figures_of_the_reference_system_are_those_of_today() {
     assert_eq!(late, 2, "two timers miss their periods");
     let load = format!("loads one core by {:.0} %.", report.cores[0].utilization * 100.0);
     assert!(page.contains(&load), "{load}");
+}
+
+/// What the page about learnt files says of a wait set with two threads.
+#[test]
+fn a_wait_set_of_two_threads_has_bounds_up_to_the_load_of_one_core() {
+    let mut scenario = rospin_scenario::Scenario::parse(REFERENCE_SYSTEM).unwrap();
+    "wait-set-e2".clone_into(&mut scenario.executors[0].policy);
+    (scenario.executors[0].threads, scenario.cores) = (2, Some(2));
+    let report = rospin_analysis::Analysis::new(&scenario).run().unwrap();
+    let longest = report.callbacks.iter().map(|callback| callback.bound.unwrap()).max().unwrap();
+    let page = words(&std::fs::read_to_string(root().join("book/src/guide/model.md")).unwrap());
+    let told = format!("{:.0} ms for each with the times of", longest.as_secs_f64() * 1e3);
+    assert!(page.contains(&told), "{told}");
+    for callback in &mut scenario.callbacks {
+        callback.execution = rospin_scenario::ExecutionTime::Fixed(callback.execution.longest() * 5 / 4);
+    }
+    let report = rospin_analysis::Analysis::new(&scenario).run().unwrap();
+    assert!(report.callbacks.iter().all(|callback| callback.bound.is_none()), "and none with a quarter more");
 }
