@@ -145,18 +145,6 @@ impl Groups {
         true
     }
 
-    /// Makes `next` the activation that runs in the group and holds it, in place of its predecessor. Does nothing for a
-    /// reentrant group.
-    #[inline(always)]
-    pub(crate) fn replace_holder(&mut self, next: &Activation) {
-        if let Some(group) = self.get_mut(next.group)
-            && group.kind == GroupKind::MutuallyExclusive
-        {
-            group.running = next.sequence;
-            group.holder = next.sequence;
-        }
-    }
-
     /// Suspends `activation`, which keeps holding the group. Returns true if a guest may run in the group meanwhile;
     /// false for a reentrant group, which nobody holds.
     pub(crate) fn pause(&mut self, activation: &Activation) -> bool {

@@ -52,8 +52,6 @@ struct Seat {
     thread: ThreadIndex,
     /// The run that is under way, or that was not returned to the state yet.
     run: Option<Run>,
-    /// True while the scheduler ends the activation of `run` and picks the next one.
-    is_exchanging: bool,
     /// True if a callback ran since the last check of the end of the spin.
     ran_one: bool,
     idle_since: Option<Instant>,
@@ -65,9 +63,6 @@ struct Seat {
     has_woken: bool,
     /// True if the awaited future was woken and is polled only after the next pick.
     main_waits: bool,
-    /// True if the last step led to a further item of the entity that had run before. Then `goes_on` is tried first:
-    /// elsewhere it would be in vain. The result is the same without it.
-    repeats: bool,
     lookout: Lookout,
     /// The thread's short time slices, once it waited for work.
     slices: Option<ShortSlices>,
@@ -185,14 +180,12 @@ impl<'a> Spin<'a> {
         let mut seat = Seat {
             thread,
             run: None,
-            is_exchanging: false,
             ran_one: false,
             idle_since: None,
             was_idle: false,
             cleaned_up: false,
             has_woken: false,
             main_waits: false,
-            repeats: true,
             lookout: Lookout::new(if self.executor.times.clock.passes() { TickCounter::new() } else { None }),
             slices: None,
         };
@@ -200,11 +193,8 @@ impl<'a> Spin<'a> {
         if let Err(panic) = looped {
             // Other threads must stop, and the group must get its payload back.
             self.stop();
-            let (run, is_exchanging) = (seat.run.take(), seat.is_exchanging);
-            contain(|| {
-                access
-                    .with(|state| if is_exchanging { state.give_back_ended(run) } else { state.give_back_and_end(run) })
-            });
+            let run = seat.run.take();
+            contain(|| access.with(|state| state.give_back_and_end(run)));
             resume_unwind(panic);
         }
     }
@@ -226,14 +216,8 @@ impl<'a> Spin<'a> {
                 if std::mem::take(&mut seat.was_idle) {
                     unpark(state, seat.thread);
                 }
-                if seat.repeats && self.goes_on(state, seat) {
-                    return (Next::Run, false);
-                }
                 if self.may_run_in_place(state, seat) && self.runs_in_place(state, seat, main.as_ref()) {
                     return (Next::Again, false);
-                }
-                if self.exchanges(state, seat) {
-                    return (Next::Run, self.others_are_needed(state));
                 }
                 let next = self.step(state, seat);
                 // A thread that is about to run user code leaves other work to other threads.

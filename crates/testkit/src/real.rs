@@ -24,7 +24,6 @@ pub struct Real {
     /// Activations that were dispatched and not completed, suspended ones included. The scheduler needs them back.
     under_way: Vec<Activation>,
     recorded: Recorded,
-    short_ways: u64,
     in_place: u64,
 }
 
@@ -51,15 +50,8 @@ impl Real {
             entities: Vec::new(),
             under_way: Vec::new(),
             recorded: Recorded::default(),
-            short_ways: 0,
             in_place: 0,
         }
-    }
-
-    /// Returns how often an entity ran again by [`Scheduler::go_on`].
-    #[must_use]
-    pub const fn short_ways(&self) -> u64 {
-        self.short_ways
     }
 
     /// Returns how often an activation ran in place, see [`Scheduler::first`].
@@ -182,27 +174,6 @@ impl Subject for Real {
         let activation = self.activation(decision);
         self.scheduler.complete(now, &activation);
         self.forget(&activation);
-    }
-
-    fn go_on(&mut self, now: Instant, thread: u16, decision: &Decision, release: Option<Instant>) -> Option<Decision> {
-        let mut activation = self.activation(decision);
-        let is_timer_due = self.scheduler.next_due().is_some_and(|due| due <= now);
-        let mut goes_on = |release| self.scheduler.go_on(now, ThreadIndex(thread), &mut activation, release);
-        let next = if release.is_some_and(|release| !is_timer_due && goes_on(release)) {
-            self.short_ways += 1;
-            Some(activation)
-        } else {
-            if self.scheduler.exchange(now, ThreadIndex(thread), &mut activation, release) {
-                Some(activation)
-            } else {
-                None
-            }
-        };
-        self.under_way.retain(|known| known.sequence != decision.sequence);
-        let next = next?;
-        self.forget(&next);
-        self.under_way.push(next);
-        Some(self.decision(&next))
     }
 
     fn run_through(&mut self, now: Instant, thread: u16, release: Option<Instant>) -> Option<Decision> {

@@ -209,6 +209,19 @@ impl<K: Ord> Lanes<K> {
         }
     }
 
+    /// Takes out the first entry; `None` if there are no entries.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Item> {
+        let lane = self.lanes.get_mut(self.taken.trailing_zeros() as usize)?;
+        let item = *lane.first()?;
+        lane.drop_first();
+        if lane.len() == 0 {
+            // The lane is that of the lowest bit.
+            self.taken &= self.taken - 1;
+        }
+        Some(item)
+    }
+
     /// Takes out the first entry, and adds it again with that key and that tie-breaker, if the key is the same, and if
     /// it belongs to the end of a row. Returns `None` if it did not.
     #[inline(always)]

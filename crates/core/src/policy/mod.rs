@@ -132,16 +132,6 @@ pub trait Policy: Send {
     /// same policy has passed on, in a replay.
     fn restore_ready_set(&mut self, _ready_set: &[Activation]) {}
 
-    /// Takes the step from the end of one activation to the next one, if there is a way that is shorter than that of
-    /// [`release`](Self::release) for `next`, [`group_freed`](Self::group_freed) for the group that the ended
-    /// activation held, and [`pick`](Self::pick). `next` is the next activation of the same entity, if it has one. It
-    /// must lead to the same.
-    ///
-    /// Does nothing by default, so that the scheduler takes the long way.
-    fn exchange(&mut self, _next: Option<&Activation>, _groups: &Groups) -> Exchange {
-        Exchange::Unchanged
-    }
-
     /// Returns true if the policy implements [`first`](Self::first). Otherwise nobody asks for it. The answer must stay
     /// the same.
     fn names_first(&self) -> bool {
@@ -178,28 +168,6 @@ pub trait Policy: Send {
     /// until after the memory has gone. The engine calls it between two callbacks, when it has not done so yet, or
     /// entities were added. Passes none by default.
     fn visit_written(&self, _visit: &mut dyn FnMut(*const u8)) {}
-
-    /// Returns true if the picks depend on the order in which the policy was told of activations, and not on the
-    /// activations alone. The answer must stay the same. If it is false, timers that are due may be released before the
-    /// activation that an [`exchange`](Self::exchange) adds.
-    fn orders_by_calls(&self) -> bool {
-        true
-    }
-
-    /// Returns true if the picks depend on the [time](View::now). The answer must stay the same. If it is false, and if
-    /// nothing else needs the time, the engine saves reading the clock and passes an earlier time.
-    fn looks_at_time(&self) -> bool {
-        true
-    }
-
-    /// Returns true if `activation` would be picked next if it were released and its group free. May return false in
-    /// any case.
-    ///
-    /// If it returns true, the scheduler lets the running entity continue with its next item without using the ready
-    /// set.
-    fn would_pick(&self, _activation: &Activation) -> bool {
-        false
-    }
 }
 
 /// A ready activation that a policy [names](Policy::first) before it is picked.
@@ -251,20 +219,6 @@ impl Named {
     pub const fn release(self) -> Instant {
         self.release
     }
-}
-
-/// The outcome of a policy's [`exchange`](Policy::exchange).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Exchange {
-    /// The first segment of this entity's ready activation was picked: it is out of the ready set. That may be the
-    /// activation that was given as the next one, which then never was in there. Otherwise that one is in the ready set
-    /// now.
-    Picked(EntityId),
-    /// No activation is ready, and none was given.
-    Idle,
-    /// There is no short way. Nothing has changed.
-    Unchanged,
 }
 
 /// A policy that can be chosen by name.

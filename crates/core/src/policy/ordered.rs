@@ -4,7 +4,7 @@ use super::holders::Holders;
 use super::places::{Places, room_for};
 use super::queue::{EntityOf, Entry, First, Queue};
 use super::ring::Rotated;
-use super::{Exchange, Named, Order, Policy, View};
+use super::{Named, Order, Policy, View};
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::group::Groups;
@@ -84,11 +84,6 @@ impl<O: Order> Ordered<O> {
         }
     }
 
-    /// Returns true if nothing is ready.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
     #[inline(always)]
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
         let (key, entity) = (self.order.key(activation), EntityOf::new(activation));
@@ -156,10 +151,8 @@ impl<O: Order> Ordered<O> {
                 self.waiting += 1;
                 continue;
             }
-            let first = self.ready.first()?;
-            let (place, is_valid) = (first.place, self.places.has(first.place, first.sequence()));
-            self.ready.drop_first();
-            if !is_valid {
+            let (place, sequence) = self.ready.pop()?;
+            if !self.places.has(place, sequence) {
                 self.ready.was_stale();
                 continue;
             }
@@ -253,32 +246,6 @@ impl<O: Order> Policy for Ordered<O> {
         self.pick_best(view)
     }
 
-    fn exchange(&mut self, next: Option<&Activation>, groups: &Groups) -> Exchange {
-        if self.waiting > 0 || !self.holders.is_empty() {
-            return Exchange::Unchanged;
-        }
-        let first = self.ready.first();
-        let entry = next.map(|next| self.entry(next, self.places.of_released(next.entity)));
-        if let (Some(next), Some(entry)) = (next, &entry)
-            && first.as_ref().is_none_or(|first| entry.precedes(first))
-        {
-            // The first of all need not go through the ready set.
-            return if groups.admits(next) { Exchange::Picked(next.entity) } else { Exchange::Unchanged };
-        }
-        let Some(first) = first else {
-            return Exchange::Idle;
-        };
-        let Some(entity) = self.places.take_released(first.place, first.sequence(), groups) else {
-            return Exchange::Unchanged;
-        };
-        self.ready.drop_first();
-        if let (Some(next), Some(entry)) = (next, entry) {
-            self.places.insert(next);
-            self.ready.push(entry);
-        }
-        Exchange::Picked(entity)
-    }
-
     fn names_first(&self) -> bool {
         true
     }
@@ -294,7 +261,7 @@ impl<O: Order> Policy for Ordered<O> {
     fn replace_first(&mut self, next: Option<&Activation>) -> Option<Named> {
         // Nothing else has changed since the first one was named, so that the new first one can be named, too.
         let Some(next) = next else {
-            let place = self.ready.take_first()?;
+            let (place, _) = self.ready.pop()?;
             self.places.free(place);
             return self.named();
         };
@@ -311,14 +278,6 @@ impl<O: Order> Policy for Ordered<O> {
     fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         visit(self.places.written().cast());
         self.ready.visit_written(visit);
-    }
-
-    fn orders_by_calls(&self) -> bool {
-        false
-    }
-
-    fn looks_at_time(&self) -> bool {
-        false
     }
 
     fn group_freed(&mut self, group: GroupId) {
@@ -364,18 +323,5 @@ impl<O: Order> Policy for Ordered<O> {
     fn orders_by_release(&self) -> bool {
         // Every order breaks ties by release.
         true
-    }
-
-    fn would_pick(&self, activation: &Activation) -> bool {
-        if self.is_empty() {
-            return true;
-        }
-        let entry = self.entry(activation, 0);
-        let precedes = |other: Option<First<'_, O::Key>>| other.is_none_or(|other| entry.precedes(&other));
-        // The top of `ready` may be withdrawn, or blocked by a held group. Then this method returns false although true
-        // would be right.
-        precedes(self.ready.first())
-            && self.holders.first().is_none_or(|holder| entry < *holder)
-            && precedes(self.groups.get(activation.group.index()).and_then(|waiting| waiting.blocked.first()))
     }
 }

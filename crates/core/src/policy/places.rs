@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::activation::Activation;
 use crate::entity::{EntityKind, EntitySpec, Priority};
-use crate::group::Groups;
 use crate::id::{EntityId, GroupId};
 use crate::time::Instant;
 
@@ -134,27 +133,6 @@ impl Places {
         Activation { release, sequence, ..self.slots[place as usize].0 }
     }
 
-    /// Returns the place of the entity's released activation.
-    #[inline(always)]
-    pub(super) fn of_released(&self, entity: EntityId) -> u32 {
-        self.blocks[entity.index()].first
-    }
-
-    /// Frees the place if a released activation has it, with that sequence number, and if the activation's group admits
-    /// it. Returns the activation's entity; `None` if nothing has changed.
-    #[inline(always)]
-    pub(super) fn take_released(&mut self, place: u32, sequence: u64, groups: &Groups) -> Option<EntityId> {
-        if !self.has(place, sequence) {
-            return None;
-        }
-        let activation = self.activation(place);
-        if activation.segment > 0 || !groups.admits(&activation) {
-            return None;
-        }
-        self.free(place);
-        Some(activation.entity)
-    }
-
     /// Replaces the released activation at the place by the next one of the same entity, which must have the same
     /// deadline.
     #[inline(always)]
@@ -187,12 +165,6 @@ impl Places {
     /// Returns the address of what is written whenever an activation comes or goes, besides its place.
     pub(super) const fn written(&self) -> *const usize {
         &raw const self.taken
-    }
-
-    /// Returns true if no activation is ready.
-    #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
-        self.taken == 0
     }
 }
 

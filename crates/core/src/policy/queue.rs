@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::lanes::Lanes;
 use super::places::Places;
-use super::ring::Rotated;
+use super::ring::{Item, Rotated};
 use crate::activation::Activation;
 use crate::time::Instant;
 
@@ -229,12 +229,18 @@ impl<K: Ord> Queue<K> {
         Some(Rotated { place, release: *release, entity })
     }
 
-    /// Takes out the first entry. Returns the place of its activation; `None` if there are no entries.
+    /// Takes out the first entry. Returns the place and the sequence number of its activation; `None` if there are no
+    /// entries. If it is stale, the caller must call [`was_stale`](Self::was_stale).
     #[inline(always)]
-    pub(super) fn take_first(&mut self) -> Option<u32> {
-        let place = self.first()?.place;
-        self.drop_first();
-        Some(place)
+    pub(super) fn pop(&mut self) -> Option<(u32, u64)> {
+        if self.heap.is_empty() {
+            let Item { tie_breaker, place, .. } = self.lanes.pop()?;
+            return Some((place, tie_breaker.2));
+        }
+        let first = self.first_of_both()?;
+        let popped = (first.place, first.sequence());
+        self.drop_first_of_both();
+        Some(popped)
     }
 
     #[inline(never)]

@@ -24,11 +24,9 @@ pub(super) struct EntityState {
     /// `max_in_flight` activations are under way. While there is none, the sequence number is [`NOBODY`], and release
     /// and deadline mean nothing.
     latest: Activation,
-    /// True if [`go_on`](super::Scheduler::go_on) covers the entity: it is no timer, has one activation at a time, and
-    /// holds its group while it waits.
-    pub(super) may_go_on: bool,
-    /// True if the entity has one activation at a time, and does not precede all.
-    pub(super) is_plain: bool,
+    /// True if activations of the entity may run in place unless they have deadlines: it is no timer, has one activation
+    /// at a time, holds its group while it waits, and does not precede all.
+    is_plain: bool,
     pub(super) is_timer: bool,
     /// Number of activations that are under way: running or suspended.
     pub(super) in_flight: u32,
@@ -66,10 +64,10 @@ impl EntityState {
             segment: 0,
             precedes_all: spec.precedes_all,
         };
-        let is_plain = spec.max_in_flight == 1 && !spec.precedes_all;
+        let is_plain =
+            spec.max_in_flight == 1 && !spec.precedes_all && timer.is_none() && !spec.releases_group_at_await;
         let mut state = Self {
             latest,
-            may_go_on: is_plain && timer.is_none() && !spec.releases_group_at_await,
             is_plain,
             is_timer: timer.is_some(),
             in_flight: 0,
@@ -86,6 +84,10 @@ impl EntityState {
         let Rest { spec, timer, .. } = &*self.rest;
         let deadline = spec.deadline.or_else(|| timer.as_ref().and_then(|timer| timer.spec.period));
         self.deadline_ns = deadline.map_or(NEVER, |deadline| u64::try_from(deadline.as_nanos()).unwrap_or(NEVER));
+    }
+
+    pub(super) const fn id(&self) -> EntityId {
+        self.latest.entity
     }
 
     pub(super) const fn registration(&self) -> u64 {
@@ -157,7 +159,7 @@ impl EntityState {
 
     /// Returns true if activations of the entity may run in place.
     pub(super) const fn may_run_in_place(&self) -> bool {
-        self.may_go_on && self.deadline_ns == NEVER
+        self.is_plain && self.deadline_ns == NEVER
     }
 
     /// Returns true if another activation may be under way, so that the policy gets the released one.

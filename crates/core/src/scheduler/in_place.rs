@@ -53,8 +53,8 @@ impl Scheduler {
     /// run to its end in place. Releases no timers, so that no other activation comes before it.
     pub fn take_first(&mut self, thread: ThreadIndex) -> Option<Activation> {
         let now = self.clocks[ClockKind::Steady.index()];
-        let first = self.ready.pick(&mut View::new(now, thread, &self.groups, None))?;
-        self.begin(now, thread, first)
+        let first = self.ready.pick(&mut View::new(now, thread, &self.groups, None));
+        self.begin_picked(now, thread, first)
     }
 
     /// Returns the index of the entity that probably runs so many activations after the [`first`](Self::first) one;

@@ -1,8 +1,6 @@
 //! The scheduler: a state machine. Drivers report events to it and ask it for activations.
 
 mod entity_state;
-mod exchange;
-mod go_on;
 mod held_up;
 mod in_place;
 mod members;
@@ -194,54 +192,54 @@ impl Scheduler {
     pub fn next(&mut self, now: Instant, thread: ThreadIndex) -> Option<Activation> {
         self.advance(ClockKind::Steady, now, now);
         let trace = self.trace.as_mut().map(|trace| &mut **trace as &mut dyn Trace);
-        let activation = self.ready.pick(&mut View::new(now, thread, &self.groups, trace))?;
-        self.begin(now, thread, activation)
+        let picked = self.ready.pick(&mut View::new(now, thread, &self.groups, trace));
+        self.begin_picked(now, thread, picked)
     }
 
-    /// Begins an activation that was picked. Returns `None` if its group does not admit it.
+    /// Begins the activation that was picked, if there is one. Returns it; `None` if its group does not admit it.
     #[inline(always)]
-    fn begin(&mut self, now: Instant, thread: ThreadIndex, activation: Activation) -> Option<Activation> {
-        if !self.groups.try_run(&activation) {
+    fn begin_picked(&mut self, now: Instant, thread: ThreadIndex, picked: Option<Activation>) -> Option<Activation> {
+        let Some(activation) = &picked else {
+            return None;
+        };
+        if !self.groups.try_run(activation) {
             // A user's policy may break its contract. Mutual exclusion must hold nevertheless.
             debug_assert!(false, "the policy picked from a group that is held");
-            self.ready.policy.release(&activation);
+            self.ready.policy.release(activation);
             return None;
         }
         let mut missed = 0;
-        if let Some(entity) = self.entity_mut(activation.entity) {
+        if let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) {
             if activation.segment > 0 {
                 entity.rest.resumed.retain(|resumed| resumed.sequence != activation.sequence);
             } else {
                 entity.begin();
-                if entity.is_timer {
-                    missed = self.rearm(activation.entity);
-                }
+                missed = timers::rearm(entity, &mut self.timers, &self.clocks);
             }
         }
         if self.trace.is_some() {
-            self.record_dispatch(now, thread, activation, missed);
+            self.record_dispatch(now, thread, *activation, missed);
         }
-        Some(activation)
+        picked
     }
 
     /// Ends the activation, after its callback ran, panicked, or found nothing to take.
     pub fn complete(&mut self, now: Instant, activation: &Activation) {
         // Policy and trace are foreign code, and are called last: if they panic, the activation is over nevertheless.
         let has_left = self.groups.leave(activation);
-        let mut held_back = false;
-        if let Some(entity) = self.entity_mut(activation.entity) {
+        if let Some(entity) = self.entities.get_mut(activation.entity.index(), activation.entity.generation()) {
             let was_at_limit = !entity.may_start();
             entity.in_flight = entity.in_flight.saturating_sub(1);
-            held_back = was_at_limit && entity.is_pending();
-        }
-        let entity = self.entities.get(activation.entity.index(), activation.entity.generation());
-        if let Some(pending) = entity.and_then(EntityState::pending).filter(|_| held_back) {
-            self.ready.release(pending);
+            if was_at_limit && let Some(pending) = entity.pending() {
+                self.ready.release(pending);
+            }
         }
         if has_left {
             self.ready.group_freed(activation.group);
         }
-        self.record(now, TraceEvent::Completed(*activation));
+        if self.trace.is_some() {
+            self.record(now, TraceEvent::Completed(*activation));
+        }
     }
 
     /// Passes `visit` addresses of what almost every step writes, see [`Policy::visit_written`].
@@ -257,14 +255,6 @@ impl Scheduler {
     #[must_use]
     pub const fn is_traced(&self) -> bool {
         self.trace.is_some()
-    }
-
-    /// Returns true if an [`exchange`](Self::exchange) depends on the time: there are timers on the steady clock, a
-    /// trace, or a policy that [looks at the time](Policy::looks_at_time).
-    #[must_use]
-    #[inline]
-    pub const fn needs_time(&self) -> bool {
-        self.has_timers(ClockKind::Steady) || self.is_traced() || self.ready.looks_at_time
     }
 
     /// Suspends the activation, whose callback awaits something. The thread is free for other activations.

@@ -8,12 +8,8 @@ use crate::policy::{Fifo, Policy, View};
 /// The released activations. Those of entities that [precede all](EntitySpec::precedes_all) never get to the policy.
 pub(super) struct Ready {
     pub(super) policy: Box<dyn Policy>,
-    /// The policy's [`looks_at_time`](Policy::looks_at_time), which is asked only once, since each step needs it.
-    pub(super) looks_at_time: bool,
-    /// The policy's [`names_first`](Policy::names_first), asked only once, too.
+    /// The policy's [`names_first`](Policy::names_first), which is asked only once, since each step needs it.
     pub(super) names_first: bool,
-    /// The policy's [`orders_by_calls`](Policy::orders_by_calls), asked only once, too.
-    pub(super) orders_by_calls: bool,
     /// The activations that precede all, in the order of their release.
     ahead: Fifo,
     /// The number of entities that precede all. If it is zero, as in most programs, `ahead` is not used.
@@ -22,9 +18,8 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(policy: Box<dyn Policy>) -> Self {
-        let (looks_at_time, names_first) = (policy.looks_at_time(), policy.names_first());
-        let orders_by_calls = policy.orders_by_calls();
-        Self { policy, looks_at_time, names_first, orders_by_calls, ahead: Fifo::new(), preceding: 0 }
+        let names_first = policy.names_first();
+        Self { policy, names_first, ahead: Fifo::new(), preceding: 0 }
     }
 
     /// Returns true if there are entities that precede all.
@@ -84,10 +79,6 @@ impl Ready {
 
     pub(super) fn orders_by_release(&self, activation: &Activation) -> bool {
         activation.precedes_all || self.policy.orders_by_release()
-    }
-
-    pub(super) fn would_pick(&self, activation: &Activation) -> bool {
-        (self.preceding == 0 || self.ahead.is_empty()) && self.policy.would_pick(activation)
     }
 
     pub(super) fn withdraw(&mut self, activation: &Activation) {

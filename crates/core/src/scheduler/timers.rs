@@ -7,7 +7,7 @@ use super::{AddError, Scheduler};
 use crate::entity::{EntityKind, EntitySpec};
 use crate::id::EntityId;
 use crate::time::{Instant, nanos};
-use crate::timer::{ClockKind, TimerSpec, next_due, shifted};
+use crate::timer::{ClockKind, TimerHeap, TimerSpec, next_due, shifted};
 
 /// Timer with its state.
 #[derive(Debug)]
@@ -221,29 +221,6 @@ impl Scheduler {
         own.or_else(|| entity.rest.timer.as_ref().and_then(|timer| timer.spec.period))
     }
 
-    /// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped.
-    /// Does nothing and returns 0 if the timer fires once, was cancelled, or is armed already.
-    pub(super) fn rearm(&mut self, id: EntityId) -> u64 {
-        let Self { entities, timers, clocks, .. } = self;
-        let Some(entity) = entities.get_mut(id.index(), id.generation()) else {
-            return 0;
-        };
-        let registration = entity.registration();
-        let Some(timer) = entity.rest.timer.as_mut().filter(|timer| !timer.armed && !timer.cancelled) else {
-            return 0;
-        };
-        let Some(period) = timer.spec.period else {
-            return 0;
-        };
-        let clock = timer.spec.clock.index();
-        let (due, missed) = next_due(timer.due, period, timer.spec.overrun, clocks[clock]);
-        timer.overruns += missed;
-        timer.due = due;
-        timer.armed = true;
-        timers[clock].arm(due, registration, id);
-        missed
-    }
-
     /// Arms a timer for a due time on its clock.
     fn arm(&mut self, id: EntityId, due: Instant) {
         let Some(entity) = self.entity_mut(id) else {
@@ -262,4 +239,32 @@ impl Scheduler {
     pub(super) fn timer_mut(&mut self, id: EntityId) -> Option<&mut TimerState> {
         self.entity_mut(id)?.rest.timer.as_mut()
     }
+}
+
+/// Arms the next due time of a timer whose callback starts now. Returns the number of due times that it skipped. Does
+/// nothing and returns 0 if the entity is no timer, or one that fires once, was cancelled, or is armed already.
+#[inline(always)]
+pub(super) fn rearm(
+    entity: &mut EntityState,
+    timers: &mut [TimerHeap; ClockKind::COUNT],
+    clocks: &[Instant; ClockKind::COUNT],
+) -> u64 {
+    if !entity.is_timer {
+        return 0;
+    }
+    let id = entity.id();
+    let registration = entity.registration();
+    let Some(timer) = entity.rest.timer.as_mut().filter(|timer| !timer.armed && !timer.cancelled) else {
+        return 0;
+    };
+    let Some(period) = timer.spec.period else {
+        return 0;
+    };
+    let clock = timer.spec.clock.index();
+    let (due, missed) = next_due(timer.due, period, timer.spec.overrun, clocks[clock]);
+    timer.overruns += missed;
+    timer.due = due;
+    timer.armed = true;
+    timers[clock].arm(due, registration, id);
+    missed
 }

@@ -157,17 +157,17 @@ fn an_activation_is_over_although_the_trace_panics_at_its_completion() {
 }
 
 #[test]
-fn an_activation_that_went_on_is_in_the_driver_s_hands_before_anybody_is_told() {
+fn an_entity_is_ready_although_the_trace_panics_at_its_release() {
     let mut scheduler = Scheduler::new(Box::new(Fifo::new()));
     let [a, b] = pair(&mut scheduler);
     let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Released(_)));
     scheduler.release(at(1), a);
-    let mut activation = scheduler.next(at(1), THREAD).unwrap();
+    let activation = scheduler.next(at(1), THREAD).unwrap();
     mine.lay();
-    panics(|| scheduler.go_on(at(2), THREAD, &mut activation, at(2)));
+    panics(|| scheduler.release(at(2), a));
     scheduler.complete(at(2), &activation);
     scheduler.release(at(3), b);
-    assert_eq!(run(&mut scheduler, at(3)), [b]);
+    assert_eq!(run(&mut scheduler, at(3)), [a, b]);
 }
 
 #[test]
@@ -265,7 +265,7 @@ impl Policy for NoTimers {
 }
 
 #[test]
-fn an_exchange_in_which_a_due_timer_panics_has_ended_the_activation() {
+fn a_due_timer_that_panics_in_the_policy_leaves_no_group_held() {
     let mut scheduler = Scheduler::new(Box::new(NoTimers(Fifo::new())));
     let [a, b] = pair(&mut scheduler);
     let timers = scheduler.add_group(GroupKind::MutuallyExclusive);
@@ -273,7 +273,8 @@ fn an_exchange_in_which_a_due_timer_panics_has_ended_the_activation() {
     let timer = scheduler.add_timer(spec, TimerSpec::periodic(at(2), Duration::from_millis(10))).unwrap();
     release_all(&mut scheduler, at(0), [a, b]);
     let first = scheduler.next(at(0), THREAD).unwrap();
-    assert!(catch_unwind(AssertUnwindSafe(|| scheduler.exchange(at(3), THREAD, &mut { first }, None))).is_err());
+    scheduler.complete(at(3), &first);
+    panics(|| scheduler.next(at(3), THREAD));
     assert!(scheduler.cancel_timer(timer));
     assert_eq!(scheduler.next(at(3), THREAD).map(|activation| activation.entity), Some(b), "the group is free");
 }

@@ -193,17 +193,23 @@ fn deadlines_and_releases_are_inherited_as_priorities_are() {
 }
 
 #[test]
-fn an_entity_goes_on_only_if_no_holder_inherits_more() {
+fn an_entity_runs_again_only_if_no_holder_inherits_more() {
     let mut world = World::inverted();
     let group = world.scheduler.add_group(GroupKind::MutuallyExclusive);
     let spec = EntitySpec::new("busy", EntityKind::Subscription, group).priority(Priority(70));
     let busy = world.scheduler.add_entity(spec).unwrap();
     world.release(1, busy);
-    let mut running = world.scheduler.next(at(1), THREAD).unwrap();
+    let running = world.scheduler.next(at(1), THREAD).unwrap();
     world.resume(2);
-    assert!(world.scheduler.go_on(at(2), THREAD, &mut running, at(2)), "the holder has priority 1");
+    world.release(2, busy);
+    world.scheduler.complete(at(2), &running);
+    let running = world.scheduler.next(at(2), THREAD).unwrap();
+    assert_eq!(running.entity, busy, "the holder has priority 1");
     world.release(3, world.waiter);
-    assert!(!world.scheduler.go_on(at(3), THREAD, &mut running, at(3)), "somebody with priority 100 waits for it");
-    assert_eq!(world.scheduler.next(at(3), ThreadIndex(1)).unwrap().entity, world.holder.entity);
-    assert!(world.scheduler.go_on(at(3), THREAD, &mut running, at(3)), "all others wait for the holder");
+    world.release(3, busy);
+    world.scheduler.complete(at(3), &running);
+    let holder = world.scheduler.next(at(3), THREAD).unwrap();
+    assert_eq!(holder.entity, world.holder.entity, "somebody with priority 100 waits for it");
+    let running = world.scheduler.next(at(3), ThreadIndex(1)).unwrap();
+    assert_eq!(running.entity, busy, "all others wait for the holder");
 }

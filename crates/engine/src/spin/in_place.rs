@@ -20,7 +20,7 @@ impl Spin<'_> {
     /// Returns true if this is the only thread, and the run of the seat, if there is one, could have run in place, too.
     #[inline(always)]
     pub(super) fn may_run_in_place(&self, state: &State, seat: &Seat) -> bool {
-        let may_be_given_back = |run| state.is_simple(run) && state.can_exchange(run);
+        let may_be_given_back = |run| state.is_simple(run) && state.has_ended(run);
         self.width() == 1 && seat.run.as_ref().is_none_or(may_be_given_back)
     }
 

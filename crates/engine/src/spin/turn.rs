@@ -7,7 +7,6 @@ use rospin_core::Instant;
 use super::{Next, Seat, Spin};
 use crate::clock::STEP_NOTICED_AFTER;
 use crate::executor_options::Until;
-use crate::source::Pending;
 use crate::state::State;
 
 impl Spin<'_> {
@@ -43,8 +42,7 @@ impl Spin<'_> {
             return Next::Wake(now);
         }
         state.advance(executor, now);
-        seat.run = state.start(now, seat.thread);
-        seat.repeats = true;
+        state.start(now, seat.thread, &mut seat.run);
         state.watch_ros_time(executor);
         if seat.run.is_some() {
             seat.idle_since = None;
@@ -54,80 +52,6 @@ impl Spin<'_> {
         } else {
             self.idle(state, seat, now)
         }
-    }
-
-    /// Takes the short way from a callback to its entity's next item, without a pick, if nothing has happened
-    /// meanwhile, no due time has come, and the policy would pick the same entity. Returns true if it did: the run in
-    /// the seat is the next one.
-    #[inline]
-    pub(super) fn goes_on(&self, state: &mut State, seat: &mut Seat) -> bool {
-        let Some(run) = &mut seat.run else {
-            return false;
-        };
-        let executor = self.executor;
-        let is_quiet = !executor.wants_attention() && !self.stopped() && self.until != Until::Once;
-        if !is_quiet || state.has_leftovers() || state.has_other_timers() {
-            return false;
-        }
-        if !executor.sleeps.is_empty() && executor.sleeps.has_others() {
-            return false;
-        }
-        let due = state.or_look(executor.sleeps.earlier(state.scheduler.next_due()));
-        let has_deadline = run.activation.deadline < Instant::MAX;
-        let now = if due.is_none() && self.deadline.is_none() && !has_deadline && !state.scheduler.is_traced() {
-            // Nothing depends on the time here, and reading the clock is the most expensive part of this path.
-            run.activation.release
-        } else {
-            executor.now()
-        };
-        due.is_none_or(|due| now < due) && !self.is_late(now) && state.go_on(executor, now, seat.thread, run)
-    }
-
-    /// Takes the short way from a callback to the next one of any entity: the same as a [`step`](Self::step), if
-    /// nothing has happened but notifications and due timers. Returns false if something else has, or if nothing is
-    /// left to run.
-    pub(super) fn exchanges(&self, state: &mut State, seat: &mut Seat) -> bool {
-        let Some(run) = &seat.run else {
-            return false;
-        };
-        // The thread's number is read here, before the flags beside it are written. The compiler reads both with one
-        // load, which store forwarding does not cover: it would wait for all earlier stores, whose lines come from
-        // other cores.
-        let (executor, thread) = (self.executor, seat.thread);
-        let is_quiet = !executor.wants_more_than_mail() && !self.stopped() && self.until != Until::Once;
-        if !is_quiet || state.has_leftovers() || state.has_other_timers() || !state.can_exchange(run) {
-            return false;
-        }
-        let mut wakes = None;
-        if !executor.sleeps.is_empty() {
-            if executor.sleeps.has_others() {
-                return false;
-            }
-            wakes = executor.sleeps.earlier(None);
-        }
-        wakes = state.or_look(wakes);
-        let needs_time = wakes.is_some()
-            || self.deadline.is_some()
-            || state.scheduler.needs_time()
-            || run.activation.deadline < Instant::MAX
-            // Its next item counts as one that arrives now.
-            || run.callback.cx.pending.is_unknown();
-        // As in `goes_on`, the clock is read only if something depends on it.
-        let now = if needs_time { executor.now() } else { run.activation.release };
-        // A missed deadline is told before the next callback, if anybody wants to know.
-        let is_told = run.activation.deadline < now && executor.report_miss.is_some();
-        if wakes.is_some_and(|due| due <= now) || self.is_late(now) || is_told {
-            return false;
-        }
-        if !executor.bell.inbox.is_empty() {
-            state.drain(&executor.bell.inbox, || executor.now());
-        }
-        (seat.cleaned_up, seat.has_woken) = (false, false);
-        let has_more = matches!(run.callback.cx.pending, Pending::Since(_));
-        seat.is_exchanging = true;
-        seat.repeats = state.exchange(executor, now, thread, &mut seat.run) && has_more;
-        seat.is_exchanging = false;
-        seat.run.is_some()
     }
 
     /// Gives the run of the seat, if there is one, back to the state, which completes or suspends its activation.

@@ -15,79 +15,118 @@ use crate::source::{Pending, TakeError};
 use crate::work::{Callback, Label, Run};
 
 impl State {
-    /// Gives back a run, and tells the scheduler the outcome. Returns true if the callback itself ran.
-    pub(crate) fn finish(&mut self, executor: &Shared, finished: Run, now: Instant) -> bool {
-        let Run { activation, mut callback } = finished;
-        let id = activation.entity;
+    /// Takes back what was lent for a run, and ends or suspends its activation, as the outcome says. Returns true if the
+    /// callback itself ran.
+    pub(crate) fn finish(&mut self, executor: &Shared, run: Run, now: Instant) -> bool {
+        let is_late = run.activation.deadline < now;
+        match &run.callback.result {
+            Ok(Ran::Done) => {
+                if is_late {
+                    self.leftovers.note_miss((executor, &self.scheduler), &run.callback.label, (&run.activation, now));
+                }
+                self.complete(run, now);
+                true
+            }
+            Ok(Ran::Suspended) => {
+                self.suspend(run, now);
+                true
+            }
+            Ok(Ran::Nothing) => {
+                self.complete(run, now);
+                false
+            }
+            Ok(Ran::Failed(_)) => {
+                self.fail(executor, run, now);
+                false
+            }
+            Err(_) => {
+                if is_late {
+                    self.leftovers.note_miss((executor, &self.scheduler), &run.callback.label, (&run.activation, now));
+                }
+                self.fail(executor, run, now);
+                true
+            }
+        }
+    }
+
+    /// Ends the activation of a run whose callback returned, or found nothing to take. Removes the entity if its source
+    /// has ended and this was the last activation.
+    #[inline(always)]
+    fn complete(&mut self, run: Run, now: Instant) {
+        let Run { activation, callback } = run;
+        if self.end(&activation, callback, now) {
+            self.remove_if_over(activation.entity);
+        }
+    }
+
+    /// Gives back what was lent for an activation, and ends it. Returns true if the entity's source has ended.
+    #[inline(always)]
+    fn end(&mut self, activation: &Activation, callback: Box<Callback>, now: Instant) -> bool {
         let pending = callback.cx.pending;
-        let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
-        let suspended = matches!(result, Ok(Ran::Suspended));
-        let ran = !matches!(result, Ok(Ran::Nothing | Ran::Failed(_)));
-        // The label is needed only if the callback failed.
-        let failed = matches!(result, Err(_) | Ok(Ran::Failed(_))).then(|| Arc::clone(&callback.label));
-        if activation.deadline < now && ran && !suspended {
-            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, (&activation, now));
+        // The scheduler is called last: its policy and trace may be user code and panic.
+        let is_closing = self.give_back(activation, callback, false).closing;
+        // Items that arrived while it ran were released already, and must not count as older than the items that were
+        // left. So the entity is released before the activation ends.
+        self.release_pending(activation.entity, pending, now);
+        self.scheduler.complete(now, activation);
+        if self.has_orphans() {
+            self.end_orphan(activation);
         }
-        // This precedes the calls of the scheduler, whose policy and trace may be user code and panic.
-        let GivenBack { woken, closing } = self.give_back((id, activation.group), callback, suspended);
-        // This precedes the end of the activation. Items that arrived while it ran were released already, and must not
-        // count as older than the items that were left.
-        self.release_pending(id, pending, now);
-        if suspended {
-            self.scheduler.suspend(now, &activation);
+        is_closing
+    }
+
+    /// Suspends the activation of a run whose callback waits, or resumes it if its waker was called already.
+    fn suspend(&mut self, run: Run, now: Instant) {
+        let Run { activation, callback } = run;
+        let pending = callback.cx.pending;
+        let is_woken = self.give_back(&activation, callback, true).woken;
+        self.release_pending(activation.entity, pending, now);
+        self.scheduler.suspend(now, &activation);
+        if self.has_orphans() {
+            self.end_orphan(&activation);
+        }
+        if is_woken {
+            self.scheduler.resume(now, activation.entity, activation.sequence);
         } else {
-            self.scheduler.complete(now, &activation);
-        }
-        self.end_orphan(&activation);
-        let has_failed = failed.is_some();
-        if failed.is_some_and(|label| self.judge(executor, &activation, &label, result)) {
-            // The entity was removed because of the panic.
-            return ran;
-        }
-        if suspended && woken {
-            self.scheduler.resume(now, id, activation.sequence);
-        } else if suspended {
             self.note_suspended(&activation, now);
         }
-        if !closing && !has_failed {
-            return ran;
+    }
+
+    /// Ends the activation of a run that failed, and [judges](Self::judge) the failure.
+    #[cold]
+    fn fail(&mut self, executor: &Shared, run: Run, now: Instant) {
+        let Run { activation, mut callback } = run;
+        let label = Arc::clone(&callback.label);
+        let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
+        self.end(&activation, callback, now);
+        let is_removed = self.judge(executor, &activation, &label, result);
+        if !is_removed {
+            self.remove_if_over(activation.entity);
         }
-        let is_done = |entity: &mut EntitySlot| entity.closing && entity.slots.iter().all(RunSlot::is_free);
-        if self.entity_mut(id).is_some_and(is_done) {
+    }
+
+    /// Removes the entity if its source has ended and it has no activation under way.
+    #[cold]
+    fn remove_if_over(&mut self, id: EntityId) {
+        let is_over = |entity: &mut EntitySlot| entity.closing && entity.slots.iter().all(RunSlot::is_free);
+        if self.entity_mut(id).is_some_and(is_over) {
             self.remove_entity(id);
         }
-        ran
     }
 
-    /// Gives back a run after a policy or a trace panicked, and ends its activation.
+    /// Gives back what a thread has after a policy or a trace panicked, and ends the activation.
     pub(crate) fn give_back_and_end(&mut self, lent: Option<Run>) {
         if let Some(Run { activation, callback }) = lent {
-            let pending = callback.cx.pending;
-            self.give_back((activation.entity, activation.group), callback, false);
-            self.release_pending(activation.entity, pending, activation.release);
-            self.scheduler.complete(activation.release, &activation);
-            self.end_orphan(&activation);
-        }
-    }
-
-    /// Gives back a run whose activation the scheduler has ended already.
-    pub(crate) fn give_back_ended(&mut self, lent: Option<Run>) {
-        if let Some(Run { activation, callback }) = lent {
-            self.give_back((activation.entity, activation.group), callback, false);
-            self.end_orphan(&activation);
+            self.end(&activation, callback, activation.release);
         }
     }
 
     /// Gives the callback of an entity and the payload of its group back to their places, or puts them among the
     /// leftovers if the entity or the group was removed meanwhile.
-    pub(super) fn give_back(
-        &mut self,
-        (id, group): (EntityId, GroupId),
-        mut callback: Box<Callback>,
-        suspended: bool,
-    ) -> GivenBack {
-        self.give_back_payload(group, callback.payload.take());
-        let Some(entity) = self.entity_mut(id) else {
+    #[inline(always)]
+    fn give_back(&mut self, activation: &Activation, mut callback: Box<Callback>, suspended: bool) -> GivenBack {
+        self.give_back_payload(activation.group, callback.payload.take());
+        let Some(entity) = self.entity_mut(activation.entity) else {
             // The entity was removed meanwhile.
             if suspended {
                 callback.label.losses.add(LossCause::Cancelled, 1);
@@ -107,7 +146,8 @@ impl State {
         GivenBack { woken, closing }
     }
 
-    pub(super) fn give_back_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
+    #[inline(always)]
+    fn give_back_payload(&mut self, group: GroupId, payload: Option<AnyPayload>) {
         let Some(payload) = payload else {
             return;
         };
@@ -169,6 +209,7 @@ impl State {
         is_removed
     }
 
+    #[inline(always)]
     pub(super) fn release_pending(&mut self, id: EntityId, pending: Pending, now: Instant) {
         if let Some(release) = pending.since(|| now) {
             self.scheduler.release(release, id);

@@ -231,6 +231,6 @@ impl State {
     #[cold]
     fn lend_afterwards(&mut self, thread: ThreadIndex) -> Option<Run> {
         let activation = self.scheduler.take_first(thread)?;
-        self.lend(activation)
+        self.lend(&activation)
     }
 }

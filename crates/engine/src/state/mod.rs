@@ -31,9 +31,7 @@ use crate::lock_free::inbox::{Book, Inbox};
 use crate::loss::LossCause;
 use crate::membership::{Membership, TimerShared};
 use crate::ros_time::RosView;
-use crate::shared::Shared;
 use crate::signal::Signal;
-use crate::source::Pending;
 use crate::work::{Callback, Run};
 use held_up::HeldUp;
 pub(crate) use in_place::{InPlace, Row};
@@ -176,131 +174,24 @@ impl State {
         !self.drained.is_empty()
     }
 
-    /// Picks the next activation for `thread`, and lends the thread its callback and payload; `None` if none may start.
-    pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex) -> Option<Run> {
-        let activation = self.scheduler.next(now, thread)?;
-        self.start_with(now, thread, activation)
-    }
-
-    /// Lends `thread` callback and payload of the activation, which was picked, or of another one that it picks
-    /// instead.
-    fn start_with(&mut self, now: Instant, thread: ThreadIndex, mut activation: Activation) -> Option<Run> {
-        loop {
-            if let Some(run) = self.lend(activation) {
-                return Some(run);
+    /// Picks the next activation for `thread`, and lends the thread its callback and payload, in `seat`, which is empty.
+    /// It stays empty if none may start.
+    #[inline(always)]
+    pub(crate) fn start(&mut self, now: Instant, thread: ThreadIndex, seat: &mut Option<Run>) {
+        while let Some(activation) = self.scheduler.next(now, thread) {
+            *seat = self.lend(&activation);
+            if seat.is_some() {
+                return;
             }
             // The entity is about to be removed, or the policy made the activation up. It must not hold its group for
             // ever.
             self.scheduler.complete(now, &activation);
-            activation = self.scheduler.next(now, thread)?;
         }
     }
 
-    /// Lets the entity go on with the next item of its source, without giving anything back, if the policy would pick
-    /// it anyway. Returns true if it goes on; `run` is then its next run. The caller has made sure that nothing else
-    /// has happened.
+    /// Returns true if the callback of the run ran to its end, and its entity does not end with it.
     #[inline(always)]
-    pub(crate) fn go_on(&mut self, executor: &Shared, now: Instant, thread: ThreadIndex, run: &mut Run) -> bool {
-        let (Ok(Ran::Done), Pending::Since(arrival)) = (&run.callback.result, run.callback.cx.pending) else {
-            return false;
-        };
-        let Self { scheduler, entities, leftovers, .. } = self;
-        let finished = run.activation;
-        let id = finished.entity;
-        let entity = entities.get_mut(id.index()).and_then(Option::as_mut);
-        let Some(entity) = entity.filter(|entity| entity.id == id && !entity.closing) else {
-            return false;
-        };
-        let goes_on = scheduler.go_on(now, thread, &mut run.activation, arrival);
-        if goes_on {
-            entity.slots[run.callback.slot].lend_again(run.activation.sequence);
-            if finished.deadline < now {
-                leftovers.note_miss((executor, scheduler), &run.callback.label, (&finished, now));
-            }
-        }
-        goes_on
-    }
-
-    /// Takes back the run in `seat`, whose callback ran to its end, and puts the run of the next activation for
-    /// `thread` there: the same as [`finish`](Self::finish) and [`start`](Self::start). The seat is empty afterwards if
-    /// none may start.
-    ///
-    /// The caller has made sure that [`can_exchange`](Self::can_exchange). Returns true if the next run is of the same
-    /// callback. If the policy panics, the run is still in the seat, for [`give_back_ended`](Self::give_back_ended).
-    pub(crate) fn exchange(
-        &mut self,
-        executor: &Shared,
-        now: Instant,
-        thread: ThreadIndex,
-        seat: &mut Option<Run>,
-    ) -> bool {
-        let Some(run) = seat else {
-            return false;
-        };
-        let Run { activation, callback } = &mut *run;
-        if activation.deadline < now {
-            self.leftovers.note_miss((executor, &self.scheduler), &callback.label, (activation, now));
-        }
-        let release = callback.cx.pending.since(|| now);
-        let before = (activation.entity, activation.group);
-        if !self.scheduler.exchange(now, thread, activation, release) {
-            self.give_back_ended(seat.take());
-            return false;
-        }
-        let is_same = activation.entity == before.0 && activation.segment == 0;
-        let is_lent = if is_same { self.lend_again(run) } else { self.lend_other(run, before) };
-        if is_lent {
-            return is_same;
-        }
-        if let Some(Run { activation, callback }) = seat.take() {
-            self.give_back(before, callback, false);
-            *seat = self.start_with(now, thread, activation);
-        }
-        false
-    }
-
-    /// Turns `run`, which is over, into the run of its activation, which is the next one of the same entity. Returns
-    /// false, with nothing changed, if that must not run.
-    #[inline(always)]
-    fn lend_again(&mut self, run: &mut Run) -> bool {
-        let Some((entity, due)) = self.begin(&run.activation) else {
-            return false;
-        };
-        if run.activation.kind == EntityKind::Timer {
-            run.callback.cx.due = due;
-        }
-        entity.slots[run.callback.slot].lend_again(run.activation.sequence);
-        true
-    }
-
-    /// Turns `run`, which is over, into the run of its activation, which is that of another callback: callback and
-    /// payload change places with those of the entity and the group `before`. Returns false, with nothing changed, if
-    /// the activation must not run, or cannot have its callback while `run` has its own.
-    #[inline(always)]
-    fn lend_other(&mut self, run: &mut Run, before: (EntityId, GroupId)) -> bool {
-        let Some(callback) = self.lend_callback(&run.activation) else {
-            return false;
-        };
-        let mut finished = std::mem::replace(&mut run.callback, callback);
-        let payload = finished.payload.take();
-        let group = run.activation.group;
-        run.callback.payload = if group == before.1 {
-            payload
-        } else {
-            self.give_back_payload(before.1, payload);
-            self.group_mut(group).and_then(|group| group.payload.take())
-        };
-        match self.entity_mut(before.0) {
-            Some(entity) => entity.slots[finished.slot].end(finished),
-            None => self.discard(finished),
-        }
-        true
-    }
-
-    /// Returns true if the run can be given back by [`exchange`](Self::exchange): its callback ran to its end, and its
-    /// entity does not end with it.
-    #[inline(always)]
-    pub(crate) fn can_exchange(&self, run: &Run) -> bool {
+    pub(crate) fn has_ended(&self, run: &Run) -> bool {
         let id = run.activation.entity;
         let entity = self.entities.get(id.index()).and_then(Option::as_ref);
         matches!(run.callback.result, Ok(Ran::Done)) && entity.is_some_and(|entity| entity.id == id && !entity.closing)
@@ -308,10 +199,11 @@ impl State {
 
     /// Lends the callback and the payload of an activation that was picked; `None` if its entity is about to be
     /// removed, or the policy made the activation up.
-    fn lend(&mut self, activation: Activation) -> Option<Run> {
-        let mut callback = self.lend_callback(&activation)?;
+    #[inline(always)]
+    fn lend(&mut self, activation: &Activation) -> Option<Run> {
+        let mut callback = self.lend_callback(activation)?;
         callback.payload = self.group_mut(activation.group)?.payload.take();
-        Some(Run { activation, callback })
+        Some(Run { activation: *activation, callback })
     }
 
     /// Lends the callback of an activation, without its payload.

@@ -98,8 +98,14 @@ impl State {
         self.orphans.extend(orphans);
     }
 
+    /// Returns true if activations still run although their entities were removed.
+    #[inline(always)]
+    pub(super) const fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+
     /// Notes that the activation has ended, if it is one whose entity was removed while it ran.
-    #[inline]
+    #[cold]
     pub(super) fn end_orphan(&mut self, activation: &Activation) {
         if let Some(place) =
             self.orphans.iter().position(|of| (of.id, of.sequence) == (activation.entity, activation.sequence))

@@ -42,13 +42,6 @@ impl RunSlot {
         !self.is_free() && self.callback.is_none()
     }
 
-    /// Notes that the callback is lent for the next activation of the entity, and stays with the thread that has it.
-    pub(super) fn lend_again(&mut self, sequence: u64) {
-        // If the entity is removed meanwhile, its slot knows the activation that runs. A wake-up of the one that ended
-        // does not count for this one.
-        (self.sequence, self.woken) = (sequence, false);
-    }
-
     /// Takes back the callback of an activation that has ended.
     pub(super) fn end(&mut self, callback: Box<Callback>) {
         self.callback = Some(callback);

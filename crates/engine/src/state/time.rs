@@ -11,6 +11,7 @@ use crate::shared::Shared;
 
 impl State {
     /// Releases the timers that are due on the system clock and on ROS time.
+    #[inline(always)]
     pub(crate) fn advance(&mut self, executor: &Shared, now: Instant) {
         if self.scheduler.has_timers(ClockKind::System) {
             self.scheduler.advance(ClockKind::System, executor.times.clock.system(), now);
@@ -35,6 +36,7 @@ impl State {
     }
 
     /// Reads ROS time while the steady clock shows `now`, and adjusts the timers on it if it jumped.
+    #[inline(never)]
     fn follow_ros_time_at(&mut self, clock: &Clock, now: Instant) -> RosReading {
         let (current, leap) = self.ros.follow(clock, now);
         if let Some(leap) = leap {

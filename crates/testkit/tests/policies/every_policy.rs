@@ -70,9 +70,3 @@ fn activations_often_run_in_place() {
     let counts = counts(Real::untraced, Real::in_place);
     assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
 }
-
-#[test]
-fn entities_often_go_on_by_the_short_way() {
-    let counts = counts(Real::new, Real::short_ways);
-    assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
-}

@@ -1,4 +1,4 @@
-//! Entities that would be picked next anyway, and go on without the ready set.
+//! The next item of an entity, right after the one before.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ fn the_waker_of_an_earlier_activation_does_not_wake_the_next_one() {
 #[test]
 fn a_timer_that_falls_due_meanwhile_comes_before_the_next_item() {
     watchdog(|| {
-        // The kernel's clock: a manual clock tells executors when it is moved, so their next look is no short way.
+        // The kernel's clock: a manual clock tells executors when it is moved, so that they look around.
         let context = Context::new(ContextOptions::new());
         let executor = context.create_executor(ExecutorOptions::new("main"));
         let numbers = context.create_local_publisher::<u32>("numbers").unwrap();
