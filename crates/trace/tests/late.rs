@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rospin_core::policy::private::Hooks;
 use rospin_core::policy::{POLICIES, View, by_name};
 use rospin_core::recording::{Definition, Event, Sink, Words};
 use rospin_core::{Activation, EntityId, EntitySpec, GroupId, Policy};
@@ -71,7 +72,7 @@ fn same(memory: &Memory) -> Replayed {
 
 /// A policy that makes one mistake when it is asked to: it picks the second activation in place of the first.
 struct Mutant {
-    inner: Box<dyn Policy>,
+    inner: Box<dyn Hooks>,
     /// 1 while a mistake is wanted, 2 once it was made.
     mistake: Arc<AtomicU8>,
 }
@@ -117,6 +118,12 @@ impl Policy for Mutant {
         self.inner.has_candidates()
     }
 
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks> {
+        self
+    }
+}
+
+impl Hooks for Mutant {
     fn orders_by_release(&self) -> bool {
         self.inner.orders_by_release()
     }
@@ -142,7 +149,7 @@ fn recordings_that_begin_at_any_time_replay_and_find_every_mistake() {
         recorder.set_capacity(1 << 16);
         let context = Context::new(ContextOptions::new().recorder(recorder.clone()).on_incident(|_| {}));
         let mistake = Arc::new(AtomicU8::new(0));
-        let policy = Mutant { inner: by_name(entry.name).unwrap(), mistake: Arc::clone(&mistake) };
+        let policy = Mutant { inner: by_name(entry.name).unwrap().with_hooks(), mistake: Arc::clone(&mistake) };
         let executor = context.create_executor(ExecutorOptions::new("main").threads(threads).policy(policy));
         let mut program = Program::new(&context, &executor, Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
         let spinning = executor.handle();

@@ -111,10 +111,6 @@ impl Policy for Mutant {
     fn has_candidates(&self) -> bool {
         self.inner.has_candidates()
     }
-
-    fn orders_by_release(&self) -> bool {
-        true
-    }
 }
 
 /// Runs three callbacks of different priorities, which are all ready whenever one is picked, ten times.

@@ -11,6 +11,8 @@ mod lanes;
 mod order;
 mod ordered;
 mod places;
+#[doc(hidden)]
+pub mod private;
 mod queue;
 mod ring;
 mod wait_set;
@@ -109,68 +111,25 @@ pub trait Policy: Send {
     /// [precedes all](EntitySpec::precedes_all) has run and the holder may go on.
     fn group_freed(&mut self, group: GroupId);
 
-    /// Removes an activation from the ready set without running it, because its entity is removed, its timer is
-    /// cancelled or restarted, or its release changes.
+    /// Removes an activation from the ready set without running it, because its entity is removed, or its timer is
+    /// cancelled or restarted. Also if it turns out to have an earlier release: then a new activation takes its place.
     fn withdraw(&mut self, activation: &Activation);
 
     /// Returns true if a pick by another thread might find an activation now. May return true although a pick would
     /// find none.
     fn has_candidates(&self) -> bool;
 
-    /// Returns true if the order of activations depends on when they were released. If a ready activation then turns
-    /// out to have an earlier release, the scheduler withdraws it and releases it again.
-    fn orders_by_release(&self) -> bool {
-        false
+    /// Returns the policy with the [hooks](private::Hooks) that it has.
+    #[doc(hidden)]
+    fn with_hooks(self: Box<Self>) -> Box<dyn private::Hooks>
+    where
+        Self: 'static,
+    {
+        Box::new(private::Plain(self))
     }
-
-    /// Passes `visit` what is left of the ready set that was built at the last polling point, in the order in which it
-    /// will be served. Only policies that build ready sets at polling points have one. Not called on the dispatch path.
-    fn visit_ready_set(&self, _visit: &mut dyn FnMut(&Activation)) {}
-
-    /// Makes these activations, all of which are ready, the rest of the last polling point's ready set. They come in
-    /// the order in which they will be served. Only called for what [`visit_ready_set`](Self::visit_ready_set) of the
-    /// same policy has passed on, in a replay.
-    fn restore_ready_set(&mut self, _ready_set: &[Activation]) {}
-
-    /// Returns true if the policy implements [`first`](Self::first). Otherwise nobody asks for it. The answer must stay
-    /// the same.
-    fn names_first(&self) -> bool {
-        false
-    }
-
-    /// Names the ready activation that a [`pick`](Self::pick) would return now, if that is the first segment of its
-    /// entity's activation. May return `None` in any case. Asked only if the policy [names the
-    /// first](Self::names_first). Nobody checks the answer: the group of that activation must [admit](Groups::admits)
-    /// it, and [`replace_first`](Self::replace_first) must take it out.
-    fn first(&self, _groups: &Groups) -> Option<Named> {
-        None
-    }
-
-    /// Takes the activation out that was [named](Self::first), and adds the `next` one of the same entity, if it has
-    /// one, with the same deadline. Nothing has happened in between, and all groups are free. Returns what
-    /// [`first`](Self::first) would name now.
-    ///
-    /// Does nothing by default, which is right for a policy that never names one.
-    fn replace_first(&mut self, _next: Option<&Activation>) -> Option<Named> {
-        None
-    }
-
-    /// Returns the index of the entity whose activation would probably be picked so many picks after the
-    /// [`first`](Self::first) one, for a driver that fetches its data in advance; `None` if that is not known.
-    fn upcoming(&self, _distance: usize) -> Option<usize> {
-        None
-    }
-
-    /// Passes `visit` addresses of what almost every step writes, one for each cache line. A driver whose threads take
-    /// turns has the processor fetch these lines, which another thread has probably written last.
-    ///
-    /// This is only a hint: nobody reads at the addresses, and the driver may take only the first few, or keep them
-    /// until after the memory has gone. The engine calls it between two callbacks, when it has not done so yet, or
-    /// entities were added. Passes none by default.
-    fn visit_written(&self, _visit: &mut dyn FnMut(*const u8)) {}
 }
 
-/// A ready activation that a policy [names](Policy::first) before it is picked.
+/// The ready activation that comes first, as it is named before it is picked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     release: Instant,
@@ -184,17 +143,15 @@ const LATER_BEHIND: u32 = 1 << 31;
 
 impl Named {
     /// Names the activation of the entity with that index which was released then.
-    #[must_use]
     #[inline]
-    pub const fn new(entity: usize, release: Instant) -> Self {
+    pub(crate) const fn new(entity: usize, release: Instant) -> Self {
         // The index fits: two billion live entities would not fit into memory.
         Self { release, number: NonZeroU32::MIN.saturating_add(entity as u32) }
     }
 
     /// Says whether every activation that is released later than this one comes behind it.
-    #[must_use]
     #[inline]
-    pub fn with_later_behind(self, yes: bool) -> Self {
+    pub(crate) fn with_later_behind(self, yes: bool) -> Self {
         Self { number: self.number | (u32::from(yes) * LATER_BEHIND), ..self }
     }
 

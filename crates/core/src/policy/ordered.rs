@@ -2,6 +2,7 @@
 
 use super::holders::Holders;
 use super::places::{Places, room_for};
+use super::private::Hooks;
 use super::queue::{EntityOf, Entry, First, Queue};
 use super::ring::Rotated;
 use super::{Named, Order, Policy, View};
@@ -246,40 +247,6 @@ impl<O: Order> Policy for Ordered<O> {
         self.pick_best(view)
     }
 
-    fn names_first(&self) -> bool {
-        true
-    }
-
-    fn first(&self, groups: &Groups) -> Option<Named> {
-        // While a group is held, its activations may have to wait.
-        if self.waiting > 0 || !self.holders.is_empty() || self.ready.has_stale() || groups.any_held() {
-            return None;
-        }
-        self.named()
-    }
-
-    fn replace_first(&mut self, next: Option<&Activation>) -> Option<Named> {
-        // Nothing else has changed since the first one was named, so that the new first one can be named, too.
-        let Some(next) = next else {
-            let (place, _) = self.ready.pop()?;
-            self.places.free(place);
-            return self.named();
-        };
-        // The key may be a user's code. If it panics, nothing has changed.
-        let Rotated { place, release, entity } = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
-        self.places.replace(place, next);
-        self.name(release, entity)
-    }
-
-    fn upcoming(&self, distance: usize) -> Option<usize> {
-        self.ready.upcoming(distance)
-    }
-
-    fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit(self.places.written().cast());
-        self.ready.visit_written(visit);
-    }
-
     fn group_freed(&mut self, group: GroupId) {
         if self.waiting > 0 {
             self.promote(group);
@@ -320,8 +287,46 @@ impl<O: Order> Policy for Ordered<O> {
         self.ready.has_some() || !self.holders.is_empty()
     }
 
-    fn orders_by_release(&self) -> bool {
-        // Every order breaks ties by release.
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks>
+    where
+        Self: 'static,
+    {
+        self
+    }
+}
+
+impl<O: Order> Hooks for Ordered<O> {
+    fn names_first(&self) -> bool {
         true
+    }
+
+    fn first(&self, groups: &Groups) -> Option<Named> {
+        // While a group is held, its activations may have to wait.
+        if self.waiting > 0 || !self.holders.is_empty() || self.ready.has_stale() || groups.any_held() {
+            return None;
+        }
+        self.named()
+    }
+
+    fn replace_first(&mut self, next: Option<&Activation>) -> Option<Named> {
+        // Nothing else has changed since the first one was named, so that the new first one can be named, too.
+        let Some(next) = next else {
+            let (place, _) = self.ready.pop()?;
+            self.places.free(place);
+            return self.named();
+        };
+        // The key may be a user's code. If it panics, nothing has changed.
+        let Rotated { place, release, entity } = self.ready.replace_first(self.order.key(next), next.tie_breaker())?;
+        self.places.replace(place, next);
+        self.name(release, entity)
+    }
+
+    fn upcoming(&self, distance: usize) -> Option<usize> {
+        self.ready.upcoming(distance)
+    }
+
+    fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
+        visit(self.places.written().cast());
+        self.ready.visit_written(visit);
     }
 }

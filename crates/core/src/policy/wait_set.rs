@@ -8,6 +8,7 @@
 //! emulation by order of registration holds there in some order.
 
 use super::places::Places;
+use super::private::Hooks;
 use super::{Policy, View};
 use crate::activation::Activation;
 use crate::entity::{EntityKind, EntitySpec};
@@ -184,6 +185,28 @@ impl Policy for WaitSet {
         self.take_from_ready_set(view)
     }
 
+    fn group_freed(&mut self, _: GroupId) {}
+
+    fn withdraw(&mut self, activation: &Activation) {
+        if let Some(place) = self.places.find(activation) {
+            self.take(place);
+        }
+    }
+
+    fn has_candidates(&self) -> bool {
+        !(self.available.is_empty() && self.due.is_empty())
+    }
+
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks> {
+        self
+    }
+}
+
+impl Hooks for WaitSet {
+    fn orders_by_release(&self) -> bool {
+        false
+    }
+
     fn visit_ready_set(&self, visit: &mut dyn FnMut(&Activation)) {
         self.ready_set.iter().rev().filter_map(|polled| self.ready(polled)).for_each(|ready| visit(&ready));
     }
@@ -195,17 +218,5 @@ impl Policy for WaitSet {
             let place = places.find(ready)?;
             Some(Polled { place, sequence: ready.sequence, segment: ready.segment })
         }));
-    }
-
-    fn group_freed(&mut self, _: GroupId) {}
-
-    fn withdraw(&mut self, activation: &Activation) {
-        if let Some(place) = self.places.find(activation) {
-            self.take(place);
-        }
-    }
-
-    fn has_candidates(&self) -> bool {
-        !(self.available.is_empty() && self.due.is_empty())
     }
 }

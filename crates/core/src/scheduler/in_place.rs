@@ -12,7 +12,7 @@ use crate::timer::ClockKind;
 
 impl Scheduler {
     /// Returns true if activations may run in place: there is no trace, nothing [precedes
-    /// all](crate::EntitySpec::precedes_all), and the policy [names the first](crate::Policy::names_first).
+    /// all](crate::EntitySpec::precedes_all), and the policy is an [`Ordered`](crate::policy::Ordered) one.
     #[must_use]
     #[inline]
     pub const fn runs_in_place(&self) -> bool {

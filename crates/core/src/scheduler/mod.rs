@@ -124,8 +124,7 @@ impl Scheduler {
     ///
     /// Several releases before the pick make one activation, so memory is bounded by entities and not by events. The
     /// earliest release counts: a thread may learn of a later item before the earlier one that a running callback left.
-    /// Under a policy that does not [order by release](Policy::orders_by_release), the release of a ready activation
-    /// does not change any more.
+    /// Under a [`WaitSet`](crate::policy::WaitSet), the release of a ready activation does not change any more.
     pub fn release(&mut self, release: Instant, id: EntityId) -> Release {
         let sequence = self.sequence;
         let Some(entity) = self.entities.get_mut(id.index(), id.generation()) else {
@@ -242,7 +241,8 @@ impl Scheduler {
         }
     }
 
-    /// Passes `visit` addresses of what almost every step writes, see [`Policy::visit_written`].
+    /// Passes `visit` the addresses of what almost every step writes, one for each cache line, for threads that take turns
+    /// and prefetch these lines. It is a hint: a caller may take the first few, or keep them until the memory is gone.
     #[inline]
     pub fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         visit((&raw const self.sequence).cast());

@@ -3,12 +3,13 @@
 use crate::activation::Activation;
 use crate::entity::EntitySpec;
 use crate::id::{EntityId, GroupId};
+use crate::policy::private::Hooks;
 use crate::policy::{Fifo, Policy, View};
 
 /// The released activations. Those of entities that [precede all](EntitySpec::precedes_all) never get to the policy.
 pub(super) struct Ready {
-    pub(super) policy: Box<dyn Policy>,
-    /// The policy's [`names_first`](Policy::names_first), which is asked only once, since each step needs it.
+    pub(super) policy: Box<dyn Hooks>,
+    /// The policy's [`names_first`](Hooks::names_first), which is asked only once, since each step needs it.
     pub(super) names_first: bool,
     /// The activations that precede all, in the order of their release.
     ahead: Fifo,
@@ -18,6 +19,7 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(policy: Box<dyn Policy>) -> Self {
+        let policy = policy.with_hooks();
         let names_first = policy.names_first();
         Self { policy, names_first, ahead: Fifo::new(), preceding: 0 }
     }

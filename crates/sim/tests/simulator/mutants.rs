@@ -3,6 +3,7 @@
 //! Flawed policies break rules by themselves. The driver's rules are broken by giving the oracles another scenario
 //! than the one that runs, or other events than those that happen.
 
+use rospin_core::policy::private::Hooks;
 use rospin_core::policy::{self, Ordered, View};
 use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Order, Policy};
 use rospin_scenario::Scenario;
@@ -80,7 +81,7 @@ fn without_a_mutation_nothing_is_found() {
 
 /// A policy with a flaw.
 struct Flawed {
-    inner: Box<dyn Policy>,
+    inner: Box<dyn Hooks>,
     flaw: Flaw,
     count: u64,
 }
@@ -97,7 +98,7 @@ enum Flaw {
 
 impl Flawed {
     fn boxed(inner: Box<dyn Policy>, flaw: Flaw) -> Box<dyn Policy> {
-        Box::new(Self { inner, flaw, count: 0 })
+        Box::new(Self { inner: inner.with_hooks(), flaw, count: 0 })
     }
 
     fn is_seventh(&mut self, flaw: Flaw) -> bool {
@@ -134,6 +135,12 @@ impl Policy for Flawed {
     fn has_candidates(&self) -> bool {
         self.inner.has_candidates()
     }
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks> {
+        self
+    }
+}
+
+impl Hooks for Flawed {
     fn orders_by_release(&self) -> bool {
         self.inner.orders_by_release()
     }

@@ -66,10 +66,6 @@ impl Policy for Strict {
     fn has_candidates(&self) -> bool {
         self.fifo.has_candidates()
     }
-
-    fn orders_by_release(&self) -> bool {
-        true
-    }
 }
 
 impl Strict {

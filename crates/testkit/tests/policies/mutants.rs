@@ -139,10 +139,6 @@ impl Policy for Flawed {
     fn has_candidates(&self) -> bool {
         self.flaw != Flaw::DeniesCandidates && !self.ready.is_empty()
     }
-
-    fn orders_by_release(&self) -> bool {
-        true
-    }
 }
 
 fn play(flaw: Flaw) -> Result<(), Box<Failure>> {
