@@ -52,7 +52,7 @@ impl<S> Changes<S> {
 
     /// Takes out a change that has not been made, so that it never is. Returns `None` if its making has begun, or if
     /// the executor is closed.
-    pub(crate) fn take_back(&self, ticket: Ticket) -> Option<Change<S>> {
+    pub(crate) fn withdraw(&self, ticket: Ticket) -> Option<Change<S>> {
         self.0.lock().changes.remove(&ticket)
     }
 

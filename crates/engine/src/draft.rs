@@ -109,7 +109,7 @@ impl<'a> Outline<'a> {
         let addition = group.executor.submit(move |state| {
             let Some(group) = group_id.get() else {
                 // The group was removed meanwhile.
-                state.discard(callback);
+                state.drop_later(callback);
                 return;
             };
             let mut spec = EntitySpec::new(full_name, kind, *group)

@@ -45,7 +45,7 @@ impl Drop for EntityHandle {
         }
         let executor = &self.group.executor;
         self.membership.end();
-        if !self.addition.is_some_and(|addition| executor.take_back(addition)) {
+        if !self.addition.is_some_and(|addition| executor.withdraw(addition)) {
             let membership = Arc::clone(&self.membership);
             executor.submit(move |state: &mut State| {
                 if let Some(id) = membership.id() {
@@ -56,7 +56,7 @@ impl Drop for EntityHandle {
         // The removal was submitted first. If the timer's request were taken back before that, the timer could fire in
         // between although its handle had cancelled it.
         if let Some(ticket) = self.timer.as_ref().and_then(|timer| timer.take_ticket()) {
-            executor.take_back(ticket);
+            executor.withdraw(ticket);
         }
     }
 }

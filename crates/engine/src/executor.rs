@@ -14,7 +14,7 @@ use crate::main_future::MainFuture;
 use crate::options::GroupOptions;
 use crate::reentrant::ReentrantGroup;
 use crate::solo::Solo;
-use crate::spin::{SpinEnd, SpinError};
+use crate::spin_end::{SpinEnd, SpinError};
 
 /// An executor runs the callbacks of its groups, on one or more threads, in the order of its policy.
 ///

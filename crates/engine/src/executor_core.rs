@@ -61,11 +61,11 @@ impl ExecutorCore {
 
     /// Takes back and drops a change that was submitted. Returns true if that was in time, so that the change is never
     /// made.
-    pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
+    pub(crate) fn withdraw(&self, ticket: Ticket) -> bool {
         if self.shared.is_copy() {
             return true;
         }
-        let change = self.changes.take_back(ticket);
+        let change = self.changes.withdraw(ticket);
         let is_in_time = change.is_some();
         // The change may own a callback, whose drop runs user code.
         contain(|| drop(change));

@@ -117,7 +117,7 @@ impl GroupCore {
     /// Removes the group with its entities.
     pub(crate) fn remove(&self) {
         let was_removed = self.removed.swap(true, Ordering::Relaxed);
-        if was_removed || self.addition.is_some_and(|addition| self.executor.take_back(addition)) {
+        if was_removed || self.addition.is_some_and(|addition| self.executor.withdraw(addition)) {
             return;
         }
         let id = Arc::clone(&self.id);

@@ -183,8 +183,7 @@ impl TimeListener for Shared {
     fn ros_time_moved(&self, dial: &Dial) {
         if self.times.ros_watch.is_up_now(dial) {
             if self.times.ros_watch.has_turned(dial) {
-                // Threads that take the short way from callback to callback must look, too: timers may change their
-                // clock.
+                // A thread that runs callbacks in place must look, too: timers may change their clock.
                 self.poke();
             }
             self.bell.parker.unpark_one();

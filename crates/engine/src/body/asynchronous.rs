@@ -62,7 +62,7 @@ impl<P> Payload<P> {
     /// If it is called outside of the callback (on another thread, or from a future that was handed to another
     /// runtime), or within `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> R {
-        /// Puts the payload back, also after a panic.
+        /// Gives the payload back, also after a panic.
         struct InUse<'a, P>(&'a Payload<P>, Option<Lent<P>>);
         impl<P> Drop for InUse<'_, P> {
             fn drop(&mut self) {
@@ -76,7 +76,7 @@ impl<P> Payload<P> {
         match &mut in_use.1 {
             Some(lent) => f(&mut lent.payload),
             None => {
-                // Another call of `with` has the payload and puts it back, so this one must not.
+                // Another call of `with` has the payload and gives it back, so this one must not.
                 std::mem::forget(in_use);
                 panic!("a payload is only there while its own callback is polled, and for one `with` at a time");
             }
@@ -214,7 +214,7 @@ where
     C: Invoke<P, T::Item>,
 {
     fn run(&mut self, cx: &mut RunContext, payload: &mut Option<AnyPayload>) -> Ran {
-        // The payload is lent for this poll only, and is returned after a panic, too.
+        // The payload is lent for this poll only, and given back after a panic, too.
         let lent = payload.take().and_then(|payload| payload.downcast().ok());
         *self.payload.lock() = lent.map(|payload| Lent { payload, to: thread::current().id() });
         let ran = catch_unwind(AssertUnwindSafe(|| self.step(cx)));
@@ -239,7 +239,7 @@ where
         self.waker = waker;
     }
 
-    fn abandon(&mut self, _: &mut RunContext) {
+    fn drop_activation(&mut self, _: &mut RunContext) {
         self.forget();
     }
 }

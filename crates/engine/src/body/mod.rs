@@ -78,8 +78,8 @@ pub(crate) trait Body: Any + Send {
     /// Prefetches what the next run needs, see [`Source::prefetch`].
     fn prefetch(&self, _distance: usize) {}
 
-    /// Ends the activation after a panic, and notes in `cx` what the source has left, if that is not known yet.
-    fn abandon(&mut self, _cx: &mut RunContext) {}
+    /// Drops the activation after a panic, and notes in `cx` what the source has left, if that is not known yet.
+    fn drop_activation(&mut self, _cx: &mut RunContext) {}
 }
 
 /// The origin of a body's items: a [`Source`], or the passing of time.

@@ -78,7 +78,7 @@ where
         self.take.pending()
     }
 
-    fn abandon(&mut self, cx: &mut RunContext) {
+    fn drop_activation(&mut self, cx: &mut RunContext) {
         ask_again(&mut self.take, cx);
     }
 

@@ -7,7 +7,7 @@ use rospin_core::Instant;
 use super::Companions;
 use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{SpinOptions, Until};
-use crate::spin::SpinError;
+use crate::spin_end::SpinError;
 
 /// Guard that keeps the companions spinning along with a leader until it is dropped.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{ExecutorOptions, SpinOptions};
 use crate::os::ThreadId;
 use crate::solo::Solo;
-use crate::spin::SpinError;
+use crate::spin_end::SpinError;
 use crate::sync::atomic::Ordering;
 
 /// The program's executors, and the companions that they own.

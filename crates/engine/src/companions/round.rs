@@ -10,7 +10,7 @@ use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::SpinOptions;
 use crate::os::{CoreSet, Process, ThreadId, ThreadOptions};
 use crate::solo::Solo;
-use crate::spin::{SpinEnd, SpinError};
+use crate::spin_end::{SpinEnd, SpinError};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Condvar, PlainMutex, PlainMutexGuard, spawn, thread};

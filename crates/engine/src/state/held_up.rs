@@ -39,7 +39,7 @@ impl HeldUp {
 
 impl State {
     /// Notes that the activation was suspended at `now`.
-    pub(super) fn note_suspended(&mut self, activation: &Activation, now: Instant) {
+    pub(crate) fn note_suspended(&mut self, activation: &Activation, now: Instant) {
         if !self.scheduler.holds_up(activation) {
             return;
         }

@@ -36,9 +36,11 @@ impl Leftovers {
     #[inline(never)]
     pub(crate) fn note_miss(
         &mut self,
-        (executor, scheduler): (&Shared, &Scheduler),
+        executor: &Shared,
+        scheduler: &Scheduler,
         label: &Label,
-        (activation, now): (&Activation, Instant),
+        activation: &Activation,
+        now: Instant,
     ) {
         let deadline = activation.deadline;
         let release = if activation.segment == 0 {
@@ -99,7 +101,7 @@ impl State {
     }
 
     /// Has the callback dropped when no lock is held.
-    pub(crate) fn discard(&mut self, callback: Box<Callback>) {
+    pub(crate) fn drop_later(&mut self, callback: Box<Callback>) {
         self.leftovers.garbage.push(Box::new(callback));
     }
 

@@ -49,7 +49,7 @@ impl State {
         let executor = &Arc::clone(&membership.executor);
         if self.group_mut(spec.group).is_none() {
             // The group was removed meanwhile, and the entity with it.
-            self.discard(callback);
+            self.drop_later(callback);
             return;
         }
         let (group, max_in_flight) = (spec.group, spec.max_in_flight);
@@ -72,7 +72,7 @@ impl State {
         };
         let Ok(id) = added else {
             // The options were checked before, and the group exists, so adding cannot fail for another reason.
-            self.discard(callback);
+            self.drop_later(callback);
             return;
         };
         membership.begin(id);
@@ -133,7 +133,7 @@ impl State {
         entity.details.losses.add(LossCause::Cancelled, waiting as u64);
         self.forget_entity(&entity.details.membership.executor, id);
         let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
-        callbacks.for_each(|callback| self.discard(callback));
+        callbacks.for_each(|callback| self.drop_later(callback));
     }
 
     fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {

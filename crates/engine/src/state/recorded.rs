@@ -98,18 +98,18 @@ impl State {
         self.orphans.extend(orphans);
     }
 
-    /// Returns true if activations still run although their entities were removed.
+    /// Notes that the activation has ended, if it is one whose entity was removed while it ran.
     #[inline(always)]
-    pub(super) const fn has_orphans(&self) -> bool {
-        !self.orphans.is_empty()
+    pub(crate) fn end_orphan(&mut self, activation: &Activation) {
+        if !self.orphans.is_empty() {
+            self.end_if_orphan(activation);
+        }
     }
 
-    /// Notes that the activation has ended, if it is one whose entity was removed while it ran.
     #[cold]
-    pub(super) fn end_orphan(&mut self, activation: &Activation) {
-        if let Some(place) =
-            self.orphans.iter().position(|of| (of.id, of.sequence) == (activation.entity, activation.sequence))
-        {
+    fn end_if_orphan(&mut self, activation: &Activation) {
+        let is_it = |orphan: &Orphan| orphan.id == activation.entity && orphan.sequence == activation.sequence;
+        if let Some(place) = self.orphans.iter().position(is_it) {
             let executor = self.orphans.swap_remove(place).executor;
             self.forget_entity(&executor, activation.entity);
         }

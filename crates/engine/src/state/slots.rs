@@ -14,66 +14,75 @@ use crate::topic::QueueView;
 use crate::work::Callback;
 
 /// Value in place of an activation's sequence number in a run slot that is free. No activation has this number.
-pub(super) const NOBODY: u64 = u64::MAX;
+pub(crate) const NOBODY: u64 = u64::MAX;
 
 /// A place for one of the activations that an entity may have under way.
-pub(super) struct RunSlot {
+pub(crate) struct RunSlot {
     /// The callback; `None` while it is lent to a thread.
-    pub(super) callback: Option<Box<Callback>>,
+    pub(crate) callback: Option<Box<Callback>>,
     /// The sequence number of the activation that is running or suspended; [`NOBODY`] if the place is free.
-    pub(super) sequence: u64,
-    pub(super) suspended: bool,
+    pub(crate) sequence: u64,
+    pub(crate) suspended: bool,
     /// True if the waker was called while the activation ran.
-    pub(super) woken: bool,
+    pub(crate) woken: bool,
 }
 
 impl RunSlot {
-    pub(super) const fn new(callback: Box<Callback>) -> Self {
+    pub(crate) const fn new(callback: Box<Callback>) -> Self {
         Self { callback: Some(callback), sequence: NOBODY, suspended: false, woken: false }
     }
 
     /// Returns true if no activation is running or suspended here.
-    pub(super) const fn is_free(&self) -> bool {
+    pub(crate) const fn is_free(&self) -> bool {
         self.sequence == NOBODY
     }
 
     /// Returns true if a thread runs the activation, and has the callback.
-    pub(super) const fn is_lent(&self) -> bool {
+    pub(crate) const fn is_lent(&self) -> bool {
         !self.is_free() && self.callback.is_none()
     }
 
-    /// Takes back the callback of an activation that has ended.
-    pub(super) fn end(&mut self, callback: Box<Callback>) {
+    /// Takes the callback of an activation that is suspended, unless its waker was called while it ran.
+    pub(crate) fn suspend(&mut self, callback: Box<Callback>) {
         self.callback = Some(callback);
-        (self.sequence, self.suspended, self.woken) = (NOBODY, false, false);
+        self.suspended = !self.woken;
+        self.woken = false;
+    }
+
+    /// Takes the callback of an activation that has ended.
+    pub(crate) fn end(&mut self, callback: Box<Callback>) {
+        self.callback = Some(callback);
+        self.sequence = NOBODY;
+        self.suspended = false;
+        self.woken = false;
     }
 }
 
 /// An entity: what every step needs of it, on one cache line.
 #[repr(align(64))]
-pub(super) struct EntitySlot {
-    pub(super) id: EntityId,
+pub(crate) struct EntitySlot {
+    pub(crate) id: EntityId,
     /// The index of its group.
-    pub(super) group: u32,
-    pub(super) slots: SmallVec<[RunSlot; 1]>,
+    pub(crate) group: u32,
+    pub(crate) slots: SmallVec<[RunSlot; 1]>,
     /// True if the source has ended. The entity is removed when its last activation has ended.
-    pub(super) closing: bool,
+    pub(crate) closing: bool,
     /// True if the callback is synchronous, and the scheduler lets it run in place.
-    pub(super) is_simple: bool,
-    pub(super) details: Box<Details>,
+    pub(crate) is_simple: bool,
+    pub(crate) details: Box<Details>,
 }
 
 /// The part of an entity that few steps need.
-pub(super) struct Details {
-    pub(super) losses: Arc<LossCounters>,
+pub(crate) struct Details {
+    pub(crate) losses: Arc<LossCounters>,
     /// The numbers of the entity's signals. They lose their meaning when the entity is removed.
-    pub(super) signals: Vec<usize>,
-    pub(super) membership: Arc<Membership>,
-    pub(super) timer: Option<Arc<TimerShared>>,
+    pub(crate) signals: Vec<usize>,
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) timer: Option<Arc<TimerShared>>,
 }
 
 impl EntitySlot {
-    pub(super) fn note_due(&self, scheduler: &Scheduler, ros: &RosView) {
+    pub(crate) fn note_due(&self, scheduler: &Scheduler, ros: &RosView) {
         if let Some(timer) = &self.details.timer {
             timer.note_due(scheduler.timer_due(self.id), ros.is_on_steady());
         }
@@ -81,7 +90,7 @@ impl EntitySlot {
 
     /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that
     /// yet.
-    pub(super) fn is_outdated(&self) -> bool {
+    pub(crate) fn is_outdated(&self) -> bool {
         let Details { membership, timer, .. } = &*self.details;
         membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
     }
@@ -89,15 +98,15 @@ impl EntitySlot {
 
 /// A callback group, on a cache line of its own, as in the scheduler.
 #[repr(align(64))]
-pub(super) struct GroupSlot {
-    pub(super) id: GroupId,
-    pub(super) name: Arc<str>,
+pub(crate) struct GroupSlot {
+    pub(crate) id: GroupId,
+    pub(crate) name: Arc<str>,
     /// `None` while it is lent to a callback that does not run in place, and always for a reentrant group.
-    pub(super) payload: Option<AnyPayload>,
+    pub(crate) payload: Option<AnyPayload>,
 }
 
 /// The meaning of a signal.
-pub(super) enum Target {
+pub(crate) enum Target {
     /// The entity's source may have an item. If no notification said since when, the queue does.
     Source(EntityId, Option<QueueView>),
     /// The waker of the entity's run slot with that number was called.
@@ -105,7 +114,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    pub(super) const fn entity(&self) -> EntityId {
+    pub(crate) const fn entity(&self) -> EntityId {
         match self {
             Self::Source(id, _) | Self::Segment(id, _) => *id,
         }
@@ -114,7 +123,7 @@ impl Target {
     /// Returns the time of publication of the oldest message in the queue; `None` without a queue, or without a message
     /// in it.
     #[inline]
-    pub(super) fn oldest_ns(&self) -> Option<u64> {
+    pub(crate) fn oldest_ns(&self) -> Option<u64> {
         match self {
             Self::Source(_, queue) => queue.as_ref()?.oldest_stamp(),
             Self::Segment(..) => None,

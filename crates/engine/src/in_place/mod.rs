@@ -7,19 +7,23 @@
 //! publishers, nor at the clock (`Row::precedes_all_from`). A notifier that notes a time of arrival, which may be an
 //! early one, has the inbox looked at (`Inbox::has_noted`).
 
+mod row;
+
 use crate::sync::atomic::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::{Seat, Spin};
 use crate::executor_options::Until;
 use crate::main_future::MainFuture;
 use crate::shared::Shared;
-use crate::state::{InPlace, Row, State};
+use crate::spin::Seat;
+use crate::spinning::Spin;
+use crate::state::State;
+use row::{InPlace, Row};
 
 impl Spin<'_> {
     /// Returns true if this is the only thread, and the run of the seat, if there is one, could have run in place, too.
     #[inline(always)]
-    pub(super) fn may_run_in_place(&self, state: &State, seat: &Seat) -> bool {
+    pub(crate) fn may_run_in_place(&self, state: &State, seat: &Seat) -> bool {
         let may_be_given_back = |run| state.is_simple(run) && state.has_ended(run);
         self.width() == 1 && seat.run.as_ref().is_none_or(may_be_given_back)
     }
@@ -27,7 +31,7 @@ impl Spin<'_> {
     /// Runs callbacks in place, one after the other, as long as nothing happens but notifications, and nothing is due.
     /// Gives the run of the seat back before. The caller has made sure that it [may](Self::may_run_in_place). Returns
     /// true if it did anything.
-    pub(super) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
+    pub(crate) fn runs_in_place(&self, state: &mut State, seat: &mut Seat, main: Option<&MainFuture<'_>>) -> bool {
         let sleeps = &self.executor.sleeps;
         if !self.is_calm(state) || self.is_disturbed(main) || !sleeps.is_empty() && sleeps.has_others() {
             return false;
@@ -36,7 +40,7 @@ impl Spin<'_> {
         if let Some(run) = &seat.run {
             let is_unknown = run.callback.cx.pending.is_unknown();
             let now = if is_unknown { self.executor.now() } else { run.activation.release };
-            self.finish(state, seat, now);
+            self.complete(state, seat, now);
             has_run = true;
         }
         if !state.has_leftovers() {

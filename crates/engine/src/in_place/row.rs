@@ -19,11 +19,12 @@ use std::any::Any;
 use rospin_core::policy::Named;
 use rospin_core::{Instant, ThreadIndex};
 
-use super::State;
 use crate::body::{AnyPayload, Ran, RunContext};
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::prefetch::{prefetch, prefetch_at};
-use crate::work::{Callback, Run};
+use crate::spin::Run;
+use crate::state::State;
+use crate::work::Callback;
 
 /// The number of entities from which on their data are fetched in advance.
 const MANY: usize = 256;
