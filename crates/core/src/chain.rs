@@ -146,7 +146,8 @@ fn check(chains: &[Chain]) -> Result<(), ChainError> {
             return Err(ChainError::Empty { chain: chain.name.clone() });
         }
         for pair in chain.entities.windows(2) {
-            let (from, to) = (pair[0].as_str(), pair[1].as_str());
+            let from = pair[0].as_str();
+            let to = pair[1].as_str();
             if let Some(way_back) = path(&links, to, from) {
                 let cycle = std::iter::once(from).chain(way_back).map(str::to_owned).collect();
                 return Err(ChainError::Cycle { chain: chain.name.clone(), path: cycle });

@@ -165,7 +165,8 @@ impl Groups {
         let Some(group) = self.get_mut(activation.group) else {
             return false;
         };
-        let (ran, held) = (group.running == activation.sequence, group.holder == activation.sequence);
+        let ran = group.running == activation.sequence;
+        let held = group.holder == activation.sequence;
         if ran {
             group.running = NOBODY;
         }

@@ -126,7 +126,8 @@ impl Heap {
             else {
                 break;
             };
-            let (mut smaller, mut smallest) = (first, &table[children[0] as usize].rank);
+            let mut smaller = first;
+            let mut smallest = &table[children[0] as usize].rank;
             for (nth, child) in children.iter().enumerate().skip(1) {
                 let rank = &table[*child as usize].rank;
                 if rank.cmp(smallest) == Ordering::Less {
@@ -192,9 +193,11 @@ mod tests {
             let mut heaps = [Heap::default(), Heap::default()];
             let mut lists: [Vec<u32>; 2] = Default::default();
             for _ in 0..dice.below(120) {
-                let (place, which) = (dice.below(u64::from(count)) as u32, dice.below(2) as usize);
+                let place = dice.below(u64::from(count)) as u32;
+                let which = dice.below(2) as usize;
                 let is_in_none = lists.iter().all(|list| !list.contains(&place));
-                let (heap, list) = (&mut heaps[which], &mut lists[which]);
+                let heap = &mut heaps[which];
+                let list = &mut lists[which];
                 list.sort_by_key(|place| table[*place as usize].rank);
                 assert_eq!(heap.peek(), list.first().copied());
                 match dice.below(6) {
@@ -212,12 +215,20 @@ mod tests {
                     }
                     4 => {
                         table[place as usize].rank = dice.below(20) * 64 + u64::from(place);
-                        heaps.iter_mut().for_each(|heap| heap.moved(place, &mut table));
+                        for heap in &mut heaps {
+                            heap.moved(place, &mut table);
+                        }
                     }
                     5 if dice.below(10) == 0 => {
-                        table.iter_mut().for_each(|ranked| ranked.rank = ranked.rank * 7 % (20 * 64));
-                        (0..).zip(&mut table).for_each(|(place, ranked)| ranked.rank = ranked.rank / 64 * 64 + place);
-                        heaps.iter_mut().for_each(|heap| heap.all_moved(&mut table));
+                        for ranked in &mut table {
+                            ranked.rank = ranked.rank * 7 % (20 * 64);
+                        }
+                        for (place, ranked) in (0..).zip(&mut table) {
+                            ranked.rank = ranked.rank / 64 * 64 + place;
+                        }
+                        for heap in &mut heaps {
+                            heap.all_moved(&mut table);
+                        }
                     }
                     _ => {}
                 }

@@ -240,7 +240,8 @@ impl<Resp> Sent<Resp> {
         let (sender, receiver) = oneshot::channel();
         let progress = Arc::<Progress>::default();
         let reply = Reply { parts: Some(Parts { answered: Answered::new(&progress), sender }) };
-        let (clock, waits) = (clock.clone(), Arc::clone(waits));
+        let clock = clock.clone();
+        let waits = Arc::clone(waits);
         let sent =
             Self { receiver, progress, needs_group: None, executor: None, clock, waits, wait: None, limit: None };
         (sent, reply)
@@ -259,7 +260,8 @@ impl<Resp> Sent<Resp> {
 
     /// Returns the reason why the call can never end, or has timed out; `None` while a response may still come.
     fn hopeless(&mut self, service: &str, cx: &mut TaskContext<'_>) -> Option<CallError> {
-        let (service, running) = (|| service.to_owned(), Running::here());
+        let service = || service.to_owned();
+        let running = Running::here();
         if holds(self.needs_group) {
             let service = service();
             let is_blocking = running.is_synchronous();

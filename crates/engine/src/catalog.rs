@@ -58,7 +58,8 @@ impl Program {
         names.executors.extend(self.deployment.executors.iter().map(|executor| executor.name.clone()));
         names.groups.extend(self.deployment.groups.iter().map(|group| (group.node.clone(), group.name.clone())));
         for CallbackPlan { name, .. } in &self.deployment.callbacks {
-            let (namespace, is_timer) = (self.namespace_of(name).to_owned(), self.timers.contains(name));
+            let namespace = self.namespace_of(name).to_owned();
+            let is_timer = self.timers.contains(name);
             names.callbacks.push(NamedCallback { name: name.clone(), namespace, is_timer });
         }
         let counts = self.callbacks.iter().map(|(name, holders)| (name.clone(), holders.count()));

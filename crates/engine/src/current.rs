@@ -114,7 +114,9 @@ impl Noted {
 
     /// Ends the waits, since the callback has ended.
     pub(crate) fn end(&mut self) {
-        self.0.drain(..).for_each(|wait| wait.end());
+        for wait in self.0.drain(..) {
+            wait.end();
+        }
     }
 }
 
@@ -126,7 +128,9 @@ impl Drop for Noted {
 
 #[cold]
 fn end_noted() {
-    take_noted().iter().for_each(|wait| wait.end());
+    for wait in take_noted().iter() {
+        wait.end();
+    }
 }
 
 #[cold]

@@ -103,7 +103,8 @@ impl<'a> Outline<'a> {
             common.priority.or_else(|| group.context.priority_of(&name, &group.namespace)).unwrap_or_default();
         let excludes = group.kind == GroupKind::MutuallyExclusive;
         let membership = Membership::new(&group.executor.shared);
-        let (group_id, member) = (Arc::clone(&group.id), Arc::clone(&membership));
+        let group_id = Arc::clone(&group.id);
+        let member = Arc::clone(&membership);
         let full_name = name.clone();
         let timer_shared = timer.as_ref().map(|timer| Arc::clone(&timer.shared));
         let addition = group.executor.submit(move |state| {
@@ -132,7 +133,8 @@ fn deploy(
     common: &mut Common,
     depth: Option<&mut usize>,
 ) {
-    let (context, namespace) = (&group.context, group.namespace.as_str());
+    let context = &group.context;
+    let namespace = group.namespace.as_str();
     context.catalog().callback(namespace, losses, || {
         let mut plan = CallbackPlan::new(name);
         plan.priority =
@@ -216,7 +218,8 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<Arc<T>>>> {
         group: &'a Arc<GroupCore>,
         mut options: SubscriptionOptions,
     ) -> Result<Self, TopicError> {
-        let (kind, common) = (EntityKind::Subscription, std::mem::take(&mut options.common));
+        let kind = EntityKind::Subscription;
+        let common = std::mem::take(&mut options.common);
         let default_name = || group.entity_name(&options.topic);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
         let depth = depth_of(&outline.name, options.depth)?;
@@ -228,11 +231,13 @@ impl<'a, T: Send + Sync + 'static> Draft<'a, Attached<TopicSource<Arc<T>>>> {
 
 impl<'a, Req: Send + 'static, Resp: Send + 'static> Draft<'a, Attached<ServiceSource<Req, Resp>>> {
     pub(crate) fn service(group: &'a Arc<GroupCore>, mut options: ServiceOptions) -> Result<Self, ServiceError> {
-        let (kind, common) = (EntityKind::Service, std::mem::take(&mut options.common));
+        let kind = EntityKind::Service;
+        let common = std::mem::take(&mut options.common);
         let default_name = || group.entity_name(&options.service);
         let (mut outline, signal) = Outline::with_source(group, kind, common, Some(&mut options.depth), &default_name)?;
         let depth = depth_of(&outline.name, options.depth)?;
-        let (losses, key) = (Arc::clone(&outline.losses), group.key());
+        let losses = Arc::clone(&outline.losses);
+        let key = group.key();
         let source = ServiceSource::serve(&group.context, (&options, depth), losses, key)?;
         outline.closer = Some(Box::new(source.closer()));
         Ok(Self { outline, take: attach_own(source, &signal) })

@@ -55,7 +55,8 @@ impl ExecutorCore {
 
     /// Sets the user's trace, which gets the scheduler's events from then on; `None` for no trace.
     pub(crate) fn set_trace(&self, trace: Option<Box<dyn Trace>>) {
-        let (shared, threads) = (Arc::clone(&self.shared), self.threads);
+        let shared = Arc::clone(&self.shared);
+        let threads = self.threads;
         self.submit(move |state| state.set_users_trace(&shared, threads, trace));
     }
 
@@ -178,7 +179,8 @@ impl ExecutorCore {
 
 impl Recorded for ExecutorCore {
     fn recorder_switched(&self) {
-        let (shared, threads) = (Arc::clone(&self.shared), self.threads);
+        let shared = Arc::clone(&self.shared);
+        let threads = self.threads;
         self.submit(move |state| state.follow_recorder(&shared, threads));
     }
 }

@@ -49,15 +49,18 @@ impl GroupCore {
         payload: Option<AnyPayload>,
     ) -> Arc<Self> {
         let id = Arc::new(OnceLock::new());
-        let (path, namespace) = (options.path(), namespace_of(&options.node).to_owned());
+        let path = options.path();
+        let namespace = namespace_of(&options.node).to_owned();
         // A node can have several groups whose entities' names begin alike, such as its own group and one that has the
         // node's name.
         let unnamed = if options.node.is_empty() { Arc::default() } else { executor.context.unnamed(&path) };
-        let (name, added) = (options.name.as_str().into(), Arc::clone(&id));
+        let name = options.name.as_str().into();
+        let added = Arc::clone(&id);
         let addition = executor.core.submit(move |state| {
             let _ = added.set(state.add_group(name, kind, payload));
         });
-        let (node, name) = (options.node, options.name);
+        let node = options.node;
+        let name = options.name;
         let core = Arc::new(Self {
             name,
             path,

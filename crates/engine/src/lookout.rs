@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn the_lower_one_of_two_rates_counts_and_one_that_cannot_be_is_not_believed() {
         let mut lookout = Lookout::new(None);
-        let (ms, left) = (Instant::from_millis, Duration::from_millis(1));
+        let ms = Instant::from_millis;
+        let left = Duration::from_millis(1);
         let mut measured = |from: (u64, u64), to: (u64, u64)| {
             lookout.origin = Some((ms(from.0), from.1));
             assert!(lookout.measure(to.1, ms(to.0)));

@@ -135,7 +135,9 @@ impl LossCounters {
         // Either this thread sees the new watcher, or the watcher's first take sees the new count.
         self.counts[cause.index()].fetch_add(count, Ordering::SeqCst);
         if self.is_watched.load(Ordering::SeqCst) {
-            self.watchers.lock().iter().for_each(|watcher| watcher.waker.wake_by_ref());
+            for watcher in self.watchers.lock().iter() {
+                watcher.waker.wake_by_ref();
+            }
         }
     }
 

@@ -132,7 +132,8 @@ impl TimerShared {
 
     /// Returns the due time that was noted last; `None` if the timer will not fire.
     pub(crate) fn due(&self) -> Option<DueOn> {
-        let (due_ns, clock) = (self.due_ns.load(Ordering::Relaxed), self.kind.clock);
+        let due_ns = self.due_ns.load(Ordering::Relaxed);
+        let clock = self.kind.clock;
         if due_ns == NEVER {
             return None;
         }

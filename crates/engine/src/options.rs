@@ -35,7 +35,8 @@ impl GroupOptions {
     /// Returns the beginning of the names of the group's entities, see
     /// [`entity_name`](crate::CallbackGroup::entity_name).
     pub(crate) fn path(&self) -> String {
-        let (node, name) = (self.node.trim_start_matches('/'), &self.name);
+        let node = self.node.trim_start_matches('/');
+        let name = &self.name;
         match node.rsplit('/').next() {
             Some("") | None => name.clone(),
             Some(base_name) if base_name == name => node.to_owned(),

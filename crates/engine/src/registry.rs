@@ -81,7 +81,8 @@ impl Registry {
         }
         let text = name.to_owned();
         let value = make(Name { text, registry: Arc::clone(self), process: Process::this() });
-        let (entry, name) = (Entry { type_name, value: Arc::downgrade(&value) }, name.to_owned());
+        let entry = Entry { type_name, value: Arc::downgrade(&value) };
+        let name = name.to_owned();
         let mut entries = self.0.lock();
         // Another thread may have created the value meanwhile.
         if let Some(found) = find(&entries, &name) {
@@ -147,7 +148,9 @@ mod tests {
     fn a_name_is_forgotten_with_its_value() {
         let registry = Arc::new(Registry::default());
         let kept: Vec<_> = (0..10).map(|n| get(&registry, &format!("kept{n}"), n)).collect();
-        (0..100).for_each(|n| drop(get(&registry, &format!("{n}"), n)));
+        for n in 0..100 {
+            drop(get(&registry, &format!("{n}"), n));
+        }
         assert_eq!(registry.0.lock().len(), 10);
         assert_eq!(get(&registry, "kept7", 0).0, 7);
         drop(kept);

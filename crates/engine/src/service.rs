@@ -215,7 +215,9 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
 
 impl<Req: Send + 'static, Resp: Send + 'static> Clone for Client<Req, Resp> {
     fn clone(&self) -> Self {
-        let (endpoint, clock, waits) = (Arc::clone(&self.endpoint), self.clock.clone(), Arc::clone(&self.waits));
+        let endpoint = Arc::clone(&self.endpoint);
+        let clock = self.clock.clone();
+        let waits = Arc::clone(&self.waits);
         Self { endpoint, clock, waits }
     }
 }
@@ -259,7 +261,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> ServiceSource<Req, Resp> {
 
     /// Returns a function that ends the service at once, although its callback may still be running.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
-        let (endpoint, id) = (Arc::clone(&self.endpoint), self.id);
+        let endpoint = Arc::clone(&self.endpoint);
+        let id = self.id;
         move || endpoint.close(id)
     }
 }

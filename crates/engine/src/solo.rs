@@ -37,7 +37,9 @@ impl Context {
     pub fn halt_all(&self) {
         let all = self.shared::<All>();
         let executors: Vec<_> = all.0.lock().iter().filter_map(Weak::upgrade).collect();
-        executors.iter().for_each(|executor| executor.halt());
+        for executor in &executors {
+            executor.halt();
+        }
     }
 }
 

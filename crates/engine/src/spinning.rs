@@ -99,7 +99,8 @@ impl<'a> Spin<'a> {
             let mut others = Vec::new();
             for number in 1..self.threads {
                 let name = format!("{}-{number}", self.executor.name);
-                let (self_, thread_name) = (self, name.clone());
+                let self_ = self;
+                let thread_name = name.clone();
                 let body = move || self_.other_thread(access, ThreadIndex(number), &thread_name);
                 match spawn_scoped(scope, &name, body) {
                     Ok(thread) => others.push(thread),

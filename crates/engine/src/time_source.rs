@@ -130,7 +130,9 @@ impl ManualClock {
         executors.retain(|executor| executor.strong_count() > 0);
         let to_wake = executors.clone();
         drop(executors);
-        to_wake.iter().filter_map(Weak::upgrade).for_each(|executor| executor.clock_moved());
+        for executor in to_wake.iter().filter_map(Weak::upgrade) {
+            executor.clock_moved();
+        }
     }
 }
 

@@ -121,7 +121,8 @@ impl Timer {
         if is_known {
             return;
         }
-        let (membership, shared) = (Arc::clone(&self.handle.membership), Arc::clone(&self.shared));
+        let membership = Arc::clone(&self.handle.membership);
+        let shared = Arc::clone(&self.shared);
         let clock = self.clock().clone();
         let ticket = self.handle.group.executor.submit(move |state| {
             let request = {

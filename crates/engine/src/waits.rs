@@ -93,7 +93,8 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub(crate) fn new(holder: GroupKey, needs: GroupKey, service: &str, progress: &Arc<Progress>) -> Self {
-        let (service, progress) = (service.to_owned(), Arc::clone(progress));
+        let service = service.to_owned();
+        let progress = Arc::clone(progress);
         Self { holder, needs, service, progress, is_over: AtomicBool::new(false) }
     }
 

@@ -153,7 +153,9 @@ impl<K: Ord> Lanes<K> {
         };
         let lane = &mut self.lanes[at];
         lane.room += room;
-        lane.rows.iter_mut().for_each(|row| row.reserve(2 * lane.room));
+        for row in &mut lane.rows {
+            row.reserve(2 * lane.room);
+        }
     }
 
     /// Notes that entries may have keys without a lane.
@@ -236,7 +238,9 @@ impl<K: Ord> Lanes<K> {
         /// The number of lanes that most executors have at most.
         const FEW: usize = 4;
         visit((&raw const self.taken).cast());
-        self.lanes.iter().take(FEW).for_each(|lane| visit((&raw const lane.rows[0].len).cast()));
+        for lane in self.lanes.iter().take(FEW) {
+            visit((&raw const lane.rows[0].len).cast());
+        }
     }
 
     /// Returns the index of the entity so many places after the first one, in the row of that one.
@@ -250,7 +254,9 @@ impl<K: Ord> Lanes<K> {
     /// Keeps only the entries for whose place and sequence number `keep` returns true. Takes linear time.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u32, u64) -> bool) {
         let rows = self.lanes.iter_mut().flat_map(|lane| &mut lane.rows);
-        rows.for_each(|row| row.retain(|item| keep(item.place, item.tie_breaker.2)));
+        for row in rows {
+            row.retain(|item| keep(item.place, item.tie_breaker.2));
+        }
         self.note_taken();
     }
 

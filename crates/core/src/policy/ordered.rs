@@ -87,7 +87,8 @@ impl<O: Order> Ordered<O> {
 
     #[inline(always)]
     fn entry(&self, activation: &Activation, place: u32) -> Entry<O::Key> {
-        let (key, entity) = (self.order.key(activation), EntityOf::new(activation));
+        let key = self.order.key(activation);
+        let entity = EntityOf::new(activation);
         Entry { key, tie_breaker: activation.tie_breaker(), place, entity }
     }
 

@@ -325,7 +325,8 @@ mod tests {
                         rooms[key as usize] -= 1;
                     }
                     2..5 => {
-                        let (place, entity) = (sequence as u32, EntityOf::of_index(1_000 + sequence as u32));
+                        let place = sequence as u32;
+                        let entity = EntityOf::of_index(1_000 + sequence as u32);
                         queue.push(Entry { key, tie_breaker, place, entity });
                         model.insert((key, tie_breaker), (place, entity.index()));
                     }

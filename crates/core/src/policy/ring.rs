@@ -110,7 +110,8 @@ impl Ring {
     /// Adds an item where it belongs. The later ones move back. There must be room.
     #[inline(always)]
     fn move_in(&mut self, item: Item) {
-        let (items, head) = (&mut *self.items, self.head);
+        let items = &mut *self.items;
+        let head = self.head;
         let mask = items.len() - 1;
         let mut place = self.len;
         while place > 0 {
@@ -181,7 +182,9 @@ impl Ring {
         if self.items.len() < room {
             let nothing = Item { tie_breaker: TieBreaker::default(), place: 0, entity: EntityOf::default() };
             let mut items = vec![nothing; room.next_power_of_two()].into_boxed_slice();
-            (0..self.len).for_each(|position| items[position] = *self.at(position));
+            for position in 0..self.len {
+                items[position] = *self.at(position);
+            }
             (self.items, self.head) = (items, 0);
         }
     }

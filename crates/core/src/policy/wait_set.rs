@@ -208,7 +208,9 @@ impl Hooks for WaitSet {
     }
 
     fn visit_ready_set(&self, visit: &mut dyn FnMut(&Activation)) {
-        self.ready_set.iter().rev().filter_map(|polled| self.ready(polled)).for_each(|ready| visit(&ready));
+        for ready in self.ready_set.iter().rev().filter_map(|polled| self.ready(polled)) {
+            visit(&ready);
+        }
     }
 
     fn restore_ready_set(&mut self, ready_set: &[Activation]) {

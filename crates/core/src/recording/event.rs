@@ -425,7 +425,9 @@ impl Event {
     #[must_use]
     pub fn decode(words: &Words) -> Option<(Instant, Self)> {
         let [at, head, a, b, c, d] = *words;
-        let (small, executor, segment) = ((head >> 8) as u8, (head >> 16) as u16, (head >> 32) as u32);
+        let small = (head >> 8) as u8;
+        let executor = (head >> 16) as u16;
+        let segment = (head >> 32) as u32;
         let step = Step { executor, entity: a, sequence: b, segment };
         let [release, late] = [c, d].map(Instant::from_nanos);
         let event = match head as u8 {
@@ -445,7 +447,8 @@ impl Event {
             14 => Self::Incident { executor, entity: a, kind: small },
             15 => Self::Dropped { count: a },
             16 => {
-                let (cause, chain) = (segment as u8, segment >> 8);
+                let cause = segment as u8;
+                let chain = segment >> 8;
                 Self::Violation { executor, entity: a, kind: small, cause, chain, culprit: d, measured: b, limit: c }
             }
             20 => Self::HandedOver { executor, number: a, previous: b, count: c },

@@ -4,7 +4,8 @@ use crate::time::Instant;
 #[test]
 fn events_survive_their_encoding() {
     let step = Step { executor: 7, entity: u64::MAX - 1, sequence: 3, segment: u32::MAX };
-    let (release, deadline) = (Instant::from_nanos(5), Instant::MAX);
+    let release = Instant::from_nanos(5);
+    let deadline = Instant::MAX;
     let publisher = std::array::from_fn(|byte| byte as u8);
     let events = [
         Event::Released { step, release, deadline },

@@ -158,7 +158,8 @@ impl Scheduler {
         let Some(timer) = self.timer_mut(id).filter(|timer| timer.spec.clock != clock) else {
             return;
         };
-        let (former, armed) = (timer.spec.clock.index(), timer.armed);
+        let former = timer.spec.clock.index();
+        let armed = timer.armed;
         timer.due = timer.due_after_jump(reading, shift_ns);
         timer.spec.clock = clock;
         let due = timer.due;

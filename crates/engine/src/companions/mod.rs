@@ -127,7 +127,8 @@ impl Companions {
         if state.leaders.is_empty() {
             if state.leaving == 0 {
                 // The last round ended in a companion's callback, which did not wait for it.
-                let (failure, panic) = (state.failure.take(), state.panic.0.take());
+                let failure = state.failure.take();
+                let panic = state.panic.0.take();
                 if failure.is_some() || panic.is_some() {
                     drop(state);
                     return Err(panic.map_or(failure.unwrap_or(SpinError::Halted), |panic| resume_unwind(panic)));
@@ -172,7 +173,9 @@ impl Companions {
         state.rest = rest.filter(|_| !state.is_here());
         // Each companion takes its halt back under the lock, when it sees that the round is over.
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
-        spinning.for_each(|companion| companion.executor.handle().halt());
+        for companion in spinning {
+            companion.executor.handle().halt();
+        }
         if !state.is_here() {
             state.leaving += 1;
             while state.companions.iter().any(|companion| companion.is_spinning && companion.round <= round) {

@@ -81,11 +81,13 @@ impl Common {
     /// Has all companions spin that do not spin in this round yet. If the thread of one cannot be started, the leaders'
     /// spins end with that error.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State) {
-        let (round, mut is_any_new) = (state.round, false);
+        let round = state.round;
+        let mut is_any_new = false;
         let mut failure = None;
         for companion in state.companions.iter_mut().filter(|companion| companion.round < round) {
             if companion.thread.is_none() {
-                let (common, id) = (Arc::clone(self), companion.id);
+                let common = Arc::clone(self);
+                let id = companion.id;
                 match spawn(companion.executor.handle().name(), move || common.run(id)) {
                     Ok(thread) => companion.thread = Some(thread),
                     Err(error) => failure = Some(SpinError::Thread(error)),
@@ -116,7 +118,8 @@ impl Common {
                 state = self.wait(state);
                 continue;
             }
-            let (round, executor) = (companion.round, Arc::clone(&companion.executor));
+            let round = companion.round;
+            let executor = Arc::clone(&companion.executor);
             // The thread inherited the cores of the thread that started it, which may be those of a callback's
             // executor.
             if state.cores.is_some() && has != state.cores {

@@ -74,7 +74,8 @@ impl Spin<'_> {
         mut ran: impl FnMut(),
     ) {
         let executor: &Shared = self.executor;
-        let (inbox, thread) = (&executor.bell.inbox, seat.thread);
+        let inbox = &executor.bell.inbox;
+        let thread = seat.thread;
         // No timer changes meanwhile: those are neither callbacks that run in place, nor do these get at the state.
         let timer = state.scheduler.next_due();
         let either = state.or_look([timer, self.deadline].into_iter().flatten().min());

@@ -427,7 +427,8 @@ impl<P: OwningPointer> Consumer<P> {
         let was_appended = |number| {
             self.ring.stamp_of(number).is_some() || self.ring.moved_from(head).is_some_and(|head| number < head)
         };
-        let (mut len, mut beyond) = (0, self.ring.depth + 1);
+        let mut len = 0;
+        let mut beyond = self.ring.depth + 1;
         while len + 1 < beyond {
             let middle = u64::midpoint(len, beyond);
             if was_appended(head + middle - 1) { len = middle } else { beyond = middle }

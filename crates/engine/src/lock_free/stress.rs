@@ -78,7 +78,8 @@ fn letters_are_delivered() {
     });
     thread::scope(|scope| {
         let notifiers = desks.each_ref().map(|desk| {
-            let (office, books) = (&office, &books);
+            let office = &office;
+            let books = &books;
             scope.spawn(move || notify(office, books, desk, COUNT))
         });
         serve(&office, &books, &desks, COUNT);
@@ -136,7 +137,9 @@ fn a_full_ring_is_never_short() {
     for depth in [1, 4, 64] {
         let (mut producer, consumer) = ring(Depth::new(depth).unwrap(), ());
         let push = |producer: &mut Producer<Box<usize>>, number| drop(producer.push(Box::new(number), number as u64));
-        (0..depth).for_each(|number| push(&mut producer, number));
+        for number in 0..depth {
+            push(&mut producer, number);
+        }
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let looker = scope.spawn(|| {
@@ -146,7 +149,9 @@ fn a_full_ring_is_never_short() {
                     assert!((depth - 1..=depth).contains(&len), "{len} of {depth}");
                 }
             });
-            (depth..depth + 20_000).for_each(|number| push(&mut producer, number));
+            for number in depth..depth + 20_000 {
+                push(&mut producer, number);
+            }
             is_over.store(true, Ordering::Relaxed);
             looker.join().unwrap();
         });

@@ -109,7 +109,9 @@ mod loom_futex {
             let mut sleepers = self.1.lock().unwrap();
             let woken = threads.min(*sleepers);
             *sleepers -= woken;
-            (0..woken).for_each(|_| self.2.notify_one());
+            for _ in 0..woken {
+                self.2.notify_one();
+            }
             woken
         }
 

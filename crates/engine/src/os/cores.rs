@@ -116,7 +116,8 @@ impl FromStr for CoreSet {
     fn from_str(text: &str) -> Result<Self, CoreSetError> {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last) = (first.trim().parse::<u16>().ok()?, last.trim().parse::<u16>().ok()?);
+            let first = first.trim().parse::<u16>().ok()?;
+            let last = last.trim().parse::<u16>().ok()?;
             (first <= last && usize::from(last) < CpuSet::MAX_CPU).then_some(first..=last)
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();

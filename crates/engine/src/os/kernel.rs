@@ -173,7 +173,8 @@ pub(crate) fn end_of_stack() -> Option<usize> {
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) } != 0 {
         return None;
     }
-    let (mut end, mut size) = (std::ptr::null_mut(), 0);
+    let mut end = std::ptr::null_mut();
+    let mut size = 0;
     // SAFETY: the call that succeeded initialized `attr`, which is not used after it was destroyed.
     let status = unsafe {
         let status = libc::pthread_attr_getstack(attr.as_ptr(), &raw mut end, &raw mut size);

@@ -138,8 +138,12 @@ impl Drainer {
         let told = catch_unwind(AssertUnwindSafe(|| {
             let threads = self.logs.iter().map(ThreadLog::definition);
             let fresh = self.fresh.iter().map(|(_, definition)| definition);
-            self.known.values().chain(fresh).for_each(|definition| sink.1.define(definition));
-            threads.for_each(|definition| sink.1.define(&definition));
+            for definition in self.known.values().chain(fresh) {
+                sink.1.define(definition);
+            }
+            for definition in threads {
+                sink.1.define(&definition);
+            }
             sink
         }));
         self.sinks.extend(told);
@@ -193,11 +197,17 @@ impl Drainer {
         self.drop_known(&mut definitions);
         let events = std::mem::take(&mut self.events);
         self.each(|sink| {
-            definitions.iter().for_each(|definition| sink.define(definition));
+            for definition in &definitions {
+                sink.define(definition);
+            }
             let batches = threads.iter().zip(&events).filter(|(_, events)| !events.is_empty());
-            batches.for_each(|(thread, events)| sink.record(*thread, events));
+            for (thread, events) in batches {
+                sink.record(*thread, events);
+            }
             // They were gone before the events were taken.
-            gone.iter().for_each(|key| sink.forget(*key));
+            for key in &gone {
+                sink.forget(*key);
+            }
             sink.end_round();
         });
         self.events = events;
@@ -209,7 +219,9 @@ impl Drainer {
         if !gone.is_empty() {
             let gone: BTreeSet<DefinitionKey> = gone.into_iter().collect();
             self.fresh.retain(|(key, _)| !gone.contains(key));
-            gone.iter().for_each(|key| _ = self.known.remove(key));
+            for key in &gone {
+                _ = self.known.remove(key);
+            }
         }
         // The states are recorded once nothing is lost any more, since they would add to what is too much.
         if self.has_lost && !loses {

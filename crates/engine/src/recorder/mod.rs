@@ -326,7 +326,9 @@ impl Recorder {
 
     fn tell_executors(&self) {
         let executors = self.lock().executors.clone();
-        executors.iter().filter_map(Weak::upgrade).for_each(|executor| executor.recorder_switched());
+        for executor in executors.iter().filter_map(Weak::upgrade) {
+            executor.recorder_switched();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {

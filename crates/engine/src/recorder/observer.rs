@@ -143,7 +143,9 @@ impl Recorder {
         let observer: Arc<dyn Observer> = Arc::new(observer);
         self.0.observer.0.set(Arc::clone(&observer)).map_err(|_| RecordError::Observed)?;
         let standing: Vec<Definition> = self.lock().standing.values().cloned().collect();
-        standing.iter().for_each(|definition| observer.define(definition));
+        for definition in &standing {
+            observer.define(definition);
+        }
         self.start(Nothing).map(drop)
     }
 

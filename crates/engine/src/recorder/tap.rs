@@ -46,7 +46,8 @@ impl Tap {
         // The first thread needs no number: it precedes all that have one.
         if std::mem::replace(&mut self.last, this) != 0 {
             let number = fresh_number();
-            let (previous, count) = (std::mem::replace(&mut self.number, number), std::mem::take(&mut self.count));
+            let previous = std::mem::replace(&mut self.number, number);
+            let count = std::mem::take(&mut self.count);
             let change = Event::HandedOver { executor: self.executor, number, previous, count };
             self.recorder.write(&change.encode(now));
         }
@@ -55,7 +56,9 @@ impl Tap {
     /// Records the state of the scheduler, whose events come to this tap from now on. The executor's lock is held.
     pub(crate) fn begin(&mut self, now: Instant, state: &[Event]) {
         self.note_thread(now);
-        state.iter().for_each(|event| self.recorder.write(&event.encode(now)));
+        for event in state {
+            self.recorder.write(&event.encode(now));
+        }
     }
 
     /// Returns the processor time of the calling thread, or 0 if that is not to be recorded.

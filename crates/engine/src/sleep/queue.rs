@@ -55,7 +55,8 @@ impl Queue {
     /// Adds a sleeper. Takes O(log n).
     pub(super) fn add(&mut self, sleeper: Sleeper) -> Ticket {
         self.numbers += 1;
-        let (number, place) = (self.numbers, self.heap.len());
+        let number = self.numbers;
+        let place = self.heap.len();
         let new = Slot { number, place, sleeper: Some(sleeper) };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -135,7 +136,8 @@ impl Queue {
     }
 
     fn swap(&mut self, one: usize, other: usize) {
-        let (first, second) = (self.heap[one], self.heap[other]);
+        let first = self.heap[one];
+        let second = self.heap[other];
         self.put(one, second);
         self.put(other, first);
     }
@@ -178,7 +180,9 @@ mod tests {
 
     #[test]
     fn it_does_what_a_sorted_map_does() {
-        let (mut queue, mut map, mut tickets) = (Queue::default(), BTreeMap::new(), Vec::new());
+        let mut queue = Queue::default();
+        let mut map = BTreeMap::new();
+        let mut tickets = Vec::new();
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

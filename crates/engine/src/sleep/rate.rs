@@ -111,7 +111,8 @@ impl Rate {
     /// # Errors
     /// See [`SleepError`].
     pub async fn tick(&mut self) -> Result<bool, SleepError> {
-        let (last, period) = (self.last, self.period);
+        let last = self.last;
+        let period = self.period;
         let mut due = Due { at: last, is_in_time: false };
         let sleep = Sleep::at_most(&self.executor, self.clock, period, |now| {
             due = Due::after(last, period, now);

@@ -81,7 +81,8 @@ impl State {
     pub(crate) fn look_for_held_up(&mut self, executor: &Shared, now: Instant) {
         let Self { scheduler, held_up, .. } = self;
         held_up.holders.retain(|(holder, _)| scheduler.is_under_way(holder));
-        let (mut next, mut late) = (Instant::MAX, Vec::new());
+        let mut next = Instant::MAX;
+        let mut late = Vec::new();
         for (holder, since) in &held_up.holders {
             scheduler.held_up_by(holder, |waiter, release| {
                 let pair = [waiter, holder.entity];

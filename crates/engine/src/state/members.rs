@@ -52,7 +52,8 @@ impl State {
             self.drop_later(callback);
             return;
         }
-        let (group, max_in_flight) = (spec.group, spec.max_in_flight);
+        let group = spec.group;
+        let max_in_flight = spec.max_in_flight;
         let (added, timer) = match timer {
             Some(NewTimer { spec: mut timer, shared, reckoned }) => {
                 if timer.clock == ClockKind::Ros {
@@ -133,7 +134,9 @@ impl State {
         entity.details.losses.add(LossCause::Cancelled, waiting as u64);
         self.forget_entity(&entity.details.membership.executor, id);
         let callbacks = entity.slots.into_iter().filter_map(|slot| slot.callback);
-        callbacks.for_each(|callback| self.drop_later(callback));
+        for callback in callbacks {
+            self.drop_later(callback);
+        }
     }
 
     fn set_target(&mut self, executor: &Shared, signal: usize, target: Target) {

@@ -68,8 +68,12 @@ impl State {
             threads,
         });
         // Another entity may have the place of one that was removed, and its definition replaces the earlier one.
-        self.orphans.iter().for_each(|orphan| recorder.define(orphan.definition.clone()));
-        self.scheduler.entities().for_each(|id| self.define_entity(executor, id));
+        for orphan in &self.orphans {
+            recorder.define(orphan.definition.clone());
+        }
+        for id in self.scheduler.entities() {
+            self.define_entity(executor, id);
+        }
     }
 
     /// Returns the state of the scheduler as events.
@@ -91,7 +95,8 @@ impl State {
         let executor = &entity.details.membership.executor;
         let lent = entity.slots.iter().filter(|slot| slot.is_lent());
         let orphan = |run: &RunSlot| {
-            let (executor, definition) = (Arc::clone(executor), self.definition(executor.number.get(), id)?);
+            let executor = Arc::clone(executor);
+            let definition = self.definition(executor.number.get(), id)?;
             Some(Orphan { id, sequence: run.sequence, executor, definition })
         };
         let orphans: Vec<Orphan> = lent.filter_map(orphan).collect();
@@ -125,7 +130,9 @@ impl State {
     /// Tells the recorder that the executor is gone, with everything that it has.
     pub(crate) fn forget_all(&mut self, executor: &Shared) {
         self.orphans.clear();
-        self.scheduler.entities().for_each(|id| self.forget_entity(executor, id));
+        for id in self.scheduler.entities() {
+            self.forget_entity(executor, id);
+        }
         if self.tapped {
             executor.scribe.recorder.forget(DefinitionKey::Executor(executor.number.get()));
         }

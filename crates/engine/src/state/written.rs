@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn each_line_is_noted_once() {
-        let (of_wait_set, of_fifo) = (lines_of(&state("wait-set-e1")), lines_of(&state("fifo")));
+        let of_wait_set = lines_of(&state("wait-set-e1"));
+        let of_fifo = lines_of(&state("fifo"));
         assert!(!of_wait_set.is_empty() && of_fifo.len() > of_wait_set.len(), "a policy may have lines of its own");
         for lines in [of_wait_set, of_fifo] {
             let mut once = lines.clone();
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn lines_are_noted_anew_when_entities_were_added() {
-        let (before, mut after) = (state("fifo"), state("fifo"));
+        let before = state("fifo");
+        let mut after = state("fifo");
         let mut lines = WrittenLines::new();
         lines.note(&before);
         lines.note(&after);

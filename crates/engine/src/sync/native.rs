@@ -35,7 +35,8 @@ pub(crate) fn back_off(looks: u32) {
     /// The time of each sleep.
     const NAP: Duration = Duration::from_micros(50);
     if looks < SPINS {
-        let (begin, time) = (Instant::now(), FIRST * (1 << looks));
+        let begin = Instant::now();
+        let time = FIRST * (1 << looks);
         while begin.elapsed() < time {
             std::hint::spin_loop();
         }
