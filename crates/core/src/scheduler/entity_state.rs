@@ -24,8 +24,8 @@ pub(super) struct EntityState {
     /// `max_in_flight` activations are under way. While there is none, the sequence number is [`NOBODY`], and release
     /// and deadline mean nothing.
     latest: Activation,
-    /// True if activations of the entity may run in place unless they have deadlines: it is no timer, has one activation
-    /// at a time, holds its group while it waits, and does not precede all.
+    /// True if activations of the entity may run in place unless they have deadlines: it is no timer, has one
+    /// activation at a time, holds its group while it waits, and does not precede all.
     is_plain: bool,
     pub(super) is_timer: bool,
     /// Number of activations that are under way: running or suspended.

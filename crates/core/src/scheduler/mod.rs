@@ -241,8 +241,9 @@ impl Scheduler {
         }
     }
 
-    /// Passes `visit` the addresses of what almost every step writes, one for each cache line, for threads that take turns
-    /// and prefetch these lines. It is a hint: a caller may take the first few, or keep them until the memory is gone.
+    /// Passes `visit` the addresses of what almost every step writes, one for each cache line, for threads that take
+    /// turns and prefetch these lines. It is a hint: a caller may take the first few, or keep them until the memory is
+    /// gone.
     #[inline]
     pub fn visit_written(&self, visit: &mut dyn FnMut(*const u8)) {
         visit((&raw const self.sequence).cast());

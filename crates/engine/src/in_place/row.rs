@@ -6,11 +6,11 @@
 //! and asynchronous ones are lent; so is everything while there is a trace or a group is held. A callback that fails is
 //! lent afterwards, and given back as any other. `benches/dispatch.txt` has the instructions of each way.
 //!
-//! Where there are many entities, waiting for their memory takes longer than the instructions. So while a callback
-//! runs, the processor fetches what the next ones need, for each of them a step further. A step looks only at what an
-//! earlier one has fetched: one look at anything else would keep the thread waiting, since every callback has atomic
-//! instructions, which wait for all earlier reads. The data of few entities stay in the caches, and fetching them would
-//! take longer than it saves; only their items are fetched, just after a drain, when they are still in the cache of the
+//! Where there are many entities, waiting for their memory takes longer than the instructions. So the loop prefetches
+//! what the next callbacks need, in steps, one for each callback that runs. A step reads only what an earlier one has
+//! prefetched: one read of anything else would keep the thread waiting, since every callback has atomic instructions,
+//! which wait for all earlier reads. The data of few entities stay in the caches, and prefetching them would take
+//! longer than it saves; only their items are prefetched, just after a drain, when they are still in the cache of the
 //! publisher's core. By `rospin lab throughput --workloads fan-in`, a hundred entities got 0.83 of the best other
 //! design's messages without that, and 1.07 with it.
 
@@ -26,10 +26,10 @@ use crate::spin::Run;
 use crate::state::State;
 use crate::work::Callback;
 
-/// The number of entities from which on their data are fetched in advance.
+/// The number of entities from which on their data are prefetched.
 const MANY: usize = 256;
 
-/// The number of callbacks by which the data of an entity are fetched in advance.
+/// The number of callbacks by which the data of an entity are prefetched in advance.
 const AHEAD: usize = 8;
 
 /// The number of callbacks from one step of that to the next one. A line that comes from another core takes longer than
@@ -187,7 +187,7 @@ impl State {
         self.prefetch_for(last, 2 * STEP);
     }
 
-    /// Asks the source of an entity, if there is one, to fetch what it needs in so many callbacks.
+    /// Has the source of an entity, if there is one, prefetch what it needs in so many callbacks.
     #[inline(always)]
     fn prefetch_for(&self, entity: Option<usize>, distance: usize) {
         if let Some(callback) = entity.and_then(|entity| self.callback_of(entity)) {

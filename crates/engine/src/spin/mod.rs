@@ -38,8 +38,8 @@
 //!
 //! # Shutdown
 //!
-//! 1. Somebody wants the end of the spin: `Shared::halt`, a deadline, the awaited future, a panic in a group that halts,
-//!    or a thread that cannot have its settings. `halt` sets a flag and unparks all threads.
+//! 1. Somebody wants the end of the spin: `Shared::halt`, a deadline, the awaited future, a panic in a group that
+//!    halts, or a thread that cannot have its settings. `halt` sets a flag and unparks all threads.
 //! 2. The first thread that notices, between two callbacks, calls `Spin::stop`: a flag for all threads of the spin,
 //!    which are unparked once.
 //! 3. Each thread gives its run back before it looks at that flag, in `Spin::step`. So callbacks that run are waited

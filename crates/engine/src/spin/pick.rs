@@ -8,8 +8,8 @@ use crate::state::{NOBODY, State};
 use crate::work::Callback;
 
 impl State {
-    /// Picks the next activation for `thread`, and lends the thread its callback and payload, in `seat`, which is empty.
-    /// It stays empty if none may start.
+    /// Picks the next activation for `thread`, and lends the thread its callback and payload, in `seat`, which is
+    /// empty. It stays empty if none may start.
     #[inline(always)]
     pub(super) fn pick(&mut self, now: Instant, thread: ThreadIndex, seat: &mut Option<Run>) {
         while let Some(activation) = self.scheduler.next(now, thread) {

@@ -9,8 +9,9 @@ use crate::sync::brief::{Brief, Guard};
 /// The most lines that are noted.
 const MOST: usize = 12;
 
-/// The cache lines that almost every step writes. Another thread has probably written them last. So a thread has all of
-/// them fetched at once when it locks the state; otherwise it would wait for one after the other while it has the lock.
+/// The cache lines that almost every step writes. Another thread has probably written them last. So a thread
+/// prefetches all of them when it locks the state; otherwise it would wait for one after the other while it has the
+/// lock.
 ///
 /// Each thread notes the addresses, since even to look them up would take longer than the rest of the fetching.
 /// Fetching a line that the state has no more does no harm.
