@@ -1,5 +1,5 @@
-//! Table of experiments. To add one: a new file or folder that implements [`Experiment`], and one line in
-//! [`EXPERIMENTS`].
+//! Table of experiments. To add one: a new file or folder that implements [`Experiment`], its `mod` in `lib.rs`, and
+//! one line in [`EXPERIMENTS`].
 
 use crate::accelerator::AcceleratorExperiment;
 use crate::callback_order::CallbackOrder;

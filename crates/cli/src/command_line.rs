@@ -1,4 +1,5 @@
-//! The command line: its commands, and their exit codes.
+//! The command line: its commands, and their exit codes. A command stands in both [`command`] and [`run`]: one that
+//! `run` lacks prints the help.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-/* A reader's history cache that hands every message to its receiver, which keeps as many as it likes and counts the rest. The
- * library's own drops what finds no room without a word. */
+/* A reader's history cache that keeps nothing: it hands every message to its receiver, whose queue counts what it
+ * loses. The library's own cache counts no message that it has no room for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool store (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer, 
 {
   struct history *history = (struct history *) rhc;
   (void) instance;
-  /* Anything else tells of the end of an instance, which only topics with keys have several of. */
+  /* Other kinds say that an instance has ended. Only topics with keys have several instances. */
   if (data->kind == SDK_DATA)
   {
     const ddsi_guid_t guid = ddsi_hton_guid (writer->guid);

@@ -138,7 +138,8 @@ fn take_noted() -> Vec<Arc<Wait>> {
     WAITS.with(|waits| std::mem::take(&mut *waits.borrow_mut()))
 }
 
-/// A thread's part in a spin: the executor that it spins, and the number of threads that do so.
+/// A thread's part in a spin: the executor that it spins, and the number of threads that do so. What its loop keeps
+/// from step to step is in [`spin::Seat`](crate::spin::Seat).
 #[derive(Clone)]
 pub(crate) struct Seat {
     pub(crate) executor: Arc<Shared>,

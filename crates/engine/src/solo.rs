@@ -1,4 +1,5 @@
-//! An executor without the executors that a deployment file adds to it.
+//! One executor, without the [companions](crate::companions) that a deployment file may add to it; and the halt of all
+//! executors of a context.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

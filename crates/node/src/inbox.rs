@@ -1,5 +1,6 @@
 //! Queue of a middleware's requests: the middleware's threads add them, and an executor's thread takes them. These
-//! threads meet nowhere else. Messages have a queue of the engine, through an [`Inlet`](crate::Inlet).
+//! threads share nothing else. Messages do not come here: an [`Inlet`](crate::Inlet) appends them to a queue of the
+//! engine. The engine's own inbox has no items, but the flags that notifiers raise.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! The way of encoded messages into the queue of a subscription.
+//! The way of encoded messages into the queue of a subscription: the inlet of the engine's queue, with the time of
+//! arrival noted, and each message in an envelope.
 
 use std::fmt;
 

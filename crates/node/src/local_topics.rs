@@ -1,4 +1,5 @@
-//! Topics of this process: their publishers and subscriptions, and the way of messages from one Rust type to another.
+//! ROS topics in this process: their publishers and subscriptions, and the way of messages from one Rust type to
+//! another.
 //!
 //! Ends of one [form](Form), such as one Rust type, share messages through a topic of the engine. A ROS type may have
 //! several forms, because it may have several Rust types, that of dynamic messages among them. Between these, messages
@@ -44,7 +45,8 @@ struct LocalTopic {
     /// The part of the ROS type by which ends are matched.
     type_key: String,
     state: Mutex<Ends>,
-    /// True while there are ends of more than one form.
+    /// True while there are ends of more than one form. The engine's mixed topics are mixed in another way: their
+    /// messages may be in envelopes.
     is_mixed: AtomicBool,
 }
 

@@ -4,7 +4,8 @@
 //! Activations of one key mostly become ready in the order in which they run. Then adding one and taking out the first
 //! one take the same few instructions, however many are ready. A lane has two rows, each in order: where items pile up,
 //! entities become ready again for items that came long before those that others are just notified of. What fits at the
-//! end of neither row goes elsewhere.
+//! end of neither row goes elsewhere. The lanes of an accelerator are something else: there, a lane is what a thread is
+//! for an executor.
 //!
 //! Absolute deadlines have no lanes, since hardly two activations have the same one. What is drained together is passed
 //! on in the order of arrival, so that most of it fits at the end of a row.

@@ -1,7 +1,8 @@
 //! Policies, which decide which of the ready activations runs next.
 //!
-//! A new policy is a new file here and one line in [`POLICIES`]. Most policies need only an [`Order`] of a few lines;
-//! the others implement [`Policy`].
+//! A new policy is a new file here, its `mod`, and one entry of [`POLICIES`]. Most policies need only an [`Order`] of a
+//! few lines; the others implement [`Policy`]. The naive reference scheduler of `rospin-testkit` has each order once
+//! more.
 
 mod edf;
 mod fifo;

@@ -1,4 +1,5 @@
-//! Runs that nobody sees until they are over: for drivers that have the scheduler to themselves while a callback runs.
+//! Runs in place: a driver that has the scheduler to itself runs the callback of the first activation without taking
+//! the activation, and tells the scheduler when the callback has returned.
 //!
 //! Order and results are those of `next`, `release` and `complete`, which random scenarios check against the naive
 //! reference.

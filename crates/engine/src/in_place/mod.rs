@@ -1,4 +1,5 @@
-//! The loop of an executor's only thread over callbacks that need not be lent: see [`State::run_first`].
+//! The loop of an executor's only thread over callbacks that need not be lent ([`row`] says which): see
+//! [`State::run_first`].
 //!
 //! A callback that is known to come next needs no look at what has happened. Under Fifo, and among the most urgent
 //! callbacks, everything that is released later comes behind the next callback. If that one was released before the

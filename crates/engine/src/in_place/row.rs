@@ -2,9 +2,12 @@
 //!
 //! While one thread spins an executor, nobody else looks at its state. So a synchronous callback runs where it is, as
 //! long as nothing but notifications has come: the scheduler names the first ready entity, and learns of the run when
-//! it is over. Nothing is lent, the group is not held, and the policy is called once. Timers, callbacks with deadlines
-//! and asynchronous ones are lent; so is everything while there is a trace or a group is held. A callback that fails is
-//! lent afterwards, and given back as any other. `benches/dispatch.txt` has the instructions of each way.
+//! it is over. Nothing is lent, the group is not held, and the policy is called once. A callback that fails is lent
+//! afterwards, and given back as any other. `benches/dispatch.txt` has the instructions of each way.
+//!
+//! These are lent: timers, callbacks with deadlines, asynchronous ones, and those of entities that may have several
+//! activations under way. So is everything under a policy that names no first activation (wait sets, and policies that
+//! are written from scratch), while there is a trace, and while a suspended callback holds a group.
 //!
 //! Where there are many entities, waiting for their memory takes longer than the instructions. So the loop prefetches
 //! what the next callbacks need, in steps, one for each callback that runs. A step reads only what an earlier one has

@@ -30,8 +30,8 @@
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the
 //! notifier's write of the same word, or from a later one in its release sequence.
 //!
-//! These are flags and not a queue, because a notification carries no data, and raising a flag takes a few atomic
-//! instructions in the middle of which nobody can get stuck.
+//! These are flags and not a queue, because a notification carries nothing but a time of arrival, and raising a flag
+//! takes a few atomic instructions in the middle of which nobody can get stuck.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence_after_read_modify_write};
 

@@ -1,10 +1,12 @@
 //! The executor's thread, from one callback to the next: *drain* ([`drain`]), *pick* ([`pick`]), *run* ([`run`]),
-//! *complete* ([`complete`]). `Spin::dispatch` is the loop, and `Spin::step` is everything between two callbacks. The
-//! same loop serves any number of threads: one thread borrows the state, and several share it behind a lock that is
-//! held only between callbacks.
+//! *complete* ([`complete`]). `Spin::dispatch` is the loop, and `Spin::step` is everything between two callbacks: it
+//! drains, completes the last run, and picks the next one. So what arrived during a run is drained before the run is
+//! completed. The same loop serves any number of threads: one thread borrows the state, and several share it behind a
+//! lock that is held only between callbacks.
 //!
-//! The only thread of an executor has a second way from one callback to the next: it runs simple ones where they are
-//! ([`crate::in_place`]). Both lead to the same decisions.
+//! The only thread of an executor has a second way from one callback to the next, and most callbacks take it: it runs
+//! synchronous ones without a deadline, except timers, where they are ([`crate::in_place`]). Both ways lead to the same
+//! decisions.
 //!
 //! # The life of an activation
 //!
@@ -68,7 +70,8 @@ use crate::state::{State, WrittenLines};
 use crate::sync::atomic::Ordering;
 pub(crate) use run::Run;
 
-/// State of one thread of a spin, from step to step.
+/// State of one thread of a spin, from step to step. The executor that the thread belongs to is in
+/// [`current::Seat`](crate::current::Seat).
 pub(crate) struct Seat {
     pub(crate) thread: ThreadIndex,
     /// The run that is under way, or that was not given back to the state yet.

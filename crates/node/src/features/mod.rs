@@ -5,6 +5,9 @@
 //! [`lifecycle`](crate::lifecycle) names it. Features may import each other, without circles: dynamic messages and ROS
 //! time are switched by parameters, for instance. What a feature keeps in each node is a part of the node, which
 //! [`start`](crate::start) adds.
+//!
+//! What must see each message stands below: [topic statistics](crate::statistics) are measured where a subscription
+//! takes its messages, so they cannot be here.
 
 pub(crate) mod action;
 pub(crate) mod clock;

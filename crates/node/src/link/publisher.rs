@@ -1,8 +1,9 @@
 //! The publishing end of a topic.
 //!
-//! A message that nobody asks about costs a count, and a look at the number of subscriptions whose callbacks ask for a
-//! [`MessageInfo`](crate::MessageInfo). Ends with a deadline, a lifespan or a lease have a form of their own, which keeps
-//! all of that out of the shared way: the price is an encoding where one is set.
+//! Publishing counts the message, and looks if any callback of this process asks for a
+//! [`MessageInfo`](crate::MessageInfo). If none does, a message that is shared needs no envelope. Ends with a deadline,
+//! a lifespan or a lease have a form of their own, so the code that shares messages knows nothing of these times. The
+//! price is that messages from and to such ends are encoded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
