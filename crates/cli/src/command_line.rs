@@ -1,5 +1,4 @@
-//! The command line: its commands, and their exit codes. A command stands in both [`command`] and [`run`]: one that
-//! `run` lacks prints the help.
+//! The command line: its commands, and their exit codes.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -44,19 +43,30 @@ pub fn main() -> ExitCode {
     rospin_report::exit(run(&matches, &mut io::stdout().lock()))
 }
 
+/// A subcommand.
+struct Subcommand {
+    name: &'static str,
+    command: fn() -> Command,
+    run: fn(&ArgMatches, &mut dyn Write) -> Result<(), Failure>,
+}
+
+/// All subcommands, in the order of the help.
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { name: demo::NAME, command: demo::command, run: demo::run },
+    Subcommand { name: simulate::NAME, command: simulate::command, run: simulate::run },
+    Subcommand { name: analyze::NAME, command: analyze::command, run: analyze::run },
+    Subcommand { name: deploy::NAME, command: deploy::command, run: deploy::run },
+    Subcommand { name: doctor::NAME, command: doctor::command, run: doctor::run },
+    Subcommand { name: trace::NAME, command: trace::command, run: trace::run },
+    Subcommand { name: replay::NAME, command: replay::command, run: replay::run },
+    Subcommand { name: top::NAME, command: top::command, run: top::run },
+    Subcommand { name: lab::NAME, command: lab::command, run: lab::run },
+];
+
 /// Returns the whole command tree.
 fn command() -> Command {
-    Arguments::command().subcommands([
-        demo::command(),
-        simulate::command(),
-        analyze::command(),
-        deploy::command(),
-        doctor::command(),
-        trace::command(),
-        replay::command(),
-        top::command(),
-        lab::command(),
-    ])
+    let commands = SUBCOMMANDS.iter().map(|known| (known.command)());
+    Arguments::command().subcommands(commands)
 }
 
 /// Runs the subcommand in `matches`, or prints the help if there is none. `out` is stdout.
@@ -64,18 +74,11 @@ fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is
     // read.
     Arguments::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
-    match matches.subcommand() {
-        Some((demo::NAME, matches)) => demo::run(matches, out),
-        Some((simulate::NAME, matches)) => simulate::run(matches, out),
-        Some((analyze::NAME, matches)) => analyze::run(matches, out),
-        Some((deploy::NAME, matches)) => deploy::run(matches, out),
-        Some((doctor::NAME, matches)) => doctor::run(matches, out),
-        Some((trace::NAME, matches)) => trace::run(matches, out),
-        Some((replay::NAME, matches)) => replay::run(matches, out),
-        Some((top::NAME, matches)) => top::run(matches, out),
-        Some((lab::NAME, matches)) => lab::run(matches),
-        _ => Ok(write!(out, "{}", command().render_help())?),
-    }
+    let Some((name, matches)) = matches.subcommand() else {
+        return Ok(write!(out, "{}", command().render_help())?);
+    };
+    let chosen = SUBCOMMANDS.iter().find(|known| known.name == name).expect("clap knows these names only");
+    (chosen.run)(matches, out)
 }
 
 #[cfg(test)]
@@ -85,6 +88,9 @@ mod tests {
     #[test]
     fn command_tree_is_consistent() {
         command().debug_assert();
+        for known in SUBCOMMANDS {
+            assert_eq!((known.command)().get_name(), known.name);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) fn command() -> Command {
 
 /// Replaces this process by `rospin-lab` with the same arguments. So its output, its exit code and signals to it are
 /// those of this process. Returns only if that fails.
-pub(crate) fn run(matches: &ArgMatches) -> Result<(), Failure> {
+pub(crate) fn run(matches: &ArgMatches, _out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(|error| Failure::Input(Box::new(error)))?;
     let own = env::current_exe().map_err(Failure::run)?;
     let path = env::var_os("PATH").unwrap_or_default();

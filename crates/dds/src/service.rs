@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{Delivery, FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
+use rospin_node::{FullName, Qos, Refused, ReplyEnd, RequestInbox, RequestInlet, TypeName};
 
 use crate::cdr::{self, DecodeError, Header};
 use crate::cyclone::{Guid, Handle, Identity, Reader, Receive, Sample, Writer};
@@ -46,7 +46,7 @@ struct Asked {
 
 /// The receiver of requests.
 struct Requests {
-    delivery: Delivery<Asked>,
+    delivery: RequestInlet<Asked>,
     gaps: Mutex<Gaps>,
     feed: Arc<Feed>,
 }
@@ -178,7 +178,7 @@ pub(crate) struct DdsRequests {
     // Dropped before reader and writer, so that the server leaves the graph first.
     _listed: Listed,
     _reader: Reader<Ear>,
-    inbox: Inbox<Asked>,
+    inbox: RequestInbox<Asked>,
     responses: Arc<Responses>,
 }
 
@@ -194,7 +194,7 @@ impl DdsRequests {
         let feed = node.domain.feed();
         let bond = Bond::of_service(format!("a server of service `{service}`"), feed, domain.watch());
         let user_data = endpoint_data(Some(&Pair::Server(domain.next_pair())), service_type);
-        let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
+        let (inbox, delivery) = RequestInbox::new(qos.depth().unwrap_or(KEEP_ALL));
         let qos = entity_qos(qos, &user_data);
         // The writer is created first, so that a client whose request arrives can be answered.
         let name = names::responses(service);

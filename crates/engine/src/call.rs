@@ -10,7 +10,7 @@ use futures_channel::oneshot;
 use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
-use crate::current::{self, Running, Seat, holds};
+use crate::current::{self, Running, SpinningThread, holds};
 use crate::incident::contain_and_log;
 use crate::shared::Shared;
 use crate::sleep::{Sleep, SleepError};
@@ -288,9 +288,15 @@ impl<Resp> Sent<Resp> {
 
     /// Returns true if only this thread can run the service.
     fn needs_this_thread(&self) -> bool {
-        let is_its = |executor: &Arc<Shared>, seat: &Seat| Arc::ptr_eq(executor, &seat.executor) && seat.is_busy();
+        let is_its = |executor: &Arc<Shared>, spinning: &SpinningThread| {
+            Arc::ptr_eq(executor, &spinning.executor) && spinning.is_busy()
+        };
         !self.progress.is_out()
-            && self.executor.as_ref().zip(Seat::here()).is_some_and(|(executor, seat)| is_its(executor, &seat))
+            && self
+                .executor
+                .as_ref()
+                .zip(SpinningThread::here())
+                .is_some_and(|(executor, spinning)| is_its(executor, &spinning))
     }
 
     /// Notes that the group that the callback holds waits for the service's group. Notes nothing if the callback holds
@@ -332,7 +338,7 @@ impl Limit {
         let due = self.due;
         let sleep = match &mut self.sleep {
             Some(sleep) => sleep,
-            None => match service_on.cloned().or_else(|| Seat::here().map(|seat| seat.executor)) {
+            None => match service_on.cloned().or_else(|| SpinningThread::here().map(|spinning| spinning.executor)) {
                 Some(executor) => self.sleep.insert(Sleep::until(&executor, ClockKind::Steady, due)),
                 None => return Poll::Pending,
             },

@@ -65,7 +65,7 @@ crate::sync::thread_local! {
     static RUNNING: Cell<usize> = const { Cell::new(0) };
     /// Calls that the running callback waits for.
     static WAITS: RefCell<Vec<Arc<Wait>>> = const { RefCell::new(Vec::new()) };
-    static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
+    static SPINNING: RefCell<Option<SpinningThread>> = const { RefCell::new(None) };
 }
 
 /// Returns true if the calling callback holds the group, so that waiting for the group would never end.
@@ -139,30 +139,30 @@ fn take_noted() -> Vec<Arc<Wait>> {
 }
 
 /// A thread's part in a spin: the executor that it spins, and the number of threads that do so. What its loop keeps
-/// from step to step is in [`spin::Seat`](crate::spin::Seat).
+/// from step to step is in its [`Seat`](crate::spin::Seat).
 #[derive(Clone)]
-pub(crate) struct Seat {
+pub(crate) struct SpinningThread {
     pub(crate) executor: Arc<Shared>,
     /// The number of threads that take part in the spin.
     threads: u16,
 }
 
-impl Seat {
-    /// Returns the seat of the calling thread; `None` if it belongs to no executor.
+impl SpinningThread {
+    /// Returns the part of the calling thread; `None` if it spins no executor.
     pub(crate) fn here() -> Option<Self> {
-        SEAT.with(|seat| seat.borrow().clone())
+        SPINNING.with(|here| here.borrow().clone())
     }
 
     /// Returns true if the calling thread spins an executor.
-    pub(crate) fn is_taken() -> bool {
-        SEAT.with(|seat| seat.borrow().is_some())
+    pub(crate) fn is_here() -> bool {
+        SPINNING.with(|here| here.borrow().is_some())
     }
 
     /// Makes the calling thread one of `threads` threads that spin the executor, until the guard is dropped.
-    pub(crate) fn take(executor: &Arc<Shared>, threads: u16) -> Seated {
-        let seat = Self { executor: Arc::clone(executor), threads };
-        let former = SEAT.with(|here| here.borrow_mut().replace(seat));
-        Seated { former, _entered: Running::NOTHING.enter() }
+    pub(crate) fn enter(executor: &Arc<Shared>, threads: u16) -> Spinning {
+        let own = Self { executor: Arc::clone(executor), threads };
+        let former = SPINNING.with(|here| here.borrow_mut().replace(own));
+        Spinning { former, _entered: Running::NOTHING.enter() }
     }
 
     /// Returns true if the calling callback blocks the executor: it is synchronous and runs on the only thread.
@@ -171,16 +171,16 @@ impl Seat {
     }
 }
 
-/// Guard that, when it is dropped, restores the seat that the thread had before.
+/// Guard that, when it is dropped, restores the part that the thread had before.
 #[must_use]
-pub(crate) struct Seated {
-    former: Option<Seat>,
+pub(crate) struct Spinning {
+    former: Option<SpinningThread>,
     _entered: Entered,
 }
 
-impl Drop for Seated {
+impl Drop for Spinning {
     fn drop(&mut self) {
-        let ended = SEAT.with(|here| std::mem::replace(&mut *here.borrow_mut(), self.former.take()));
+        let ended = SPINNING.with(|here| std::mem::replace(&mut *here.borrow_mut(), self.former.take()));
         drop(ended);
     }
 }

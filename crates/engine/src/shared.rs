@@ -139,11 +139,11 @@ impl Shared {
 
     /// Returns true if a thread that is about to park should look around once more.
     pub(crate) fn wants_attention(&self) -> bool {
-        !self.bell.inbox.is_empty() || self.wants_more_than_mail()
+        !self.bell.inbox.is_empty() || self.has_other_news()
     }
 
     /// Returns true if a thread must look at something besides the inbox.
-    pub(crate) fn wants_more_than_mail(&self) -> bool {
+    pub(crate) fn has_other_news(&self) -> bool {
         self.news.load(Ordering::Acquire)
             || self.called.load(Ordering::Relaxed)
             || self.halt.load(Ordering::Acquire)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rospin_core::{Instant, ThreadIndex};
 
 use crate::access::Access;
-use crate::current::Seat as SeatOfThread;
+use crate::current::SpinningThread;
 use crate::executor_core::ExecutorCore;
 use crate::executor_options::Until;
 use crate::incident::contain;
@@ -131,7 +131,7 @@ impl<'a> Spin<'a> {
     /// the state and the payload that the thread had.
     fn thread(&self, access: &impl Access, thread: ThreadIndex, main: Option<MainFuture<'_>>) {
         let _inside = RunsCallbacks::here();
-        let _here = SeatOfThread::take(self.executor, self.width());
+        let _here = SpinningThread::enter(self.executor, self.width());
         let mut seat = Seat {
             thread,
             run: None,

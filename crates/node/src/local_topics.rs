@@ -45,9 +45,8 @@ struct LocalTopic {
     /// The part of the ROS type by which ends are matched.
     type_key: String,
     state: Mutex<Ends>,
-    /// True while there are ends of more than one form. The engine's mixed topics are mixed in another way: their
-    /// messages may be in envelopes.
-    is_mixed: AtomicBool,
+    /// True while there are ends of more than one form.
+    has_several_forms: AtomicBool,
 }
 
 #[derive(Default)]
@@ -132,8 +131,8 @@ impl LocalTopics {
         let mut topics = self.known.lock();
         let types = topics.entry(name.clone()).or_default();
         let known = types.entry(type_key.clone()).or_insert_with(|| {
-            let (state, is_mixed) = (Mutex::default(), AtomicBool::new(false));
-            Known { topic: Arc::new(LocalTopic { name, type_key, state, is_mixed }), ends: 0 }
+            let (state, has_several_forms) = (Mutex::default(), AtomicBool::new(false));
+            Known { topic: Arc::new(LocalTopic { name, type_key, state, has_several_forms }), ends: 0 }
         });
         known.ends += 1;
         let topic = Arc::clone(&known.topic);
@@ -175,7 +174,7 @@ impl Ends {
         self.last_id
     }
 
-    fn is_mixed(&self) -> bool {
+    fn has_several_forms(&self) -> bool {
         self.ends.windows(2).any(|ends| ends[0].form != ends[1].form)
     }
 
@@ -249,7 +248,7 @@ impl LocalEnd {
         let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
         let is_late = meanwhile.is_some();
         state.ends.push(End { id: self.id, form: self.form.clone(), kind, events, meanwhile });
-        self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
+        self.topic.has_several_forms.store(state.has_several_forms(), Ordering::Release);
         let waiters = state.waiters.take();
         drop(state);
         waiters.wake();
@@ -267,8 +266,8 @@ impl LocalEnd {
     }
 
     /// Returns true if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
-    pub(crate) fn is_mixed(&self) -> bool {
-        self.topic.is_mixed.load(Ordering::Acquire)
+    pub(crate) fn has_several_forms(&self) -> bool {
+        self.topic.has_several_forms.load(Ordering::Acquire)
     }
 
     /// Publishes a message: `publish` passes it to ends of the same form, and subscriptions of other forms get it
@@ -284,7 +283,7 @@ impl LocalEnd {
         publish: impl FnOnce() -> R,
     ) {
         let mut state = self.topic.lock();
-        if packet.is_none() && state.is_mixed() {
+        if packet.is_none() && state.has_several_forms() {
             // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the
             // lock.
             drop(state);
@@ -352,7 +351,7 @@ impl LocalEnd {
                 }
             }
         }
-        self.topic.is_mixed.store(state.is_mixed(), Ordering::Release);
+        self.topic.has_several_forms.store(state.has_several_forms(), Ordering::Release);
         drop(state);
         if let Some(end) = end {
             end.events.end();

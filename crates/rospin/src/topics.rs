@@ -96,8 +96,8 @@ pub mod message {
 /// For those who write a middleware: the traits that it implements, and what it implements them with.
 pub mod middleware {
     pub use rospin_node::{
-        Awaited, CYCLONE_DDS_THREADS, Calls, ClientEnd, Complaints, Delivery, Inbox, Inlet, Matches, Middleware,
-        NodeEnd, Packet, Publication, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd, ZENOH_THREADS,
+        Awaited, CYCLONE_DDS_THREADS, Calls, ClientEnd, Complaints, Inlet, Matches, Middleware, NodeEnd, Packet,
+        Publication, PublisherEnd, ReplyEnd, RequestInbox, RequestInlet, RequestSource, SubscriptionEnd, ZENOH_THREADS,
     };
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Inbox, Qos, Refused, ReplyEnd, TypeName};
+use rospin_node::{FullName, Qos, Refused, ReplyEnd, RequestInbox, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
@@ -21,7 +21,7 @@ pub(crate) struct ZenohRequests {
     // the remaining requests are told.
     _token: LivelinessToken,
     _queryable: Queryable<()>,
-    inbox: Inbox<Query>,
+    inbox: RequestInbox<Query>,
     key: KeyExpr<'static>,
 }
 
@@ -44,7 +44,7 @@ impl ZenohRequests {
         let session = &node.session;
         let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
         let key = session.remembered(endpoint.key.clone())?;
-        let (inbox, delivery) = Inbox::new(qos.depth().unwrap_or(KEEP_ALL));
+        let (inbox, delivery) = RequestInbox::new(qos.depth().unwrap_or(KEEP_ALL));
         // Clients only query queryables that are complete.
         let builder = session.zenoh().declare_queryable(key.clone()).complete(true);
         let queryable = builder.callback(move |query| delivery.push(query, 0)).wait().map_err(refused)?;

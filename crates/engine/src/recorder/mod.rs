@@ -35,7 +35,7 @@ use drain::{Command, Drainer};
 use logs::ThreadLog;
 pub(crate) use numbers::ExecutorNumber;
 use numbers::Numbers;
-use observer::Seat;
+use observer::ObserverSlot;
 pub use observer::{Declaration, Observer};
 pub(crate) use scribe::Scribe;
 pub(crate) use tap::Tap;
@@ -75,7 +75,7 @@ struct Inner {
     is_on: AtomicBool,
     has_cpu_times: AtomicBool,
     capacity: AtomicUsize,
-    observer: Seat,
+    observer: ObserverSlot,
     /// Locked while a sink comes or goes, which waits for the recording thread.
     switch: Mutex<()>,
     registry: Mutex<Registry>,
@@ -160,7 +160,7 @@ impl Recorder {
             is_on: AtomicBool::new(false),
             has_cpu_times: AtomicBool::new(false),
             capacity: AtomicUsize::new(CAPACITY),
-            observer: Seat::default(),
+            observer: ObserverSlot::default(),
             switch: Mutex::default(),
             registry: Mutex::default(),
         }))

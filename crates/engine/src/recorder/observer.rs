@@ -103,9 +103,9 @@ pub trait Observer: Send + Sync {
 
 /// The only observer of a recorder.
 #[derive(Default)]
-pub(super) struct Seat(std::sync::OnceLock<Arc<dyn Observer>>);
+pub(super) struct ObserverSlot(std::sync::OnceLock<Arc<dyn Observer>>);
 
-impl Seat {
+impl ObserverSlot {
     /// Returns the observer, if there is one.
     #[inline]
     pub(super) fn get(&self) -> Option<&dyn Observer> {
@@ -113,9 +113,9 @@ impl Seat {
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for ObserverSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Seat").field(&self.get().is_some()).finish()
+        f.debug_tuple("ObserverSlot").field(&self.get().is_some()).finish()
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use rospin_core::{ClockKind, Instant};
 
 use crate::clock_point::ClockPoint;
-use crate::current::Seat;
+use crate::current::SpinningThread;
 use crate::shared::Shared;
 use queue::Ticket;
 pub use rate::{Rate, RateError};
@@ -118,16 +118,17 @@ impl Sleep {
     /// blocks that one, the one of the handle. `None` if the polling thread belongs to no executor of the same context.
     /// An error if the blocked executor is the one of the handle.
     fn waking_executor(&self) -> Result<Option<Arc<Shared>>, SleepError> {
-        let is_alike =
-            |seat: &Seat| Arc::ptr_eq(seat.executor.times.clock.driver(), self.asked_of.times.clock.driver());
-        let Some(seat) = Seat::here().filter(is_alike) else {
+        let is_alike = |spinning: &SpinningThread| {
+            Arc::ptr_eq(spinning.executor.times.clock.driver(), self.asked_of.times.clock.driver())
+        };
+        let Some(spinning) = SpinningThread::here().filter(is_alike) else {
             return Ok(None);
         };
-        if !seat.is_busy() {
-            return Ok(Some(seat.executor));
+        if !spinning.is_busy() {
+            return Ok(Some(spinning.executor));
         }
-        if Arc::ptr_eq(&seat.executor, &self.asked_of) {
-            return Err(SleepError::InCallback { executor: seat.executor.name.clone() });
+        if Arc::ptr_eq(&spinning.executor, &self.asked_of) {
+            return Err(SleepError::InCallback { executor: spinning.executor.name.clone() });
         }
         Ok(Some(Arc::clone(&self.asked_of)))
     }

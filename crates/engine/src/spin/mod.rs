@@ -70,8 +70,8 @@ use crate::state::{State, WrittenLines};
 use crate::sync::atomic::Ordering;
 pub(crate) use run::Run;
 
-/// State of one thread of a spin, from step to step. The executor that the thread belongs to is in
-/// [`current::Seat`](crate::current::Seat).
+/// State of one thread of a spin, from step to step. The executor that the thread spins is in its
+/// [`SpinningThread`](crate::current::SpinningThread).
 pub(crate) struct Seat {
     pub(crate) thread: ThreadIndex,
     /// The run that is under way, or that was not given back to the state yet.

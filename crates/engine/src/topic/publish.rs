@@ -18,7 +18,7 @@ use super::room::{INLINE, Room};
 use super::{AnyMessage, History, MessageType, Queue, Topic, TopicError, TopicState};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::current::Seat;
+use crate::current::SpinningThread;
 use crate::error::DepthTooLarge;
 use crate::guarantees::Guarantees;
 use crate::loss::LossCause;
@@ -221,7 +221,7 @@ impl AnyPublisher {
         loop {
             let state = self.topic.lock_to_push(displaced);
             // A thread of an executor never waits: it may be the one that has to empty the queue.
-            let full = state.full_for(promises, self.keeps_all).filter(|_| !Seat::is_taken());
+            let full = state.full_for(promises, self.keeps_all).filter(|_| !SpinningThread::is_here());
             let Some(depth) = full else {
                 return state;
             };

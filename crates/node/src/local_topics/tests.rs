@@ -48,7 +48,7 @@ fn an_end_that_cannot_be_entered_leaves_nothing() {
     let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         topics.enter(address::<u64>(), late, EndEvents::default())
     }));
-    assert!(entered.is_err() && publisher.count() == 0 && !publisher.is_mixed());
+    assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
     drop(publisher);
     assert!(topics.known.lock().is_empty());
 }

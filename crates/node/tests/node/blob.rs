@@ -8,9 +8,9 @@ use bytes::Bytes;
 use rospin_engine::{Context, ContextOptions, Notifier, SpinOptions, TakeError};
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rospin_node::{
-    Awaited, Blob, CallError, ClientEnd, Delivery, EndEvents, FullName, Gid, Graph, Inbox, Inlet, Matches, MessageInfo,
-    Middleware, NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd,
-    RequestSource, Ros, ServiceInterface, ServicePart, SubscriptionEnd, TypeName,
+    Awaited, Blob, CallError, ClientEnd, EndEvents, FullName, Gid, Graph, Inlet, Matches, MessageInfo, Middleware,
+    NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd, RequestInbox,
+    RequestInlet, RequestSource, Ros, ServiceInterface, ServicePart, SubscriptionEnd, TypeName,
 };
 use rospin_wire::cdr::to_payload;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Given {
     graph: Arc<Graph>,
     pub(crate) topics: Arc<Mutex<HashMap<String, Inlet>>>,
-    services: Arc<Mutex<HashMap<String, Delivery<Bytes>>>>,
+    services: Arc<Mutex<HashMap<String, RequestInlet<Bytes>>>>,
     response: Arc<Mutex<Bytes>>,
 }
 
@@ -67,7 +67,7 @@ impl NodeEnd for Given {
         _: &Qos,
         _: &Arc<AtomicU64>,
     ) -> Result<RequestSource, Refused> {
-        let (inbox, delivery) = Inbox::new(10);
+        let (inbox, delivery) = RequestInbox::new(10);
         self.services.lock().unwrap().insert(service.to_string(), delivery);
         Ok(Box::new(Requests(inbox)))
     }
@@ -120,7 +120,7 @@ impl ReplyEnd for End {
     fn refuse(self: Box<Self>, _: &str) {}
 }
 
-struct Requests(Inbox<Bytes>);
+struct Requests(RequestInbox<Bytes>);
 
 impl rospin_engine::Source for Requests {
     type Item = (Bytes, Box<dyn ReplyEnd>);

@@ -9,24 +9,24 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
-/// Queue of the newest items that its [`Delivery`] added, and the end that takes them. Items that are left when it is
+/// Queue of the newest items that its [`RequestInlet`] added, and the end that takes them. Items that are left when it is
 /// dropped are counted as lost with their entity.
 ///
 /// ```
-/// use rospin_node::Inbox;
+/// use rospin_node::RequestInbox;
 ///
-/// let (mut inbox, delivery) = Inbox::new(2);
+/// let (mut inbox, delivery) = RequestInbox::new(2);
 /// (1..=3).for_each(|item| delivery.push(item, 0));
 /// assert_eq!([inbox.pop(), inbox.pop(), inbox.pop()], [Some(2), Some(3), None]);
 /// ```
-pub struct Inbox<T> {
+pub struct RequestInbox<T> {
     shared: Arc<Shared<T>>,
     /// The oldest item that was left when one was taken last. Later items notify by themselves.
     next: Pending,
 }
 
-/// The end of an [`Inbox`] that adds items, for threads that receive. Clones are the same end.
-pub struct Delivery<T>(Arc<Shared<T>>);
+/// The end of an [`RequestInbox`] that adds items, for threads that receive. Clones are the same end.
+pub struct RequestInlet<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     queue: Mutex<Queue<T>>,
@@ -69,14 +69,14 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Inbox<T> {
+impl<T> RequestInbox<T> {
     /// Creates an inbox that keeps the newest `depth` items, at least one, and its other end.
     #[must_use]
-    pub fn new(depth: usize) -> (Self, Delivery<T>) {
+    pub fn new(depth: usize) -> (Self, RequestInlet<T>) {
         let queue = Mutex::new(Queue { items: VecDeque::new(), lost: 0 });
         let shared = Shared { queue, count: AtomicUsize::new(0), depth: depth.max(1), notifier: OnceLock::new() };
         let shared = Arc::new(shared);
-        (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, Delivery(shared))
+        (Self { shared: Arc::clone(&shared), next: Pending::Unknown }, RequestInlet(shared))
     }
 
     /// Sets the notifier that is told of items from now on, and tells it of the number of items that were lost so far.
@@ -123,7 +123,7 @@ impl<T> Inbox<T> {
     }
 }
 
-impl<T> Drop for Inbox<T> {
+impl<T> Drop for RequestInbox<T> {
     fn drop(&mut self) {
         let left = std::mem::take(&mut self.shared.lock().items);
         self.shared.count.store(0, Ordering::Release);
@@ -135,13 +135,13 @@ impl<T> Drop for Inbox<T> {
     }
 }
 
-impl<T> fmt::Debug for Inbox<T> {
+impl<T> fmt::Debug for RequestInbox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("count", &self.len()).finish_non_exhaustive()
+        f.debug_struct("RequestInbox").field("count", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl<T> Delivery<T> {
+impl<T> RequestInlet<T> {
     /// Adds an item, on any thread. In a full inbox the oldest item makes room, and is counted as lost. So are the
     /// `missing` items: those that never arrived, as far as the caller can tell.
     ///
@@ -165,15 +165,15 @@ impl<T> Delivery<T> {
     }
 }
 
-impl<T> Clone for Delivery<T> {
+impl<T> Clone for RequestInlet<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> fmt::Debug for Delivery<T> {
+impl<T> fmt::Debug for RequestInlet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivery").field("depth", &self.0.depth).finish_non_exhaustive()
+        f.debug_struct("RequestInlet").field("depth", &self.0.depth).finish_non_exhaustive()
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_the_rest_is_counted() {
-        let (mut inbox, delivery) = Inbox::new(3);
+        let (mut inbox, delivery) = RequestInbox::new(3);
         assert_eq!(inbox.pending(), Pending::Unknown, "nobody has looked yet");
         (0..5).for_each(|item| delivery.push(item, 1));
         assert_eq!([inbox.pop(), inbox.pop()], [Some(2), Some(3)]);
