@@ -10,7 +10,7 @@ use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
 
 use crate::open::{OpenError, WgpuOptions, open};
 use crate::thread::run;
-use crate::work::{Target, WgpuWork};
+use crate::work::WgpuWork;
 
 /// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is
 /// opened.
