@@ -1,11 +1,13 @@
 //! Handles of timers on a manual clock: changes from outside and from callbacks, and queries.
 
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::common::timers::{Fixture, at, timer};
 use crate::common::{manual_executor, ms, spin_all, watchdog};
-use rospin_engine::{Instant, Overrun, Tick, Timer, TimerOptions};
+use rospin_engine::{Instant, Overrun, Payload, Tick, Timer, TimerOptions};
 
 #[test]
 fn a_one_shot_fires_once_and_again_when_it_is_reset() {
@@ -187,5 +189,43 @@ fn changes_show_at_once_while_the_executor_is_busy() {
         spin_all(&executor);
         let started = (false, Some(ms(3)));
         assert_eq!(group.into_payload().unwrap(), [(true, None), started, (true, None), started]);
+    });
+}
+
+/// A step makes 32 changes, so that the reset is still to be made when the callback goes on.
+#[test]
+fn a_suspended_callback_goes_on_although_the_reset_of_its_timer_waits_behind_other_changes() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let others = executor.create_group("others", ());
+        let mut crowd = Some(Vec::from_iter((0..40).map(|_| others.create_timer(ms(1_000), |(), _| {}).unwrap())));
+        let group = executor.create_group("group", [0, 0]);
+        let slot = Arc::new(OnceLock::<Timer>::new());
+        let own = Arc::clone(&slot);
+        let callback = move |counts: Payload<[u32; 2]>, _: Tick| {
+            let crowd = crowd.take();
+            let own = Arc::clone(&own);
+            async move {
+                counts.with(|counts| counts[0] += 1);
+                drop(crowd);
+                own.get().unwrap().reset();
+                let mut is_woken = false;
+                poll_fn(|cx| {
+                    if std::mem::replace(&mut is_woken, true) {
+                        return Poll::Ready(());
+                    }
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                })
+                .await;
+                counts.with(|counts| counts[1] += 1);
+            }
+        };
+        slot.set(group.create_timer_async(ms(10), callback).unwrap()).unwrap();
+        for _ in 0..3 {
+            clock.advance(ms(10));
+            spin_all(&executor);
+        }
+        assert_eq!(group.into_payload().unwrap(), [3, 3], "begun and ended");
     });
 }
