@@ -159,10 +159,10 @@ impl SpinningThread {
     }
 
     /// Makes the calling thread one of `threads` threads that spin the executor, until the guard is dropped.
-    pub(crate) fn enter(executor: &Arc<Shared>, threads: u16) -> Spinning {
+    pub(crate) fn enter(executor: &Arc<Shared>, threads: u16) -> InSpin {
         let own = Self { executor: Arc::clone(executor), threads };
         let former = SPINNING.with(|here| here.borrow_mut().replace(own));
-        Spinning { former, _entered: Running::NOTHING.enter() }
+        InSpin { former, _entered: Running::NOTHING.enter() }
     }
 
     /// Returns true if the calling callback blocks the executor: it is synchronous and runs on the only thread.
@@ -173,12 +173,12 @@ impl SpinningThread {
 
 /// Guard that, when it is dropped, restores the part that the thread had before.
 #[must_use]
-pub(crate) struct Spinning {
+pub(crate) struct InSpin {
     former: Option<SpinningThread>,
     _entered: Entered,
 }
 
-impl Drop for Spinning {
+impl Drop for InSpin {
     fn drop(&mut self) {
         let ended = SPINNING.with(|here| std::mem::replace(&mut *here.borrow_mut(), self.former.take()));
         drop(ended);

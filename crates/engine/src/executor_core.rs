@@ -3,6 +3,7 @@
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,7 +141,12 @@ impl ExecutorCore {
                 state.has_changes_left = false;
                 return;
             };
-            change(state);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| change(state))) {
+                // A policy or a trace has panicked. Later changes are made all the same.
+                state.has_changes_left = self.changes.count() > 0;
+                shared.news.store(true, Ordering::Release);
+                resume_unwind(panic);
+            }
         }
         // Exactly `most` changes may have existed. Then nobody has to look again.
         state.has_changes_left = self.changes.count() > 0;

@@ -53,7 +53,13 @@ pub trait Hooks: Policy {
 /// A policy without hooks.
 pub(super) struct Plain<P: ?Sized>(pub(super) Box<P>);
 
-impl<P: Policy + ?Sized> Hooks for Plain<P> {}
+impl<P: Policy + ?Sized> Hooks for Plain<P> {
+    /// False, since the policy may order by something else than releases. Then an activation that is released anew
+    /// would lose its place.
+    fn orders_by_release(&self) -> bool {
+        false
+    }
+}
 
 impl<P: Policy + ?Sized> Policy for Plain<P> {
     fn name(&self) -> &'static str {

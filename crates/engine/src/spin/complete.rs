@@ -1,5 +1,7 @@
 //! Complete: the thread gives back callback and payload, and the activation ends or is suspended.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use rospin_core::{Activation, EntityId, Instant};
 
 use super::run::Run;
@@ -73,9 +75,13 @@ impl State {
         // The scheduler is called last: its policy and trace may be user code and panic.
         let is_closing = self.give_back(activation, callback, false).is_closing;
         // Items that arrived while it ran were released already, and must not count as older than the items that were
-        // left. So the entity is released before the activation ends.
-        self.release_pending(activation.entity, pending, now);
+        // left. So the entity is released before the activation ends. It ends also if that panics: its group must be
+        // free.
+        let released = catch_unwind(AssertUnwindSafe(|| self.release_pending(activation.entity, pending, now)));
         self.scheduler.complete(now, activation);
+        if let Err(panic) = released {
+            resume_unwind(panic);
+        }
         self.end_orphan(activation);
         is_closing
     }
@@ -85,13 +91,22 @@ impl State {
         let Run { activation, callback } = run;
         let pending = callback.cx.pending;
         let is_woken = self.give_back(&activation, callback, true).is_woken;
-        self.release_pending(activation.entity, pending, now);
-        self.scheduler.suspend(now, &activation);
+        let suspended = catch_unwind(AssertUnwindSafe(|| {
+            let released = catch_unwind(AssertUnwindSafe(|| self.release_pending(activation.entity, pending, now)));
+            self.scheduler.suspend(now, &activation);
+            if let Err(panic) = released {
+                resume_unwind(panic);
+            }
+        }));
         self.end_orphan(&activation);
+        // A wake-up counts also if a policy or a trace has panicked: nobody tells of it again.
         if is_woken {
             self.scheduler.resume(now, activation.entity, activation.sequence);
         } else {
             self.note_suspended(&activation, now);
+        }
+        if let Err(panic) = suspended {
+            resume_unwind(panic);
         }
     }
 

@@ -40,10 +40,14 @@ impl State {
         let has_changes_left = self.has_changes_left;
         let on_steady = self.ros.is_on_steady();
         let entity = self.entity_mut(activation.entity)?;
+        let is_first = activation.segment == 0;
         // A source that has ended is not taken from again, although another activation of its entity may still be under
         // way.
-        let has_ended = entity.closing && activation.segment == 0;
-        if has_ended || has_changes_left && entity.is_outdated() {
+        if entity.closing && is_first {
+            return None;
+        }
+        // A suspended callback goes on although its timer gets another due time.
+        if has_changes_left && (entity.is_removed() || is_first && entity.has_another_due()) {
             return None;
         }
         let mut fired = None;

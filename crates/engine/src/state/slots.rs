@@ -88,11 +88,15 @@ impl EntitySlot {
         }
     }
 
-    /// Returns true if the handle is gone or has asked for another due time, and the executor has not dealt with that
+    /// Returns true if the handle is gone, and the executor has not dealt with that yet.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.details.membership.is_over()
+    }
+
+    /// Returns true if the handle of a timer has asked for another due time, and the executor has not dealt with that
     /// yet.
-    pub(crate) fn is_outdated(&self) -> bool {
-        let Details { membership, timer, .. } = &*self.details;
-        membership.is_over() || timer.as_ref().is_some_and(|timer| timer.has_request())
+    pub(crate) fn has_another_due(&self) -> bool {
+        self.details.timer.as_ref().is_some_and(|timer| timer.has_request())
     }
 }
 

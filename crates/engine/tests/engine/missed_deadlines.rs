@@ -66,7 +66,7 @@ fn they_are_counted_under_every_policy() {
                 group.create_local_subscription(options, move |(), ms: Arc<u32>| work.advance(MS * *ms)).unwrap();
             let free = SubscriptionOptions::new("work").name("free");
             let free = group.create_local_subscription(free, |(), _: Arc<u32>| {}).unwrap();
-            // One after the other, and several at once: these take the short way from one to the next.
+            // One after the other, and several at once.
             for ms in [3, 4] {
                 publisher.publish(ms);
                 spin_all(&executor);
@@ -97,10 +97,9 @@ fn they_are_counted_under_every_policy() {
     }
 }
 
-/// The kernel's clock: items that are ready together take the short way from one to the next, which reads no clock by
-/// itself.
+/// The clock of the kernel: items that are ready together.
 #[test]
-fn they_are_counted_on_the_short_way() {
+fn they_are_counted_for_items_that_are_ready_together() {
     for policy in POLICIES {
         watchdog(move || {
             let context = Context::new(ContextOptions::new());

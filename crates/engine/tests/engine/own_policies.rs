@@ -3,19 +3,17 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
 use crate::common::ears::{ear, executor, on, publish};
-use crate::common::{Log, eventually, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
+use crate::common::{Log, manual, manual_executor, ms, spin_all, watchdog};
 use rospin_core::{EntityId, EntitySpec, GroupId};
 use rospin_engine::policy::{Ordered, View};
 use rospin_engine::trace::TraceEvent;
-use rospin_engine::{
-    Activation, Context, ContextOptions, Executor, ExecutorOptions, Instant, Order, Payload, Policy, SpinOptions,
-};
+use rospin_engine::{Activation, Context, Executor, ExecutorOptions, Instant, Order, Payload, Policy, SpinOptions};
 
 /// The order by relative deadline, longest first.
 #[derive(Default)]
@@ -293,78 +291,5 @@ fn a_spin_ends_after_a_trace_has_panicked_in_a_change() {
         let removed = catch_unwind(AssertUnwindSafe(|| drop(second)));
         assert!(removed.is_err(), "the second callback is ready, so the trace is told of its end");
         spin_all(&executor);
-    });
-}
-
-/// A policy that panics once when it is asked for candidates. That is after a pick, on several threads.
-struct Reluctant {
-    stack: Stack,
-    /// The numbers of the threads that found nothing to run, as bits.
-    idle: Arc<AtomicU64>,
-    armed: Arc<AtomicBool>,
-    asked: Arc<AtomicBool>,
-    has_picked: bool,
-}
-
-impl Policy for Reluctant {
-    fn name(&self) -> &'static str {
-        "reluctant"
-    }
-    fn register(&mut self, _: EntityId, _: &EntitySpec) {}
-    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
-    fn release(&mut self, activation: &Activation) {
-        self.stack.release(activation);
-    }
-    fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
-        let picked = self.stack.pick(view);
-        self.has_picked = picked.is_some();
-        if picked.is_none() {
-            self.idle.fetch_or(1 << view.thread.0, Ordering::SeqCst);
-        }
-        picked
-    }
-    fn group_freed(&mut self, _: GroupId) {}
-    fn withdraw(&mut self, activation: &Activation) {
-        self.stack.withdraw(activation);
-    }
-    fn has_candidates(&self) -> bool {
-        if self.has_picked && self.armed.swap(false, Ordering::SeqCst) {
-            self.asked.store(true, Ordering::SeqCst);
-            panic!("the policy panics in has_candidates");
-        }
-        self.stack.has_candidates()
-    }
-}
-
-#[test]
-fn an_activation_that_was_picked_is_not_lost_if_the_policy_panics_before_it_runs() {
-    watchdog(|| {
-        let (idle, armed, asked) = (Arc::new(AtomicU64::new(0)), Arc::default(), Arc::new(AtomicBool::new(false)));
-        let policy = Reluctant {
-            stack: Stack::default(),
-            idle: Arc::clone(&idle),
-            armed: Arc::clone(&armed),
-            asked: Arc::clone(&asked),
-            has_picked: false,
-        };
-        let context = Context::new(ContextOptions::new());
-        let executor =
-            Arc::new(context.create_executor(ExecutorOptions::new("main").threads(threads(2)).policy(policy)));
-        let group = executor.create_group("group", 0);
-        let handle = executor.handle();
-        let callback = move |sum: &mut u32, n: Arc<u32>| {
-            *sum += *n;
-            handle.halt();
-        };
-        let _subscription = group.create_local_subscription("topic", callback).unwrap();
-        let spinning = spin_in_background(&executor);
-        // Both threads have found nothing, and so are parked.
-        eventually(|| idle.load(Ordering::SeqCst) == 3);
-        armed.store(true, Ordering::SeqCst);
-        context.create_local_publisher::<u32>("topic").unwrap().publish(1);
-        assert!(spinning.join().is_err(), "the panic is the caller's to see");
-        assert!(asked.load(Ordering::SeqCst));
-        let _ = executor.spin(SpinOptions::spin_all());
-        assert_eq!(group.into_payload().expect("the payload is there"), 1, "the message is in its queue, and waits");
     });
 }
