@@ -15,7 +15,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use rospin_core::Instant;
-use rospin_core::recording::Event;
 
 use super::publish::{AnyPublisher, Delivery};
 use super::{Alarm, AnyMessage, MessageType, Published, SharedPointer, Topic, TopicError, TopicSource};
@@ -23,7 +22,6 @@ use crate::context::Context;
 use crate::guarantees::Guarantees;
 use crate::loss::LossCause;
 use crate::options::{PublisherOptions, SubscriptionOptions};
-use crate::recorder::Scribe;
 use crate::source::{Closer, Notifier, Pending, Source, TakeError};
 use crate::sync::atomic::Ordering;
 
@@ -276,8 +274,7 @@ impl<T: Send + Sync + 'static, E: Envelope> MixedQueue<T, E> {
     #[must_use]
     pub fn inlet(&self) -> Inlet<E> {
         let (topic, queue) = self.source.any().place();
-        let scribe = self.source.any().scribe().clone();
-        Inlet { topic: Arc::clone(topic), queue, scribe, envelopes: PhantomData }
+        Inlet { topic: Arc::clone(topic), queue, envelopes: PhantomData }
     }
 
     /// Returns the time at which the oldest message arrived, see [`Queue::oldest_arrival`](crate::Queue::oldest_arrival).
@@ -336,7 +333,6 @@ pub struct Inlet<E: Envelope> {
     topic: Arc<Topic>,
     /// The number of the queue among those of the topic.
     queue: u64,
-    scribe: Scribe,
     envelopes: PhantomData<fn(E) -> E>,
 }
 
@@ -372,17 +368,15 @@ impl<E: Envelope> Inlet<E> {
         let queue = &mut state.queues[at];
         queue.may_expire |= may_expire;
         let displaced = queue.push(message, arrival);
+        if let Some(oldest) = &displaced {
+            queue.count_displaced(oldest, arrival);
+        }
         if missing > 0 {
             queue.losses.add(LossCause::QueueFull, missing);
         }
-        if displaced.as_ref().is_some_and(AnyMessage::is_recorded) {
-            // Its arrival is in the recording, so that it is gone must be, too.
-            let ticket = queue.producer.pushed().saturating_sub(queue.producer.depth() as u64 + 1);
-            self.scribe.note(|| Event::Taken { queue: queue.number, ticket });
-        }
         let alarm = queue.alarm.as_ref().filter(|alarm| alarm.raise(arrival)).cloned();
         drop(state);
-        Pushed { alarm, left: displaced }
+        Pushed { alarm, left: displaced.map(|oldest| oldest.message) }
     }
 }
 
@@ -404,8 +398,7 @@ impl Drop for Pushed {
 
 impl<E: Envelope> Clone for Inlet<E> {
     fn clone(&self) -> Self {
-        let (topic, scribe) = (Arc::clone(&self.topic), self.scribe.clone());
-        Self { topic, queue: self.queue, scribe, envelopes: PhantomData }
+        Self { topic: Arc::clone(&self.topic), queue: self.queue, envelopes: PhantomData }
     }
 }
 

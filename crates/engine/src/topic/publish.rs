@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::current::SpinningThread;
 use crate::error::DepthTooLarge;
 use crate::guarantees::Guarantees;
+use crate::lock_free::ring::Displaced;
 use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
@@ -323,10 +324,13 @@ impl TopicState {
             let oldest = queue.push(message, stamp);
             if IS_RECORDED {
                 let ticket = queue.producer.pushed() - 1;
-                let displaced = oldest.as_ref().is_some_and(AnyMessage::is_recorded);
+                let displaced = oldest.as_ref().is_some_and(|oldest| oldest.message.is_recorded());
                 scribe.note_at(stamp, Event::Queued { queue: queue.number, ticket, displaced });
             }
-            displaced.extend(oldest);
+            if let Some(oldest) = oldest {
+                queue.count_displaced(&oldest, stamp);
+                displaced.push(oldest.message);
+            }
         };
         let mut queued = 1;
         for next in queues {
@@ -349,28 +353,29 @@ impl TopicState {
 }
 
 impl Queue {
-    /// Appends the message. Counts and returns the one that made room, if the queue was full: the oldest one that has
-    /// expired, or else the oldest of all.
+    /// Appends the message. Returns the one that made room, if the queue was full: the oldest one that has expired, or
+    /// else the oldest of all. [`count_displaced`](Self::count_displaced) counts it.
     #[inline(always)]
-    pub(super) fn push(&mut self, message: AnyMessage, stamp: Instant) -> Option<AnyMessage> {
+    pub(super) fn push(&mut self, message: AnyMessage, stamp: Instant) -> Option<Displaced<AnyMessage>> {
         if self.may_expire {
             return self.push_over(message, stamp);
         }
-        let oldest = self.producer.push(message, stamp.as_nanos())?;
-        self.losses.add(LossCause::QueueFull, 1);
-        self.note_displaced(&oldest);
-        Some(oldest.message)
+        self.producer.push(message, stamp.as_nanos())
     }
 
     #[cold]
     #[inline(never)]
-    fn push_over(&mut self, message: AnyMessage, stamp: Instant) -> Option<AnyMessage> {
-        let is_over = |message: &AnyMessage| message.is_expired(stamp);
-        let oldest = self.producer.push_over(message, stamp.as_nanos(), is_over)?;
-        let cause = if is_over(&oldest.message) { LossCause::Expired } else { LossCause::QueueFull };
+    fn push_over(&mut self, message: AnyMessage, stamp: Instant) -> Option<Displaced<AnyMessage>> {
+        self.producer.push_over(message, stamp.as_nanos(), |message| message.is_expired(stamp))
+    }
+
+    /// Counts the message that made room for one of that time as lost.
+    #[inline(always)]
+    pub(super) fn count_displaced(&self, oldest: &Displaced<AnyMessage>, stamp: Instant) {
+        let has_expired = self.may_expire && oldest.message.is_expired(stamp);
+        let cause = if has_expired { LossCause::Expired } else { LossCause::QueueFull };
         self.losses.add(cause, 1);
-        self.note_displaced(&oldest);
-        Some(oldest.message)
+        self.note_displaced(oldest);
     }
 }
 

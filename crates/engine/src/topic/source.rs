@@ -177,11 +177,6 @@ impl AnySource {
         (&self.topic, self.id)
     }
 
-    /// Returns who records what happens to the queue.
-    pub(super) const fn scribe(&self) -> &Scribe {
-        &self.scribe
-    }
-
     /// Sets the counters that count losses from now on, and returns those that counted before.
     fn set_losses(&mut self, losses: Arc<LossCounters>) -> Arc<LossCounters> {
         let mut state = self.topic.lock();

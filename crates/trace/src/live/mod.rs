@@ -164,8 +164,11 @@ impl Queue {
     }
 
     fn queued(&mut self, ticket: u64, displaced: bool) {
-        let (next, first) = self.ends.unwrap_or((0, ticket));
-        let next = next.max(ticket.saturating_add(1));
+        let (last, first) = self.ends.unwrap_or((ticket, ticket));
+        // Numbers that are left out are those of messages that no recording has, such as encoded ones, or whose events
+        // were dropped. They do not count.
+        let first = first.saturating_add(ticket.saturating_sub(last));
+        let next = last.max(ticket.saturating_add(1));
         let first = if displaced { first.max(next.saturating_sub(self.depth)) } else { first };
         self.ends = Some((next, first));
         self.fill_max = self.fill_max.max(self.fill());

@@ -1,0 +1,128 @@
+//! Recordings of mixed topics: values are recorded as messages of the topic, and what comes through an inlet is not.
+#![cfg(feature = "read")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_engine::{
+    Context, ContextOptions, EntityKind, EntityOptions, Envelope, Executor, ExecutorOptions, Instant, ManualClock,
+    Mixed, MixedPublisher, MixedQueue, Recorder, SpinOptions, SubscriptionOptions, TimerOptions,
+};
+use rospin_trace::live::{Feed, Live};
+use rospin_trace::{FileSink, Model, ProcessName, Recording};
+
+/// A message from elsewhere.
+struct Letter(#[expect(dead_code, reason = "an envelope is aligned")] u32);
+
+impl Envelope for Letter {
+    fn may_expire(&self) -> bool {
+        false
+    }
+
+    fn is_expired(&self, _: Instant) -> bool {
+        false
+    }
+
+    fn came_through_inlet(&self) -> bool {
+        true
+    }
+}
+
+struct World {
+    clock: ManualClock,
+    recorder: Recorder,
+    context: Context,
+    executor: Executor,
+    publisher: MixedPublisher<u32, Letter>,
+    path: PathBuf,
+}
+
+impl World {
+    fn new(name: &str) -> Self {
+        let clock = ManualClock::new();
+        let recorder = Recorder::new();
+        let context = Context::new(ContextOptions::new().manual_clock(clock.clone()).recorder(recorder.clone()));
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let publisher = context.create_mixed_publisher("numbers").unwrap();
+        let path = std::env::temp_dir().join(format!("rospin-trace-{}-{name}.mcap", std::process::id()));
+        Self { clock, recorder, context, executor, publisher, path }
+    }
+
+    fn queue(&self, depth: usize) -> MixedQueue<u32, Letter> {
+        self.context.create_mixed_queue(SubscriptionOptions::new("numbers").keep_last(depth), false).unwrap()
+    }
+
+    fn spin_all(&self) {
+        self.executor.spin(SpinOptions::spin_all()).unwrap();
+    }
+
+    /// Records what `run` does.
+    fn record(&self, run: impl FnOnce()) {
+        self.recorder.start(FileSink::create(&self.path, &ProcessName::of_this(0)).unwrap()).unwrap();
+        run();
+        self.recorder.stop();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[test]
+fn a_value_that_a_callback_displaces_is_no_input_of_that_callback() {
+    let world = World::new("displaced");
+    let group = world.executor.create_group("group", ());
+    let queue = world.queue(1);
+    let inlet = queue.inlet();
+    let context = world.context.clone();
+    let publisher = context.create_mixed_publisher::<u32, Letter>("numbers").unwrap();
+    let hear = |(): &mut (), _: Mixed<u32, Letter>| {};
+    let _listener = group.create_source(EntityKind::Subscription, EntityOptions::new("listener"), queue, hear).unwrap();
+    let talk = TimerOptions::periodic(Duration::from_millis(10)).name("talker");
+    let _talker = group.create_timer(talk, move |(), _| {
+        publisher.publish(Arc::new(1));
+        drop(inlet.push(Letter(0), context.clock().now(), 0));
+    });
+    world.record(|| {
+        world.clock.advance(Duration::from_millis(10));
+        world.spin_all();
+    });
+    let model = Model::new(&Recording::open(&world.path).unwrap());
+    let talker = model.callbacks.iter().find(|callback| callback.name == "talker").unwrap();
+    assert_eq!(talker.activations.len(), 1);
+    let activation = &model.activations[talker.activations[0]];
+    assert_eq!((activation.outputs.len(), activation.inputs.len()), (1, 0));
+    assert_eq!(model.messages[activation.outputs[0]].taken, None, "it was lost");
+    assert_eq!(talker.topics, Vec::<String>::new(), "it subscribes to nothing");
+}
+
+#[test]
+fn a_queue_that_had_one_message_at_a_time_was_never_fuller() {
+    let world = World::new("fill");
+    let group = world.executor.create_group("group", 0);
+    let queue = world.queue(10);
+    let inlet = queue.inlet();
+    let hear = |heard: &mut u32, _: Mixed<u32, Letter>| *heard += 1;
+    let listener = group.create_source(EntityKind::Subscription, EntityOptions::new("listener"), queue, hear).unwrap();
+    world.record(|| {
+        world.publisher.publish(Arc::new(1));
+        world.spin_all();
+        for _ in 0..8 {
+            drop(inlet.push(Letter(0), world.context.clock().now(), 0));
+            world.spin_all();
+        }
+        world.publisher.publish(Arc::new(2));
+        world.spin_all();
+    });
+    let mut live = Live::default();
+    Feed::default().push(&std::fs::read(&world.path).unwrap(), |item| live.take(item)).unwrap();
+    let view = live.view(world.context.clock().now().as_nanos());
+    let seen = view.callbacks.iter().find(|callback| callback.name == "listener").unwrap();
+    assert_eq!(seen.queue_fill, Some((0, 1)));
+    drop(listener);
+    world.spin_all();
+    assert_eq!(group.into_payload().unwrap(), 10);
+}
