@@ -113,7 +113,7 @@ pub trait Policy: Send {
     fn group_freed(&mut self, group: GroupId);
 
     /// Removes an activation from the ready set without running it, because its entity is removed, or its timer is
-    /// cancelled or restarted. Also if it turns out to have an earlier release: then a new activation takes its place.
+    /// cancelled or restarted.
     fn withdraw(&mut self, activation: &Activation);
 
     /// Returns true if a pick by another thread might find an activation now. May return true although a pick would

@@ -1,4 +1,5 @@
-//! Hooks of the policies in this crate. A policy without them makes the same decisions, and costs more.
+//! Hooks of the policies in this crate. A policy without them costs more, and is not told when a ready activation turns
+//! out to have an earlier release; otherwise it makes the same decisions.
 
 use super::{Named, Policy, View};
 use crate::activation::Activation;

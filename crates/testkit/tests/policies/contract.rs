@@ -1,6 +1,7 @@
 //! The scheduler keeps its side of the `Policy` contract: each activation is added once, and withdrawn only while it
 //! is ready. Registrations and removals of entities, and releases of groups, come in a valid order.
 
+use rospin_core::policy::private::Hooks;
 use rospin_core::policy::{Fifo, Policy, View};
 use rospin_core::{Activation, EntityId, EntitySpec, GroupId};
 use rospin_testkit::reference::ReferencePolicy;
@@ -66,7 +67,14 @@ impl Policy for Strict {
     fn has_candidates(&self) -> bool {
         self.fifo.has_candidates()
     }
+
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks> {
+        self
+    }
 }
+
+/// It is told of an earlier release, as the policies that come with rospin are.
+impl Hooks for Strict {}
 
 impl Strict {
     fn leave(&mut self, activation: &Activation) {

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use rospin_core::policy::private::Hooks;
 use rospin_core::policy::{Policy, View};
 use rospin_core::{Activation, EntityId, EntitySpec, GroupId, Instant};
 use rospin_testkit::reference::ReferencePolicy;
@@ -139,7 +140,14 @@ impl Policy for Flawed {
     fn has_candidates(&self) -> bool {
         self.flaw != Flaw::DeniesCandidates && !self.ready.is_empty()
     }
+
+    fn with_hooks(self: Box<Self>) -> Box<dyn Hooks> {
+        self
+    }
 }
+
+/// It is told of an earlier release, as the policies that come with rospin are.
+impl Hooks for Flawed {}
 
 fn play(flaw: Flaw) -> Result<(), Box<Failure>> {
     // Not from the environment, because the test is about the scenarios of every run.
