@@ -186,8 +186,8 @@ impl<'a> Queue<'a> {
             }
             let (arrivals, response) = (known.arrivals[other].clone()?, known.responses[other]?);
             let single = matches!(&arrivals, Arrivals::Repeated { gap, burst: 1, .. } if whole <= *gap);
-            // What is carried into an interval as a whole was released by its cost earlier than the longest response
-            // before it.
+            // A response ends with the request's own cost. So a request whose whole cost falls into an interval was
+            // released at most the longest response, less that cost, before the interval.
             let early = if single && until.is_none() { cost.min(response) } else { 0 };
             let largest = requests().map(Request::total).max().unwrap_or(0);
             let pending = (policy == Policy::Fifo).then(|| largest.saturating_mul(u64::from(mate.in_flight)));

@@ -127,8 +127,9 @@ fn fit(members: &[usize], usable: &[Vec<u16>], executors: &[Executor]) -> Option
     Some(members.iter().map(seated).collect())
 }
 
-/// Finds a core for the thread by moving others, each at most once. Returns false if there is none. The recursion is at
-/// most as deep as there are cores, 64.
+/// Gives the thread a core. If all that it may use are taken, moves their threads to other cores, each thread at most
+/// once. Returns false if there is no way. Recurses once for each thread that is moved, so at most 64 deep, the number
+/// of cores.
 fn seat(
     thread: usize,
     threads: &[usize],

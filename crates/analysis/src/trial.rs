@@ -173,8 +173,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Returns the largest factor that was found with which all deadlines hold; `None` if there is none. They hold with
-    /// all smaller factors, too.
+    /// Searches for the largest factor with which all deadlines hold. They hold with all smaller factors, too. Returns
+    /// `None` if the search found no such factor.
     fn largest(&mut self, callback: usize, what: What) -> Option<f64> {
         let plan = self.system.callbacks[callback].clone();
         let core = self.system.executors[plan.executor].core;

@@ -452,7 +452,8 @@ impl<'a> Units<'a> {
                 self.known.budget.spend(self.units.len() as u64);
                 let froms = self.units.iter().zip(backlogs).map(|(from, backlog)| from.onward(to, *backlog, left.tree));
                 let froms: Vec<u64> = froms.collect();
-                // What is left of all, with what follows, has no waits in it.
+                // No more than all work that is left, with all that follows from it. That sum has no waits in it, so it
+                // is no limit for a unit that awaits.
                 let most = if unit.awaits { u64::MAX } else { left.tree };
                 let sum = |froms: &[u64]| froms.iter().fold(0, |sum: u64, more| sum.saturating_add(*more));
                 following[to] = sum(&froms).min(most);

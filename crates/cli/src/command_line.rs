@@ -69,7 +69,7 @@ fn command() -> Command {
     Arguments::command().subcommands(commands)
 }
 
-/// Runs the subcommand in `matches`, or prints the help if there is none. `out` is stdout.
+/// Runs the subcommand that the command line names. Without one, prints the help. `out` is stdout.
 fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     // The top level has no arguments of its own yet. Parsing them anyway means that one that is added to `Arguments` is
     // read.

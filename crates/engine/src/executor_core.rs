@@ -136,22 +136,25 @@ impl ExecutorCore {
             shared.bell.parker.unpark_all();
         }
         state.has_changes_left = true;
+        let mut made = Ok(());
         for _ in 0..most {
             let Some(change) = self.changes.next() else {
                 state.has_changes_left = false;
                 return;
             };
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| change(state))) {
-                // A policy or a trace has panicked. Later changes are made all the same.
-                state.has_changes_left = self.changes.count() > 0;
-                shared.news.store(true, Ordering::Release);
-                resume_unwind(panic);
+            made = catch_unwind(AssertUnwindSafe(|| change(state)));
+            if made.is_err() {
+                break;
             }
         }
         // Exactly `most` changes may have existed. Then nobody has to look again.
         state.has_changes_left = self.changes.count() > 0;
         if state.has_changes_left {
             shared.news.store(true, Ordering::Release);
+        }
+        // If a policy or a trace has panicked, the next step makes the later changes.
+        if let Err(panic) = made {
+            resume_unwind(panic);
         }
     }
 

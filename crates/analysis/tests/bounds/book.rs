@@ -50,7 +50,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What `cargo bench -p rospin-analysis --bench ratios -- 0 1000` printed.
+/// The output of `cargo bench -p rospin-analysis --bench ratios -- 0 1000`.
 const RATIOS: &str = include_str!("../../benches/ratios.txt");
 
 /// Figures of callbacks of one kind.
@@ -134,7 +134,7 @@ fn the_figures_of_the_reference_system_are_those_of_today() {
     assert!(page.contains(&load), "{load}");
 }
 
-/// What the page about learnt files says of a wait set with two threads.
+/// The page about learnt files has this bound of a wait set with two threads, and the load from which there is none.
 #[test]
 fn a_wait_set_of_two_threads_has_bounds_up_to_the_load_of_one_core() {
     let mut scenario = rospin_scenario::Scenario::parse(REFERENCE_SYSTEM).unwrap();

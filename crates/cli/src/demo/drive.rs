@@ -58,7 +58,7 @@ impl Latencies {
     }
 }
 
-/// What a run showed.
+/// Figures of a run, and what its recording says of them.
 pub(super) struct Driven {
     /// By name. What never ran is missing.
     pub(super) callbacks: BTreeMap<String, Latencies>,

@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "replay";
 
 /// Runs a recording through the scheduling core once more, and compares all decisions; or asks what if
 ///
-/// What happened (releases, ends, awaits) goes through the same code that decides in programs and in the simulator.
+/// Releases, ends and awaits of the recording go through the same code that decides in programs and in the simulator.
 /// Wherever a thread was given a callback, the core is asked which one it would give to it. The first difference is
 /// shown with both choices and everything that was ready then. With an option under "What if", the simulator runs the
 /// recorded arrivals and execution times with that change, and response times are shown beside the recorded ones. Exit

@@ -26,7 +26,7 @@ pub(super) struct Simulated<'a> {
     pub(super) activations: Vec<Activation>,
     /// The kind of activations that the JSON file lists.
     pub(super) listed: Listed,
-    /// The violations that the oracles found, with the command that replays them; `None` if there are none.
+    /// A text that names what the oracles found wrong, and the command that replays it; `None` if nothing is wrong.
     pub(super) violations: Option<String>,
 }
 

@@ -91,13 +91,8 @@ impl State {
         let Run { activation, callback } = run;
         let pending = callback.cx.pending;
         let is_woken = self.give_back(&activation, callback, true).is_woken;
-        let suspended = catch_unwind(AssertUnwindSafe(|| {
-            let released = catch_unwind(AssertUnwindSafe(|| self.release_pending(activation.entity, pending, now)));
-            self.scheduler.suspend(now, &activation);
-            if let Err(panic) = released {
-                resume_unwind(panic);
-            }
-        }));
+        let released = catch_unwind(AssertUnwindSafe(|| self.release_pending(activation.entity, pending, now)));
+        let suspended = catch_unwind(AssertUnwindSafe(|| self.scheduler.suspend(now, &activation)));
         self.end_orphan(&activation);
         // A wake-up counts also if a policy or a trace has panicked: nobody tells of it again.
         if is_woken {
@@ -105,7 +100,7 @@ impl State {
         } else {
             self.note_suspended(&activation, now);
         }
-        if let Err(panic) = suspended {
+        if let Err(panic) = released.and(suspended) {
             resume_unwind(panic);
         }
     }

@@ -38,7 +38,7 @@ pub(super) struct Seed {
     chains: Vec<Times>,
     /// Numbers of the callbacks that starved.
     starved: Vec<usize>,
-    /// The violations that the oracles found, with the command that replays them; `None` if there are none.
+    /// A text that names what the oracles found wrong, and the command that replays it; `None` if nothing is wrong.
     pub(super) violations: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Percentile {
 }
 
 impl Percentile {
-    /// Returns the percentile from those of the simulations; `None` if there are none.
+    /// Returns the median of a percentile, given its value in each simulation, and the interval; `None` without values.
     fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let value = percentile(&values, 50.0)?;
@@ -180,8 +180,7 @@ mod tests {
         assert!((4_895..=4_905).contains(&many), "{many}: about 5000 less 1.96 times 50");
     }
 
-    /// Of 2,000 intervals from 25 values each of a distribution whose median is known, at least 95 % have it, and not
-    /// nearly all.
+    /// Draws 25 values of a distribution whose median is known, 2,000 times. About 95 % of the intervals contain it.
     #[test]
     fn intervals_have_the_median_as_often_as_they_say() {
         let rng = &mut Stream::new(1, "coverage");

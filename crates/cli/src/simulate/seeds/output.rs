@@ -1,4 +1,4 @@
-//! What `--seeds` prints and writes.
+//! The table, the JSON file and the report of `--seeds`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
