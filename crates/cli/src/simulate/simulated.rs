@@ -30,6 +30,17 @@ pub(super) struct Simulated<'a> {
     pub(super) violations: Option<String>,
 }
 
+/// Returns the error of simulations of a file: what the oracles found wrong, or else the callbacks that starved.
+pub(super) fn judge(file: &Path, violations: Option<&str>, starved: &[String]) -> Result<(), Failure> {
+    if let Some(text) = violations {
+        return Err(Failure::Run(text.into()));
+    }
+    if starved.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Run(format!("{}: starvation: {}", file.display(), starved.join("; ")).into()))
+}
+
 impl Simulated<'_> {
     /// Returns the scenario's name, or the path of its file if it has none.
     pub(super) fn title(&self) -> String {
@@ -110,14 +121,7 @@ impl Simulated<'_> {
     /// # Errors
     /// If an oracle found a violation, or a callback starved.
     pub(super) fn judge(&self) -> Result<(), Failure> {
-        if let Some(text) = &self.violations {
-            return Err(Failure::Run(text.clone().into()));
-        }
-        let starved = self.starved();
-        if starved.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
+        judge(self.file, self.violations.as_deref(), &self.starved())
     }
 
     /// Returns the sentence that says how many deadlines were missed, and by whom.

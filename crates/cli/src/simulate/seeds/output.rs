@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::figures::{Figures, Percentile, Row};
 use crate::simulate::options;
+use crate::simulate::simulated::judge;
 use crate::simulate::tables::{Figures as Table, ms};
 
 /// Meaning of the columns.
@@ -146,14 +147,7 @@ impl Many<'_> {
 
     /// Checks the results, for the exit code.
     pub(super) fn judge(&self) -> Result<(), Failure> {
-        if let Some(text) = &self.violations {
-            return Err(Failure::Run(text.clone().into()));
-        }
-        let starved = self.starved();
-        if starved.is_empty() {
-            return Ok(());
-        }
-        Err(Failure::Run(format!("{}: starvation: {}", self.file.display(), starved.join("; ")).into()))
+        judge(self.file, self.violations.as_deref(), &self.starved())
     }
 }
 
