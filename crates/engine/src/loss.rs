@@ -211,12 +211,12 @@ impl Drop for LossCounters {
 /// under its group's name if it was given none.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    book: Mutex<Book>,
+    book: Mutex<Entries>,
     process: Process,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct Entries {
     /// The counters of entities that are not gone, by number, so that they are removed without a search.
     live: HashMap<u64, Weak<LossCounters>>,
     retired: BTreeMap<(String, LossCause), u64>,
@@ -273,7 +273,7 @@ impl Ledger {
         missed.map(|(entity, count)| Misses { entity, count }).collect()
     }
 
-    fn lock(&self) -> crate::sync::MutexGuard<'_, Book> {
+    fn lock(&self) -> crate::sync::MutexGuard<'_, Entries> {
         self.book.lock()
     }
 }

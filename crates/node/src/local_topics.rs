@@ -44,13 +44,13 @@ struct LocalTopic {
     name: String,
     /// The part of the ROS type by which ends are matched.
     type_key: String,
-    state: Mutex<Ends>,
+    state: Mutex<TopicEnds>,
     /// True while there are ends of more than one form.
     has_several_forms: AtomicBool,
 }
 
 #[derive(Default)]
-struct Ends {
+struct TopicEnds {
     last_id: u64,
     ends: Vec<End>,
     waiters: Waiters,
@@ -163,12 +163,12 @@ impl LocalTopics {
 }
 
 impl LocalTopic {
-    fn lock(&self) -> MutexGuard<'_, Ends> {
+    fn lock(&self) -> MutexGuard<'_, TopicEnds> {
         self.state.lock()
     }
 }
 
-impl Ends {
+impl TopicEnds {
     fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id

@@ -22,7 +22,7 @@ use rospin_core::{ClockKind, Instant};
 use crate::clock_point::ClockPoint;
 use crate::current::SpinningThread;
 use crate::shared::Shared;
-use queue::Ticket;
+use queue::SleeperId;
 pub use rate::{Rate, RateError};
 use sleeps::{Asked, Wish};
 pub use timeout::TimeoutError;
@@ -74,7 +74,7 @@ pub struct Sleep {
 /// A place in an executor's queue of sleepers.
 struct Bed {
     executor: Arc<Shared>,
-    ticket: Ticket,
+    id: SleeperId,
 }
 
 impl Sleep {
@@ -136,10 +136,10 @@ impl Sleep {
     /// Removes the sleep from its executor's queue. Returns true if it was no longer there, because the executor has
     /// woken it.
     fn get_up(&mut self) -> bool {
-        let Some(Bed { executor, ticket }) = self.bed.take() else {
+        let Some(Bed { executor, id }) = self.bed.take() else {
             return false;
         };
-        match executor.sleeps.remove(self.wish.clock, ticket) {
+        match executor.sleeps.remove(self.wish.clock, id) {
             Some((due, ros)) => {
                 (self.wish.due, self.wish.ros) = (due, ros);
                 false
@@ -159,8 +159,8 @@ impl Future for Sleep {
         let here = self.waking_executor()?;
         let clock = self.wish.clock;
         let stays = |bed: &&Bed| here.as_ref().is_none_or(|here| Arc::ptr_eq(here, &bed.executor));
-        if let Some(Bed { executor, ticket }) = self.bed.as_ref().filter(stays) {
-            match executor.sleeps.ask(clock, *ticket, cx.waker().clone().into()) {
+        if let Some(Bed { executor, id }) = self.bed.as_ref().filter(stays) {
+            match executor.sleeps.ask(clock, *id, cx.waker().clone().into()) {
                 Asked::Asleep => return Poll::Pending,
                 Asked::Closed => {
                     return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
@@ -175,14 +175,13 @@ impl Future for Sleep {
             return Poll::Ready(Ok(()));
         }
         let executor = here.unwrap_or_else(|| Arc::clone(&self.asked_of));
-        let Some((ticket, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone().into())
-        else {
+        let Some((id, is_first)) = executor.sleeps.add(&executor.times, &self.wish, cx.waker().clone().into()) else {
             return Poll::Ready(Err(SleepError::ExecutorDropped { executor: executor.name.clone() }));
         };
         if is_first {
             executor.poke();
         }
-        self.bed = Some(Bed { executor, ticket });
+        self.bed = Some(Bed { executor, id });
         Poll::Pending
     }
 }

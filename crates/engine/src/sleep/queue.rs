@@ -26,7 +26,7 @@ impl Sleeper {
 
 /// Identifier of one sleeper of a queue. A later sleeper in the same slot has another number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ticket {
+pub(super) struct SleeperId {
     slot: usize,
     number: u64,
 }
@@ -53,7 +53,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Adds a sleeper. Takes O(log n).
-    pub(super) fn add(&mut self, sleeper: Sleeper) -> Ticket {
+    pub(super) fn add(&mut self, sleeper: Sleeper) -> SleeperId {
         self.numbers += 1;
         let number = self.numbers;
         let place = self.heap.len();
@@ -70,18 +70,18 @@ impl Queue {
         };
         self.heap.push(slot);
         self.rise(place);
-        Ticket { slot, number }
+        SleeperId { slot, number }
     }
 
-    pub(super) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut Sleeper> {
-        let slot = self.slots.get_mut(ticket.slot).filter(|slot| slot.number == ticket.number)?;
+    pub(super) fn get_mut(&mut self, id: SleeperId) -> Option<&mut Sleeper> {
+        let slot = self.slots.get_mut(id.slot).filter(|slot| slot.number == id.number)?;
         slot.sleeper.as_mut()
     }
 
     /// Removes a sleeper; `None` if it is not here any more. Takes O(log n).
-    pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Sleeper> {
-        self.get_mut(ticket)?;
-        self.take_out(ticket.slot)
+    pub(super) fn remove(&mut self, id: SleeperId) -> Option<Sleeper> {
+        self.get_mut(id)?;
+        self.take_out(id.slot)
     }
 
     /// Removes the earliest sleeper, if it is due at `now`.
@@ -182,7 +182,7 @@ mod tests {
     fn it_does_what_a_sorted_map_does() {
         let mut queue = Queue::default();
         let mut map = BTreeMap::new();
-        let mut tickets = Vec::new();
+        let mut ids = Vec::new();
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -190,12 +190,12 @@ mod tests {
         };
         for number in 1..=5_000 {
             let due = draw(200);
-            tickets.push((queue.add(sleeper(due)), due));
+            ids.push((queue.add(sleeper(due)), due));
             map.insert((due, number), ());
             for _ in 0..draw(3) {
-                let (ticket, due) = tickets[draw(tickets.len() as u64) as usize];
-                let expected = map.remove(&(due, ticket.number)).map(|()| due);
-                assert_eq!(queue.remove(ticket).map(|sleeper| sleeper.due.as_nanos()), expected);
+                let (id, due) = ids[draw(ids.len() as u64) as usize];
+                let expected = map.remove(&(due, id.number)).map(|()| due);
+                assert_eq!(queue.remove(id).map(|sleeper| sleeper.due.as_nanos()), expected);
             }
             if draw(10) == 0 {
                 let now = draw(100);

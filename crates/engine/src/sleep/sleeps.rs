@@ -7,7 +7,7 @@ use std::time::Duration;
 use rospin_core::{ClockKind, Instant};
 use smallvec::SmallVec;
 
-use super::queue::{Queue, Sleeper, Ticket};
+use super::queue::{Queue, Sleeper, SleeperId};
 use crate::clock::{Clock, SystemDue};
 use crate::foreign_waker::ForeignWaker;
 use crate::lock_free::dial::Reading;
@@ -47,7 +47,7 @@ const fn index(clock: ClockKind) -> usize {
 /// A sleeper that is due before all others wakes a thread of the executor, so that a parked thread learns of the due
 /// time.
 pub(crate) struct Sleeps {
-    book: Mutex<Book>,
+    book: Mutex<Sleepers>,
     /// The earliest due time on each clock, in nanoseconds; [`NOBODY`] if there is none.
     earliest_ns: [AtomicU64; 3],
     /// True if there is any sleeper.
@@ -58,7 +58,7 @@ pub(crate) struct Sleeps {
     watches: AtomicBool,
 }
 
-struct Book {
+struct Sleepers {
     queues: [Queue; 3],
     /// The last reading of ROS time, to which sleepers on ROS time were adjusted.
     ros: Follower,
@@ -89,7 +89,7 @@ impl Sleeps {
     pub(crate) fn new() -> Self {
         let ros = Follower::new();
         Self {
-            book: Mutex::new(Book { queues: <[Queue; 3]>::default(), ros, is_closed: false }),
+            book: Mutex::new(Sleepers { queues: <[Queue; 3]>::default(), ros, is_closed: false }),
             earliest_ns: [NOBODY, NOBODY, NOBODY].map(AtomicU64::new),
             has_any: AtomicBool::new(false),
             turn: AtomicU64::new(0),
@@ -210,9 +210,9 @@ impl Sleeps {
 
     // ---- for sleepers ----
 
-    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's ticket, with true if a
+    /// Adds a sleeper. Returns `None` if the executor was dropped, and otherwise the sleeper's id, with true if a
     /// thread of the executor must look at the clock again. Takes O(log n), may allocate.
-    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: ForeignWaker) -> Option<(Ticket, bool)> {
+    pub(super) fn add(&self, times: &Times, wish: &Wish, waker: ForeignWaker) -> Option<(SleeperId, bool)> {
         let queue = index(wish.clock);
         let mut sleeper = Sleeper { due: wish.due, longest: wish.longest, waker };
         let mut book = self.book.lock();
@@ -231,16 +231,16 @@ impl Sleeps {
         }
         let due_ns = sleeper.due.as_nanos().min(NOBODY - 1);
         let is_first = due_ns < self.load(queue);
-        let ticket = book.queues[queue].add(sleeper);
+        let id = book.queues[queue].add(sleeper);
         self.note(&book);
-        Some((ticket, is_first))
+        Some((id, is_first))
     }
 
     /// Returns the state of the sleeper. If it still sleeps, `waker` replaces its waker.
-    pub(super) fn ask(&self, clock: ClockKind, ticket: Ticket, waker: ForeignWaker) -> Asked {
+    pub(super) fn ask(&self, clock: ClockKind, id: SleeperId, waker: ForeignWaker) -> Asked {
         let mut book = self.book.lock();
         let is_closed = book.is_closed;
-        let Some(sleeper) = book.queues[index(clock)].get_mut(ticket) else {
+        let Some(sleeper) = book.queues[index(clock)].get_mut(id) else {
             return Asked::Woken;
         };
         if is_closed {
@@ -255,9 +255,9 @@ impl Sleeps {
 
     /// Removes the sleeper. Returns its due time and the reading of ROS time that belongs to it; `None` if it was
     /// woken. Takes O(log n).
-    pub(super) fn remove(&self, clock: ClockKind, ticket: Ticket) -> Option<(Instant, Reading)> {
+    pub(super) fn remove(&self, clock: ClockKind, id: SleeperId) -> Option<(Instant, Reading)> {
         let mut book = self.book.lock();
-        let sleeper = book.queues[index(clock)].remove(ticket)?;
+        let sleeper = book.queues[index(clock)].remove(id)?;
         self.note(&book);
         let ros = book.ros.told();
         drop(book);
@@ -266,7 +266,7 @@ impl Sleeps {
     }
 
     /// Reads and returns ROS time, and adjusts its sleepers if it jumped. The steady clock shows `now`.
-    fn follow(&self, book: &mut Book, clock: &Clock, now: Instant) -> Instant {
+    fn follow(&self, book: &mut Sleepers, clock: &Clock, now: Instant) -> Instant {
         let (current, leap) = book.ros.follow(clock, now);
         if let Some(Leap { to, shift_ns }) = leap {
             book.queues[ROS].change_all(|sleeper| sleeper.due_after_jump(to, shift_ns));
@@ -275,7 +275,7 @@ impl Sleeps {
     }
 
     /// Writes the earliest due times into the atomics, for readers without the lock.
-    fn note(&self, book: &Book) {
+    fn note(&self, book: &Sleepers) {
         for (earliest_ns, queue) in self.earliest_ns.iter().zip(&book.queues) {
             let due_ns = queue.earliest().map_or(NOBODY, |due| due.as_nanos().min(NOBODY - 1));
             earliest_ns.store(due_ns, Ordering::Release);
@@ -296,7 +296,7 @@ impl Sleeps {
     }
 }
 
-impl Book {
+impl Sleepers {
     fn pop_due(&mut self, clock: usize, now: Instant, wakers: &mut SmallVec<[ForeignWaker; 8]>) {
         let queue = &mut self.queues[clock];
         let due = std::iter::from_fn(|| queue.pop_due(now)).take(ROUND);

@@ -17,14 +17,14 @@ use crate::terms::Terms;
 pub(super) type Subscribe<'a> = &'a dyn Fn(Inlet) -> Result<Option<SubscriptionEnd>, Refused>;
 
 /// The ends of a subscription, and what it is matched with.
-pub(super) struct Ends {
+pub(super) struct SubscriptionEnds {
     pub(super) here: Arc<LocalEnd>,
     /// The middleware's subscription, which receives until it is dropped; `None` without a middleware.
     pub(super) reader: Option<Box<dyn Send>>,
     pub(super) matches: Box<dyn Matches>,
 }
 
-impl Ends {
+impl SubscriptionEnds {
     /// Subscribes with the middleware by `subscribe`, and enters the subscription into `topics`, those of this process.
     pub(super) fn subscribe(
         topics: &Arc<LocalTopics>,

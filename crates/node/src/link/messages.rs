@@ -7,7 +7,7 @@ use rospin_engine::{
     SubscriptionOptions, TakeError,
 };
 
-use super::ends::{Ends, Subscribe};
+use super::ends::{Subscribe, SubscriptionEnds};
 use super::{contain, depth, refused};
 use crate::address::Address;
 use crate::callback::{Arrivals, Received};
@@ -74,7 +74,8 @@ impl<D: Decode> Messages<D> {
         let options = queue_options(topics, &address, qos);
         let queue: MixedQueue<_, _> = context.create_mixed_queue(options, with_origins).map_err(refused)?;
         let inlet = Inlet::new(queue.inlet(), depth(qos), clock.clone(), events);
-        let Ends { here, reader, matches } = Ends::subscribe(topics, subscribe, (address, qos), inlet, events)?;
+        let SubscriptionEnds { here, reader, matches } =
+            SubscriptionEnds::subscribe(topics, subscribe, (address, qos), inlet, events)?;
         Ok((
             Self {
                 decode,

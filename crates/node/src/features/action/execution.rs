@@ -11,7 +11,7 @@ use crate::callback::{Nothing, Returns};
 pub(crate) struct Execution(Failures);
 
 /// The end of one goal's execution.
-pub(crate) struct Ends<A: Action> {
+pub(crate) struct ExecutionEnd<A: Action> {
     failures: Failures,
     goal: GoalTail<A>,
 }
@@ -23,15 +23,15 @@ impl Execution {
     }
 
     /// Marks the goal as executing, unless it is deferred. Called before the callback that executes it.
-    pub(crate) fn begin<A: Action>(&self, goal: &GoalHandle<A>) -> Ends<A> {
+    pub(crate) fn begin<A: Action>(&self, goal: &GoalHandle<A>) -> ExecutionEnd<A> {
         if !goal.is_deferred() {
             goal.execute();
         }
-        Ends { failures: self.0.clone(), goal: goal.tail() }
+        ExecutionEnd { failures: self.0.clone(), goal: goal.tail() }
     }
 }
 
-impl<A: Action> Ends<A> {
+impl<A: Action> ExecutionEnd<A> {
     /// Awaits the execution. If it returns an error, aborts the goal, unless that has ended, and reports the error.
     pub(crate) async fn after<Fut>(self, execution: Fut)
     where
