@@ -18,7 +18,7 @@ target=$(cd "$target" && pwd)
 copy="$target/mutants/work"
 rm -rf "$copy"
 mkdir -p "$copy"
-git ls-files -z Cargo.toml Cargo.lock README.md crates examples | tar --null -cf - -T - | tar -xf - -C "$copy"
+git ls-files -z Cargo.toml Cargo.lock README.md .ci/union crates examples lab | tar --null -cf - -T - | tar -xf - -C "$copy"
 names=$(python3 .ci/mutants.py "$copy")
 
 export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/mutants/build"

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The adapters are workspaces of their own: between the crates that they use and `rospin`, which uses them. So is the lab. As long as
+# The adapters are in the workspace of the lab, and stand between the crates that they use and `rospin`, which uses them. As long as
 # nothing is on the registry, cargo is told where the others are.
 elsewhere=()
 for crate in core engine macros node scenario wire codegen msgs dynamic container accelerator remote dds zenoh wgpu; do
@@ -27,16 +27,10 @@ fi
 saved=$(mktemp -d)
 restore() {
     cp "$saved/workspace" Cargo.lock
-    cp "$saved/dds" crates/dds/Cargo.lock
-    cp "$saved/zenoh" crates/zenoh/Cargo.lock
-    cp "$saved/wgpu" crates/wgpu/Cargo.lock
     cp "$saved/lab" lab/Cargo.lock
     rm -rf "$saved"
 }
 cp Cargo.lock "$saved/workspace"
-cp crates/dds/Cargo.lock "$saved/dds"
-cp crates/zenoh/Cargo.lock "$saved/zenoh"
-cp crates/wgpu/Cargo.lock "$saved/wgpu"
 cp lab/Cargo.lock "$saved/lab"
 trap restore EXIT
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
@@ -44,9 +38,9 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/package"
 for adapter in dds zenoh wgpu; do
     cargo package --manifest-path "crates/$adapter/Cargo.toml" --allow-dirty "${elsewhere[@]}" "$@"
 done
-cargo package --workspace --exclude rospin-testkit --exclude rospin-interfaces-test --exclude robot --exclude custom_messages \
-    --allow-dirty "${elsewhere[@]}" "$@"
-cargo package --manifest-path lab/Cargo.toml --workspace --allow-dirty "${all[@]}" "$@"
+cargo package --workspace --exclude rospin-testkit --exclude rospin-repository-test --exclude rospin-interfaces-test --exclude robot \
+    --exclude custom_messages --exclude rospin-union --allow-dirty "${elsewhere[@]}" "$@"
+cargo package --manifest-path lab/Cargo.toml -p rospin-synthetic -p rospin-lab --allow-dirty "${all[@]}" "$@"
 
 cat <<'ORDER'
 

@@ -20,23 +20,22 @@ esac
 
 base="${CARGO_TARGET_DIR:-target}"
 
-# --target, so that build scripts and macros are built without the sanitizer.
+# --target, so that build scripts and macros are built without the sanitizer, and once for both.
 sanitize() {
-    local package="$1" sanitizer="$2" flags="$3"
-    shift 3
-    printf '\n-- %s sanitizer, %s\n' "$sanitizer" "$package"
-    CARGO_TARGET_DIR="$base/$sanitizer-sanitizer" CARGO_PROFILE_DEV_DEBUG=line-tables-only RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
-        cargo +nightly test -p "$package" --target "$host" "$@"
+    local sanitizer="$1" flags="$2"
+    shift 2
+    printf '\n-- %s sanitizer\n' "$sanitizer"
+    CARGO_TARGET_DIR="$base/sanitizers" CARGO_PROFILE_DEV_DEBUG=line-tables-only RUSTFLAGS="-Zsanitizer=$sanitizer $flags" \
+        cargo +nightly test --target "$host" "$@"
 }
 
 # No fake stack frames, because one of the tests measures the stack.
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
-sanitize rospin-engine address "" --lib --tests
 # It keeps freed memory for a while, so the test that measures memory is left out.
-sanitize rospin-remote address "" --lib --tests -- --skip requests_leave_nothing_behind
+sanitize address "" -p rospin-engine -p rospin-remote --lib --tests -- --skip requests_leave_nothing_behind
 
 # The standard library is not instrumented, which the flag allows. So ThreadSanitizer does not see the slow paths of its
 # mutexes nor the fence in `Arc`, and reports races on the data that they protect. Therefore only code without them is tested: the
 # unit tests of the lock-free data structures, on a single thread of the test harness. Messages are shared by `Arc` alone.
 export TSAN_OPTIONS="suppressions=$PWD/.ci/tsan-suppressions.txt ${TSAN_OPTIONS:-}"
-sanitize rospin-engine thread "-Cunsafe-allow-abi-mismatch=sanitizer" --lib -- lock_free --test-threads=1
+sanitize thread "-Cunsafe-allow-abi-mismatch=sanitizer" -p rospin-engine --lib -- lock_free --test-threads=1

@@ -3,7 +3,7 @@
 #
 #   .ci/set-repository.sh https://HOST/OWNER/NAME
 #
-# The crates of the workspace inherit it, and so do those of the lab; adapters in workspaces of their own have a line of their own.
+# The crates of both workspaces inherit it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,13 +25,11 @@ done
 for manifest in crates/*/Cargo.toml lab/Cargo.toml lab/*/Cargo.toml; do
     if grep -q '^license.workspace' "$manifest" && ! grep -q '^publish = false' "$manifest"; then
         put "$manifest" '^license\.workspace = true' 'repository.workspace = true'
-    elif grep -q '^\[workspace\]' "$manifest"; then
-        put "$manifest" '^license = .*' "repository = \"$url\""
     fi
 done
 
 # Cargo says what it understood: every crate that is published has the address.
-for manifest in Cargo.toml lab/Cargo.toml crates/dds/Cargo.toml crates/zenoh/Cargo.toml crates/wgpu/Cargo.toml; do
+for manifest in Cargo.toml lab/Cargo.toml; do
     cargo metadata --manifest-path "$manifest" --no-deps --format-version 1 |
         python3 -c '
 import json, sys

@@ -44,7 +44,7 @@
 #![forbid(unsafe_code)]
 
 // The lower half. None of these modules names one of the upper half, and they import each other without circles:
-// `crates/testkit/tests/layering.rs` checks both. First come data and small helpers.
+// `crates/repository-test/tests/layering.rs` checks both. First come data and small helpers.
 mod address;
 mod calls;
 mod complaints;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use cargo_metadata::{MetadataCommand, Package};
-use rospin_testkit::repository;
+use rospin_repository_test::repository;
 
 /// The slugs of <https://crates.io/category_slugs> that crates here use. The registry refuses others.
 const CATEGORIES: [&str; 19] = [
@@ -37,7 +37,7 @@ const SCREEN: usize = 60;
 /// Returns the crates that a release publishes: of the workspace, and of those beside it.
 fn published() -> Vec<Package> {
     let mut all = Vec::new();
-    for folder in [".", "crates/dds", "crates/zenoh", "crates/wgpu", "lab"] {
+    for folder in [".", "lab"] {
         let manifest = format!("{folder}/Cargo.toml");
         let mut command = MetadataCommand::new();
         let metadata = command.manifest_path(repository().join(manifest)).no_deps().exec().expect("cargo metadata");

@@ -1,0 +1,3 @@
+//! Nothing. Cargo uses build dependencies only where there is a build script.
+
+fn main() {}
