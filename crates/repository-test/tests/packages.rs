@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cargo_metadata::{MetadataCommand, Package};
 use rospin_repository_test::repository;
@@ -34,16 +34,21 @@ const CATEGORIES: [&str; 19] = [
 /// The longest README of a crate, in lines: one screen, whose listing has most of it.
 const SCREEN: usize = 60;
 
-/// Returns the crates that a release publishes: of the workspace, and of those beside it.
-fn published() -> Vec<Package> {
+/// Returns the crates of the workspace, and of the one beside it.
+fn packages() -> Vec<Package> {
     let mut all = Vec::new();
     for folder in [".", "lab"] {
         let manifest = format!("{folder}/Cargo.toml");
         let mut command = MetadataCommand::new();
         let metadata = command.manifest_path(repository().join(manifest)).no_deps().exec().expect("cargo metadata");
-        all.extend(metadata.packages.into_iter().filter(|package| package.publish.is_none()));
+        all.extend(metadata.packages);
     }
     all
+}
+
+/// Returns the crates that a release publishes.
+fn published() -> Vec<Package> {
+    packages().into_iter().filter(|package| package.publish.is_none()).collect()
 }
 
 fn file(package: &Package, name: &str) -> String {
@@ -130,6 +135,18 @@ fn plain(text: &str) -> String {
     lines
 }
 
+/// Appends the Rust files below a folder.
+fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            add_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
 /// Appends the Rust files and pages below a folder.
 fn add_texts(folder: &Path, texts: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -162,6 +179,42 @@ fn the_example_on_a_crates_page_is_part_of_a_text_that_is_tested() {
         assert!(listing.len() > 20, "README.md of {} has an empty example", package.name);
         let is_part = texts.iter().any(|text| text.contains(&listing));
         assert!(is_part, "the example in README.md of {} is nowhere else: copy the one that has changed", package.name);
+    }
+}
+
+/// Returns true if the documentation in a source file has an example in Rust.
+fn has_example(file: &Path) -> bool {
+    let text = fs::read_to_string(file).expect("a source file");
+    let mut is_listing = false;
+    for line in text.lines().map(str::trim_start) {
+        let Some(documentation) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else { continue };
+        let Some(language) = documentation.trim_start().strip_prefix("```") else { continue };
+        is_listing = !is_listing;
+        if is_listing && (language.is_empty() || language.contains("rust") || language.contains("run")) {
+            return true;
+        }
+    }
+    false
+}
+
+/// To look for examples, rustdoc compiles a library once more. So those without any say `doctest = false`.
+#[test]
+fn examples_in_documentation_are_run() {
+    for package in packages() {
+        for target in package.targets.iter().filter(|target| target.is_lib() || target.is_proc_macro()) {
+            if !target.doctest {
+                let sources = target.src_path.parent().expect("a folder");
+                let mut files = Vec::new();
+                add_files(sources.as_std_path(), &mut files);
+                for file in &files {
+                    assert!(
+                        !has_example(file),
+                        "{} has an example, so remove its crate's `doctest = false`",
+                        file.display()
+                    );
+                }
+            }
+        }
     }
 }
 
