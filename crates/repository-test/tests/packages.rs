@@ -197,6 +197,25 @@ fn has_example(file: &Path) -> bool {
     false
 }
 
+/// A target is compiled once more for the tests in its sources. So those without any say `test = false`.
+#[test]
+fn tests_in_sources_are_run() {
+    for package in packages() {
+        for target in package.targets.iter().filter(|target| !target.test && (target.is_lib() || target.is_bin())) {
+            let mut files = vec![target.src_path.clone().into_std_path_buf()];
+            if target.is_lib() {
+                add_files(target.src_path.parent().expect("a folder").as_std_path(), &mut files);
+            }
+            for file in &files {
+                let text = fs::read_to_string(file).expect("a source file");
+                // One that is indented may be written by a macro.
+                let has_test = text.lines().any(|line| line == "#[test]" || line == "#[cfg(test)]");
+                assert!(!has_test, "{} has a test, so remove the `test = false` of {}", file.display(), target.name);
+            }
+        }
+    }
+}
+
 /// To look for examples, rustdoc compiles a library once more. So those without any say `doctest = false`.
 #[test]
 fn examples_in_documentation_are_run() {
