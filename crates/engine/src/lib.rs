@@ -138,7 +138,7 @@ pub use source::{Closer, Notifier, Pending, Source, SourceError, TakeError};
 pub use spin_end::{SpinEnd, SpinError};
 pub use sync::{Mutex, MutexGuard};
 pub use time_source::ManualClock;
-pub use timer::{Skips, Timer};
+pub use timer::{DueSetter, Skips, Timer};
 pub use topic::{
     Delivery, Envelope, Inlet, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription, Published, Publisher, Pushed,
     TopicEnds, TopicError,

@@ -88,6 +88,8 @@ pub(crate) struct TimerSettings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TimerRequest {
     Cancel,
+    /// Makes the timer due at that time on its clock.
+    At(Instant),
     /// Makes the timer due `wait` after `begin`.
     Restart {
         wait: Duration,

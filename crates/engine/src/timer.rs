@@ -1,14 +1,16 @@
 //! Handles of timers: requests to the executor, and queries without it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rospin_core::{ClockKind, EntityId};
+use rospin_core::{ClockKind, EntityId, Instant};
 
 use crate::clock::Clock;
 use crate::entity::{EntityHandle, handle};
+use crate::executor_core::ExecutorCore;
 use crate::loss::{LossCause, LossCounters};
-use crate::membership::{DueOn, TimerKind, TimerRequest, TimerSettings, TimerShared};
+use crate::membership::{DueOn, Membership, TimerKind, TimerRequest, TimerSettings, TimerShared};
 use crate::state::State;
 
 handle! {
@@ -31,47 +33,62 @@ handle! {
     /// assert!(!watchdog.into_payload().unwrap(), "it was fed in time");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Timer, shared: Arc<TimerShared>
+    Timer, setter: DueSetter
 }
 
 /// All methods may be called from any thread and from callbacks, and never wait for a callback. A change takes effect
 /// before the executor's next pick, and the last of several changes wins; it allocates and may lock. A query sees
 /// changes at once and locks for a moment.
 impl Timer {
-    pub(crate) const fn new(handle: EntityHandle, shared: Arc<TimerShared>) -> Self {
-        Self { handle, shared }
+    pub(crate) fn new(handle: EntityHandle, shared: Arc<TimerShared>) -> Self {
+        let setter = DueSetter {
+            shared,
+            membership: Arc::clone(&handle.membership),
+            executor: Arc::clone(&handle.group.executor),
+            clock: handle.group.context.clock().clone(),
+        };
+        Self { handle, setter }
     }
 
     /// Stops the timer. If it has fired but its callback has not started, the callback does not run.
     pub fn cancel(&self) {
-        self.request(|settings| {
-            settings.is_cancelled = true;
-            TimerRequest::Cancel
-        });
+        self.setter.cancel();
     }
 
     /// Restarts the timer, also if it was cancelled. It is next due one period from now; a one-shot after its delay.
     pub fn reset(&self) {
-        self.restart(None);
+        self.setter.restart(None);
     }
 
     /// Restarts the timer with another period, or a one-shot with another delay. Zero is ignored.
     pub fn set_period(&self, period: Duration) {
         if !period.is_zero() {
-            self.restart(Some(period));
+            self.setter.restart(Some(period));
         }
+    }
+
+    /// Makes the timer next due at `due` on its clock, also if it was cancelled, and after that each period later. If it
+    /// has fired but its callback has not started, the callback runs for `due` instead.
+    pub fn set_due(&self, due: Instant) {
+        self.setter.set(due);
+    }
+
+    /// Returns a setter of the due time, for the timer's own callback and for others that must not keep the timer.
+    #[must_use]
+    pub fn due_setter(&self) -> DueSetter {
+        self.setter.clone()
     }
 
     /// Returns true if the timer was cancelled and not restarted since. A one-shot that has fired was not cancelled.
     #[must_use]
     pub fn is_canceled(&self) -> bool {
-        self.shared.settings.lock().is_cancelled
+        self.setter.shared.settings.lock().is_cancelled
     }
 
     /// Returns the period; `None` for a one-shot.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {
-        self.shared.kind.is_periodic.then(|| self.shared.settings.lock().wait)
+        self.setter.shared.kind.is_periodic.then(|| self.setter.shared.settings.lock().wait)
     }
 
     /// Returns the time on the timer's clock until the timer is due, and zero if its callback is due to run.
@@ -79,15 +96,16 @@ impl Timer {
     /// Returns `None` if the timer will not fire: it was cancelled, or it is a one-shot whose callback has started.
     #[must_use]
     pub fn time_until_next_call(&self) -> Option<Duration> {
-        let asked = self.shared.settings.lock().request;
+        let asked = self.setter.shared.settings.lock().request;
         let due = match asked {
             Some(TimerRequest::Cancel) => return None,
+            Some(TimerRequest::At(at)) => DueOn { at, clock: self.setter.shared.kind.clock },
             Some(TimerRequest::Restart { wait, begin }) => {
-                DueOn { at: begin.now + wait, clock: self.shared.kind.clock }
+                DueOn { at: begin.now + wait, clock: self.setter.shared.kind.clock }
             }
-            None => self.shared.due()?,
+            None => self.setter.shared.due()?,
         };
-        Some(due.at.saturating_since(self.clock().read(due.clock)))
+        Some(due.at.saturating_since(self.setter.clock.read(due.clock)))
     }
 
     /// Returns true if the timer's callback is due to run.
@@ -101,9 +119,39 @@ impl Timer {
     pub fn skips(&self) -> Skips {
         Skips(Arc::clone(&self.handle.losses))
     }
+}
+
+/// Setter of a timer's next due time. It does not keep the timer, and does nothing once that is removed. Cheap to clone.
+///
+/// A callback that calculates its own due times has a one-shot timer, and a setter that it calls in each run. Its
+/// methods may be called from any thread, as [those of the timer](Timer).
+#[derive(Clone)]
+pub struct DueSetter {
+    shared: Arc<TimerShared>,
+    membership: Arc<Membership>,
+    executor: Arc<ExecutorCore>,
+    clock: Clock,
+}
+
+impl DueSetter {
+    /// Makes the timer next due at `due`, see [`Timer::set_due`].
+    pub fn set(&self, due: Instant) {
+        self.request(|settings| {
+            settings.is_cancelled = false;
+            TimerRequest::At(due)
+        });
+    }
+
+    /// Stops the timer, see [`Timer::cancel`].
+    pub fn cancel(&self) {
+        self.request(|settings| {
+            settings.is_cancelled = true;
+            TimerRequest::Cancel
+        });
+    }
 
     fn restart(&self, period: Option<Duration>) {
-        let begin = self.clock().begin_wait(self.shared.kind.clock);
+        let begin = self.clock.begin_wait(self.shared.kind.clock);
         self.request(|settings| {
             settings.wait = period.unwrap_or(settings.wait);
             settings.is_cancelled = false;
@@ -121,10 +169,10 @@ impl Timer {
         if is_known {
             return;
         }
-        let membership = Arc::clone(&self.handle.membership);
+        let membership = Arc::clone(&self.membership);
         let shared = Arc::clone(&self.shared);
-        let clock = self.clock().clone();
-        let ticket = self.handle.group.executor.submit(move |state| {
+        let clock = self.clock.clone();
+        let ticket = self.executor.submit(move |state| {
             let request = {
                 let mut settings = shared.settings.lock();
                 settings.ticket = None;
@@ -139,9 +187,11 @@ impl Timer {
             settings.ticket = ticket;
         }
     }
+}
 
-    fn clock(&self) -> &Clock {
-        self.handle.group.context.clock()
+impl fmt::Debug for DueSetter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DueSetter").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -160,15 +210,26 @@ impl Skips {
 
 /// Cancels or restarts the timer, as its handle requested.
 fn grant(request: TimerRequest, state: &mut State, (id, kind): (EntityId, TimerKind), clock: &Clock) {
-    let TimerRequest::Restart { wait, begin } = request else {
-        state.scheduler.cancel_timer(id);
-        return;
-    };
     let Some(timer) = state.scheduler.timer(id) else {
         return;
     };
-    let period = timer.period.map(|_| wait);
-    let due = if kind.clock == ClockKind::Ros { state.due_of_wait(kind, begin, wait, clock) } else { begin.now + wait };
-    state.scheduler.set_delay(id, wait);
-    state.scheduler.restart_timer(id, due, period);
+    let period = timer.period;
+    match request {
+        TimerRequest::Cancel => {
+            state.scheduler.cancel_timer(id);
+        }
+        TimerRequest::At(due) => {
+            let due = if kind.clock == ClockKind::Ros { state.due_of_follower(kind, due, clock) } else { due };
+            state.scheduler.restart_timer(id, due, None);
+        }
+        TimerRequest::Restart { wait, begin } => {
+            let due = if kind.clock == ClockKind::Ros {
+                state.due_of_wait(kind, begin, wait, clock)
+            } else {
+                begin.now + wait
+            };
+            state.scheduler.set_delay(id, wait);
+            state.scheduler.restart_timer(id, due, period.map(|_| wait));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::timers::{Fixture, at, timer};
 use crate::common::{manual_executor, ms, spin_all, watchdog};
-use rospin_engine::{Instant, Overrun, Payload, Tick, Timer, TimerOptions};
+use rospin_engine::{DueSetter, Instant, Overrun, Payload, Tick, Timer, TimerOptions};
 
 #[test]
 fn a_one_shot_fires_once_and_again_when_it_is_reset() {
@@ -23,6 +23,66 @@ fn a_one_shot_fires_once_and_again_when_it_is_reset() {
         assert_eq!(timer.after(3), [127], "another delay");
         assert_eq!(timer.after(100), [], "still a one-shot");
         assert_eq!(timer.overruns(), 0);
+    });
+}
+
+#[test]
+fn a_due_time_that_is_set_takes_the_place_of_the_others() {
+    watchdog(|| {
+        let timer = timer(TimerOptions::one_shot(ms(10)));
+        timer.timer.set_due(at(25));
+        assert_eq!(timer.timer.time_until_next_call(), Some(ms(25)));
+        assert_eq!(timer.after(24), []);
+        assert_eq!(timer.after(3), [25], "not the time at which it was noticed");
+        assert_eq!(timer.after(100), [], "still a one-shot");
+        timer.timer.set_due(at(100));
+        assert_eq!(timer.after(0), [100], "a time that has passed is due at once");
+        timer.timer.cancel();
+        timer.timer.set_due(at(130));
+        assert!(!timer.timer.is_canceled());
+        assert_eq!(timer.after(3), [130]);
+        timer.timer.set_due(at(140));
+        timer.clock.advance(ms(20));
+        timer.timer.set_due(at(160));
+        assert_eq!(timer.after(0), [], "it was due, and is no more");
+        assert_eq!(timer.after(10), [160]);
+    });
+}
+
+#[test]
+fn a_periodic_timer_keeps_its_period_after_the_due_time_that_is_set() {
+    watchdog(|| {
+        let timer = timer(ms(10));
+        timer.timer.set_due(at(7));
+        assert_eq!(timer.after(30), [7], "due times that passed meanwhile are skipped");
+        assert_eq!(timer.after(10), [37]);
+        assert_eq!(timer.timer.period(), Some(ms(10)));
+    });
+}
+
+#[test]
+fn a_callback_that_sets_its_own_due_times_misses_none() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let setter = Arc::new(OnceLock::<DueSetter>::new());
+        let own = Arc::clone(&setter);
+        let timer = group.create_timer(TimerOptions::one_shot(ms(5)), move |due: &mut Vec<Instant>, tick| {
+            due.push(tick.due);
+            // A period that grows.
+            own.get().unwrap().set(tick.due + ms(due.len() as u64));
+        });
+        let timer = timer.unwrap();
+        setter.set(timer.due_setter()).unwrap();
+        clock.advance(ms(12));
+        spin_all(&executor);
+        setter.get().unwrap().cancel();
+        clock.advance(ms(12));
+        spin_all(&executor);
+        drop(timer);
+        setter.get().unwrap().set(at(24));
+        spin_all(&executor);
+        assert_eq!(group.into_payload().unwrap(), [at(5), at(6), at(8), at(11)]);
     });
 }
 
