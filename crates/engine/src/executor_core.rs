@@ -93,8 +93,8 @@ impl ExecutorCore {
     /// locked: by a spin, or by another thread for a moment.
     pub(crate) fn with_idle_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = self.state.try_lock()?;
-        // At most the changes that exist now: other threads may go on submitting.
-        self.make_changes(&mut state, self.changes.count());
+        // Other threads may go on submitting.
+        self.make_all_changes(&mut state);
         let result = f(&mut state);
         let leftovers = state.take_leftovers();
         drop(state);
@@ -114,6 +114,11 @@ impl ExecutorCore {
             // Sleeps rather than spins: the thread that has the state may be less urgent and need this core.
             crate::sync::thread::sleep(Duration::from_micros(50));
         }
+    }
+
+    /// Makes the changes that were submitted before this call, in order.
+    pub(crate) fn make_all_changes(&self, state: &mut State) {
+        self.make_changes(state, self.changes.count());
     }
 
     /// Makes at most [`CHANGES_A_STEP`] of the changes that were submitted, in order.

@@ -119,6 +119,8 @@ pub(crate) enum Until {
     Halted,
     /// The spin ends after one activation.
     Once,
+    /// The spin ends after as many activations as were ready when it began, or when nothing is ready any more.
+    Some,
     /// The spin ends when nothing is ready any more.
     Idle,
 }
@@ -144,6 +146,16 @@ impl SpinOptions {
     #[must_use]
     pub fn spin_once() -> Self {
         Self { until: Until::Once, timeout: None }
+    }
+
+    /// Returns options with which a spin runs as many callbacks as are ready when it begins, and then ends: what becomes
+    /// ready meanwhile keeps it from ending no longer than that. Callbacks run in the policy's order, so an urgent one
+    /// that becomes ready meanwhile may run in place of another. The spin does not wait.
+    ///
+    /// Callbacks run on the calling thread only.
+    #[must_use]
+    pub fn spin_some() -> Self {
+        Self { until: Until::Some, timeout: None }
     }
 
     /// Returns options with which a spin runs everything that is ready, and everything that becomes ready meanwhile.

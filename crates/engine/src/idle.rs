@@ -20,7 +20,7 @@ impl Spin<'_> {
                 return Next::Again;
             }
         }
-        if self.until == Until::Idle {
+        if matches!(self.until, Until::Idle | Until::Some) {
             self.stop();
             return Next::Stop;
         }

@@ -1,12 +1,12 @@
 //! A spin: how it begins, its threads, and how it ends. [`crate::spin`] is what its threads do, and lists the steps of
 //! the shutdown.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use rospin_core::{Instant, ThreadIndex};
+use rospin_core::{ClockKind, Instant, ThreadIndex};
 
 use crate::access::Access;
 use crate::current::SpinningThread;
@@ -34,6 +34,8 @@ pub(crate) struct Spin<'a> {
     pub(crate) until: Until,
     /// The deadline of the spin, on the steady clock; `None` if it has no timeout.
     pub(crate) deadline: Option<Instant>,
+    /// The number of callbacks that a spin of what [is ready](Until::Some) still runs.
+    budget: AtomicUsize,
     stop: AtomicBool,
     timed_out: AtomicBool,
 }
@@ -47,6 +49,7 @@ impl<'a> Spin<'a> {
             threads,
             until: Until::Halted,
             deadline: None,
+            budget: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
         }
@@ -64,6 +67,9 @@ impl<'a> Spin<'a> {
         executor.note_spin();
         state.parked = 0;
         state.watch = None;
+        if self.until == Until::Some {
+            self.budget.store(self.count_ready(&mut state), Ordering::Relaxed);
+        }
         executor.threads.forget();
         // The runtime's thread is started before, because it must not inherit the settings that this thread gets now.
         let set_up = executor.threads.enter(&executor.name);
@@ -157,6 +163,27 @@ impl<'a> Spin<'a> {
     /// Returns the number of threads that take part. Short spins use only the calling thread.
     pub(crate) fn width(&self) -> u16 {
         if self.until == Until::Halted { self.threads } else { 1 }
+    }
+
+    /// Returns the number of activations that are ready now, with all that has arrived and is due.
+    fn count_ready(&self, state: &mut State) -> usize {
+        let executor = self.executor;
+        self.core.make_all_changes(state);
+        let now = executor.now();
+        state.drain(&executor.bell.inbox, || now);
+        state.advance(executor, now);
+        state.scheduler.advance(ClockKind::Steady, now, now);
+        state.scheduler.ready().len()
+    }
+
+    /// Returns true if the callback that has just ended was the last one of the spin.
+    pub(crate) fn was_last(&self) -> bool {
+        match self.until {
+            Until::Once => true,
+            // A short spin has one thread.
+            Until::Some => self.budget.fetch_sub(1, Ordering::Relaxed) <= 1,
+            Until::Halted | Until::Idle => false,
+        }
     }
 
     pub(crate) fn stop(&self) {

@@ -119,7 +119,7 @@ impl Spin<'_> {
     #[inline(always)]
     fn is_calm(&self, state: &State) -> bool {
         !(self.stopped()
-            || self.until == Until::Once
+            || matches!(self.until, Until::Once | Until::Some)
             || state.has_leftovers()
             || state.has_drained()
             || state.has_changes_left

@@ -213,7 +213,8 @@ impl Spin<'_> {
     #[inline]
     pub(crate) fn complete(&self, state: &mut State, seat: &mut Seat, now: Instant) {
         if let Some(run) = seat.run.take() {
-            seat.ran_one |= state.complete(self.executor, run, now);
+            // A spin of what is ready also ends if sources turn out to be empty.
+            seat.ran_one |= state.complete(self.executor, run, now) | (self.until == Until::Some);
         }
     }
 
@@ -233,7 +234,7 @@ impl Spin<'_> {
     /// Stops the spin if it is over. Returns true if it was stopped.
     fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
         let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
-        let done = std::mem::take(&mut seat.ran_one) && self.until == Until::Once;
+        let done = std::mem::take(&mut seat.ran_one) && self.was_last();
         if halted || done {
             self.stop();
         } else if self.until != Until::Once && !seat.main_waits && self.is_late(now) && !self.stopped() {

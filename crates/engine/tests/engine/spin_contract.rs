@@ -5,7 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Count, Log, expect, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
-use rospin_engine::{Context, ContextOptions, Executor, ExecutorOptions, SpinError, SpinOptions};
+use rospin_engine::{
+    Context, ContextOptions, Executor, ExecutorOptions, Priority, SpinEnd, SpinError, SpinOptions, SubscriptionOptions,
+    TimerOptions,
+};
 
 #[test]
 fn executors_and_handles_go_to_other_threads() {
@@ -279,5 +282,63 @@ fn spin_once_beside_an_awaited_future_runs_one_callback() {
         let spun = executor.spin_until(future, SpinOptions::spin_once());
         assert!(matches!(spun, Err(SpinError::Halted)), "{spun:?}");
         assert_eq!(group.into_payload().unwrap(), 1);
+    });
+}
+
+#[test]
+fn spin_some_runs_as_many_callbacks_as_are_ready_when_it_begins() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let ran = Log::new();
+        let (log, again) = (ran.clone(), publisher.clone());
+        let echo = move |(): &mut (), number: Arc<u8>| {
+            log.push(*number);
+            again.publish(*number + 1);
+        };
+        let _subscription = group.create_local_subscription("topic", echo).unwrap();
+        let log = ran.clone();
+        let once = TimerOptions::one_shot(ms(1));
+        let _timer = group.create_timer(once, move |(), _| log.push(100)).unwrap();
+        let spin_some = || assert_eq!(executor.spin(SpinOptions::spin_some()).unwrap(), SpinEnd::Done);
+        spin_some();
+        assert_eq!(ran.take(), [], "nothing is ready, and it does not wait");
+        publisher.publish(1);
+        spin_some();
+        assert_eq!(ran.take(), [1]);
+        clock.advance(ms(2));
+        spin_some();
+        assert_eq!(ran.take(), [2, 100]);
+        spin_some();
+        assert_eq!(ran.take(), [3]);
+    });
+}
+
+#[test]
+fn spin_some_prefers_what_becomes_urgent_meanwhile_and_runs_no_more_for_it() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_local_publisher::<u8>("urgent").unwrap();
+        let ran = Log::new();
+        let log = ran.clone();
+        let urgent = SubscriptionOptions::new("urgent").priority(Priority(9));
+        let _urgent = group.create_local_subscription(urgent, move |(), _: Arc<u8>| log.push(9)).unwrap();
+        let mut others = Vec::new();
+        for number in 0..3 {
+            let topic = format!("topic {number}");
+            let (log, urgent) = (ran.clone(), publisher.clone());
+            let run = move |(): &mut (), number: Arc<u8>| {
+                log.push(*number);
+                urgent.publish(9);
+            };
+            others.push(group.create_local_subscription(topic.as_str(), run).unwrap());
+            context.create_local_publisher::<u8>(topic.as_str()).unwrap().publish(number);
+        }
+        executor.spin(SpinOptions::spin_some()).unwrap();
+        assert_eq!(ran.take(), [0, 9, 1]);
+        executor.spin(SpinOptions::spin_some()).unwrap();
+        assert_eq!(ran.take(), [9, 2]);
     });
 }
