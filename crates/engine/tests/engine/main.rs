@@ -11,6 +11,7 @@ mod async_callbacks;
 mod calls;
 mod churn;
 mod companions;
+mod descriptors;
 mod destructors;
 mod examples;
 mod foreign_code;
