@@ -80,6 +80,8 @@ pub(crate) struct TimerSettings {
     pub(crate) is_cancelled: bool,
     /// The last request. It replaces earlier ones, so that requests cannot pile up.
     pub(crate) request: Option<TimerRequest>,
+    /// True while the executor deals with a request that it has taken out, so that the due time is still the former one.
+    pub(crate) is_granting: bool,
     /// Ticket of the change with which the executor deals with the request.
     pub(crate) ticket: Option<Ticket>,
 }
@@ -113,7 +115,7 @@ pub(crate) struct DueOn {
 impl TimerShared {
     /// Creates a timer that is due at `due`, and `wait` after each reset.
     pub(crate) fn new(kind: TimerKind, wait: Duration, due: Instant) -> Self {
-        let settings = TimerSettings { wait, is_cancelled: false, request: None, ticket: None };
+        let settings = TimerSettings { wait, is_cancelled: false, request: None, is_granting: false, ticket: None };
         let timer = Self { kind, due_ns: AtomicU64::new(NEVER), settings: Mutex::new(settings) };
         timer.note_due(Some(due), false);
         timer

@@ -123,8 +123,9 @@ impl Timer {
 
 /// Setter of a timer's next due time. It does not keep the timer, and does nothing once that is removed. Cheap to clone.
 ///
-/// A callback that calculates its own due times has a one-shot timer, and a setter that it calls in each run. Its
-/// methods may be called from any thread, as [those of the timer](Timer).
+/// A callback that calculates its own due times calls it in each run. If they are mostly a period apart, make the timer
+/// periodic: a due time that the timer has anyway takes no change, and is known to recordings. Otherwise make it a
+/// one-shot. The methods may be called from any thread, as [those of the timer](Timer).
 #[derive(Clone)]
 pub struct DueSetter {
     shared: Arc<TimerShared>,
@@ -136,10 +137,21 @@ pub struct DueSetter {
 impl DueSetter {
     /// Makes the timer next due at `due`, see [`Timer::set_due`].
     pub fn set(&self, due: Instant) {
+        if self.is_next(due) {
+            return;
+        }
         self.request(|settings| {
             settings.is_cancelled = false;
             TimerRequest::At(due)
         });
+    }
+
+    /// Returns true if the timer is next due at `due` anyway: mostly true in the callback of a periodic one. Then nothing
+    /// is allocated.
+    fn is_next(&self, due: Instant) -> bool {
+        let settings = self.shared.settings.lock();
+        let is_unchanged = settings.request.is_none() && !settings.is_granting && !settings.is_cancelled;
+        is_unchanged && self.shared.due() == Some(DueOn { at: due, clock: self.shared.kind.clock })
     }
 
     /// Stops the timer, see [`Timer::cancel`].
@@ -176,11 +188,13 @@ impl DueSetter {
             let request = {
                 let mut settings = shared.settings.lock();
                 settings.ticket = None;
+                settings.is_granting = true;
                 settings.request.take()
             };
             if let (Some(id), Some(request)) = (membership.id(), request) {
                 state.change_timer(id, |state| grant(request, state, (id, shared.kind), &clock));
             }
+            shared.settings.lock().is_granting = false;
         });
         let mut settings = self.shared.settings.lock();
         if settings.request.is_some() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::timers::{Fixture, at, timer};
 use crate::common::{manual_executor, ms, spin_all, watchdog};
-use rospin_engine::{DueSetter, Instant, Overrun, Payload, Tick, Timer, TimerOptions};
+use rospin_engine::{DueSetter, Instant, LossCause, Overrun, Payload, Tick, Timer, TimerOptions};
 
 #[test]
 fn a_one_shot_fires_once_and_again_when_it_is_reset() {
@@ -57,6 +57,34 @@ fn a_periodic_timer_keeps_its_period_after_the_due_time_that_is_set() {
         assert_eq!(timer.after(30), [7], "due times that passed meanwhile are skipped");
         assert_eq!(timer.after(10), [37]);
         assert_eq!(timer.timer.period(), Some(ms(10)));
+    });
+}
+
+#[test]
+fn a_periodic_callback_that_sets_the_due_time_that_comes_anyway_changes_nothing() {
+    watchdog(|| {
+        let (clock, _context, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let setter = Arc::new(OnceLock::<DueSetter>::new());
+        let own = Arc::clone(&setter);
+        let timer = group.create_timer(ms(10), move |due: &mut Vec<Instant>, tick| {
+            due.push(tick.due);
+            // The third time is another one than that of the period.
+            let next = if due.len() == 3 { tick.due + ms(4) } else { tick.due + ms(10) };
+            own.get().unwrap().set(next);
+        });
+        let timer = timer.unwrap();
+        setter.set(timer.due_setter()).unwrap();
+        for _ in 0..50 {
+            clock.advance(ms(1));
+            spin_all(&executor);
+        }
+        timer.cancel();
+        setter.get().unwrap().set(at(54));
+        clock.advance(ms(4));
+        spin_all(&executor);
+        assert_eq!(timer.lost(LossCause::TimerOverrun), 0);
+        assert_eq!(group.into_payload().unwrap(), [at(10), at(20), at(30), at(34), at(44), at(54)]);
     });
 }
 
