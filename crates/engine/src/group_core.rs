@@ -184,6 +184,13 @@ macro_rules! common_methods {
             &self.core.name
         }
 
+        /// Returns the name of the executor that the group is on. A deployment file may have put it on another one than
+        /// the program did.
+        #[must_use]
+        pub fn executor_name(&self) -> &str {
+            &self.core.executor.shared.name
+        }
+
         /// Returns the context that the group's executor belongs to.
         #[must_use]
         pub fn context(&self) -> &$crate::Context {
