@@ -148,9 +148,9 @@ impl SpinOptions {
         Self { until: Until::Once, timeout: None }
     }
 
-    /// Returns options with which a spin runs as many callbacks as are ready when it begins, and then ends: what becomes
-    /// ready meanwhile keeps it from ending no longer than that. Callbacks run in the policy's order, so an urgent one
-    /// that becomes ready meanwhile may run in place of another. The spin does not wait.
+    /// Returns options with which a spin runs as many callbacks as are ready when it begins, and then ends: what
+    /// becomes ready meanwhile keeps it from ending no longer than that. Callbacks run in the policy's order, so an
+    /// urgent one that becomes ready meanwhile may run in place of another. The spin does not wait.
     ///
     /// Callbacks run on the calling thread only.
     #[must_use]

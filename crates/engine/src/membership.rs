@@ -80,7 +80,8 @@ pub(crate) struct TimerSettings {
     pub(crate) is_cancelled: bool,
     /// The last request. It replaces earlier ones, so that requests cannot pile up.
     pub(crate) request: Option<TimerRequest>,
-    /// True while the executor deals with a request that it has taken out, so that the due time is still the former one.
+    /// True while the executor deals with a request that it has taken out, so that the due time is still the former
+    /// one.
     pub(crate) is_granting: bool,
     /// Ticket of the change with which the executor deals with the request.
     pub(crate) ticket: Option<Ticket>,

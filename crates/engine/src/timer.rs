@@ -67,8 +67,8 @@ impl Timer {
         }
     }
 
-    /// Makes the timer next due at `due` on its clock, also if it was cancelled, and after that each period later. If it
-    /// has fired but its callback has not started, the callback runs for `due` instead.
+    /// Makes the timer next due at `due` on its clock, also if it was cancelled, and after that each period later. If
+    /// it has fired but its callback has not started, the callback runs for `due` instead.
     pub fn set_due(&self, due: Instant) {
         self.setter.set(due);
     }
@@ -121,7 +121,8 @@ impl Timer {
     }
 }
 
-/// Setter of a timer's next due time. It does not keep the timer, and does nothing once that is removed. Cheap to clone.
+/// Setter of a timer's next due time. It does not keep the timer, and does nothing once that is removed. Cheap to
+/// clone.
 ///
 /// A callback that calculates its own due times calls it in each run. If they are mostly a period apart, make the timer
 /// periodic: a due time that the timer has anyway takes no change, and is known to recordings. Otherwise make it a
@@ -146,8 +147,8 @@ impl DueSetter {
         });
     }
 
-    /// Returns true if the timer is next due at `due` anyway: mostly true in the callback of a periodic one. Then nothing
-    /// is allocated.
+    /// Returns true if the timer is next due at `due` anyway: mostly true in the callback of a periodic one. Then
+    /// nothing is allocated.
     fn is_next(&self, due: Instant) -> bool {
         let settings = self.shared.settings.lock();
         let is_unchanged = settings.request.is_none() && !settings.is_granting && !settings.is_cancelled;

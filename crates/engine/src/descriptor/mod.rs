@@ -1,10 +1,10 @@
 //! File descriptors as sources: sockets, pipes, devices, timers and events of the kernel.
 //!
 //! One thread of the context watches the descriptors of all entities by epoll, and notifies. It reads nothing: the
-//! callback does, on its executor's thread, when the policy picks it. A descriptor is watched for one readiness at a time
-//! (`EPOLLONESHOT`), and again after the callback. So a descriptor that stays ready costs one notification for each
-//! callback, and what a callback leaves is found again. Between the notification and the callback somebody else may have
-//! read, so each take asks the kernel what is ready now.
+//! callback does, on its executor's thread, when the policy picks it. A descriptor is watched for one readiness at a
+//! time (`EPOLLONESHOT`), and again after the callback. So a descriptor that stays ready costs one notification for
+//! each callback, and what a callback leaves is found again. Between the notification and the callback somebody else
+//! may have read, so each take asks the kernel what is ready now.
 
 mod watcher;
 
@@ -104,13 +104,13 @@ impl fmt::Debug for Readiness {
 
 /// A file descriptor as a [`Source`]: its entity runs as long as the descriptor is ready, with the entity's priority.
 ///
-/// The item says what the descriptor is ready for when the callback starts. The callback reads or writes, without waiting:
-/// set the descriptor to non-blocking. What it leaves is found again, so a callback that finds
+/// The item says what the descriptor is ready for when the callback starts. The callback reads or writes, without
+/// waiting: set the descriptor to non-blocking. What it leaves is found again, so a callback that finds
 /// [`HANGUP`](Readiness::HANGUP) or [`ERROR`](Readiness::ERROR) drops its entity. In a reentrant group, set
 /// [`max_in_flight`](crate::EntityOptions::max_in_flight) to 1 unless several callbacks may find the same readiness.
 ///
-/// Each readiness takes three system calls beside those of the callback: one of the thread `rospin-poll`, which watches all
-/// descriptors of the context, and two of the executor. If executors are real-time, that thread is above them.
+/// Each readiness takes three system calls beside those of the callback: one of the thread `rospin-poll`, which watches
+/// all descriptors of the context, and two of the executor. If executors are real-time, that thread is above them.
 ///
 /// ```
 /// use std::io::{Read, Write};
