@@ -46,6 +46,6 @@ cat <<'ORDER'
 
 Name the repository first: `.ci/set-repository.sh https://HOST/OWNER/NAME`, and commit that. Then publish in this order, each with
 `cargo publish --manifest-path crates/NAME/Cargo.toml`, the last two from lab/synthetic and lab:
-  core wire codegen msgs dynamic scenario macros engine trace learn sim analysis accelerator remote cuda node tracetools container dds zenoh wgpu tf2 rospin
+  core wire codegen msgs dynamic scenario macros engine trace ffi learn sim analysis accelerator remote cuda node tracetools container dds zenoh wgpu tf2 rospin
   measure report cli synthetic lab
 ORDER

@@ -31,6 +31,8 @@ sanitize() {
 
 # No fake stack frames, because one of the tests measures the stack.
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
+# Random programs. The tests in C have a sanitizer of their compiler's own.
+ROSPIN_PROGRAMS=2000 sanitize address "" -p rospin-ffi --test random
 # It keeps freed memory for a while, so the test that measures memory is left out.
 sanitize address "" -p rospin-engine -p rospin-remote --lib --tests -- --skip requests_leave_nothing_behind
 

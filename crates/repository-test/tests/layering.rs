@@ -46,6 +46,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // rclrs and R2R have nodes of their own.
         "rospin-rclrs" | "rospin-r2r" => Some(&["rospin-engine"]),
         "rospin-repository-test" => Some(&[]),
+        // C programs have sources of their own, and are recorded.
+        "rospin-ffi" => Some(&["rospin-engine", "rospin-trace"]),
         // It observes the engine's recorder, and knows nodes only by what they declare.
         "rospin-tracetools" => Some(&["rospin-engine"]),
         // Between recordings and system files, above both.

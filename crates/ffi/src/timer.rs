@@ -1,0 +1,125 @@
+//! Timers whose due times the caller calculates.
+//!
+//! The caller's timers may be cancelled, reset, and follow other clocks, so only the caller knows when they are due. It
+//! is asked; and whoever changes such a timer has it asked again. Threads may ask at the same time: the answers are
+//! numbered, and a thread whose answer is not the last one asks once more, so that the last answer is the one that is
+//! set. The lock is held while the caller is asked, and not while the due time is set, which may run other code.
+
+use std::sync::{Arc, OnceLock};
+
+use rospin_engine::{DueSetter, Mutex, TimerError};
+
+use crate::arguments::{give, given, place};
+use crate::control::Control;
+use crate::entity::{Given, Kind, rospin_entity, rospin_entity_options};
+use crate::foreign::{Foreign, Item, Taken, rospin_source};
+use crate::group::{Group, rospin_group};
+use crate::status::{Failure, ROSPIN_OK, rospin_status, status_of};
+
+/// A timer of the caller: it is asked for due times, and the engine's timer gets them.
+pub(crate) struct Clockwork {
+    foreign: Arc<Foreign>,
+    /// The number of the last answer.
+    asked: Mutex<u64>,
+    /// Locked while the caller takes.
+    taking: Mutex<()>,
+    /// Set before the timer can be due.
+    setter: OnceLock<DueSetter>,
+}
+
+impl Clockwork {
+    /// Asks the caller when the timer is next due, and sets that.
+    fn ask(&self) {
+        let Some(setter) = self.setter.get() else { return };
+        loop {
+            let (number, due) = {
+                let mut asked = self.asked.lock();
+                *asked += 1;
+                (*asked, self.foreign.next_due())
+            };
+            match due {
+                Some(due) => setter.set(due),
+                None => setter.cancel(),
+            }
+            if *self.asked.lock() == number {
+                return;
+            }
+        }
+    }
+
+    /// Deals with a due time that has come.
+    fn fire(&self, control: &Control) {
+        if !self.foreign.has_take() {
+            control.ran(self.foreign.run(Item::NONE));
+            self.ask();
+            return;
+        }
+        let taken = {
+            let _taking = self.taking.lock();
+            self.foreign.take()
+        };
+        // Before the callback: in a reentrant group, the next one may begin meanwhile.
+        self.ask();
+        if let Taken::Item(item, _) = taken {
+            control.ran(self.foreign.run(item));
+        }
+    }
+}
+
+/// Creates a timer whose due times the caller calculates, see rospin_source.next_due. It is released at its due times,
+/// not when they are noticed. With `take`, it is armed again before the callback runs, and may decline to run: it runs
+/// if `take` returns ROSPIN_TAKE_MORE, _LAST or _NEXT, which mean the same for a timer. `drop` is not called before the
+/// handle is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_timer_create(
+    group: *const rospin_group,
+    options: *const rospin_entity_options,
+    source: *const rospin_source,
+    timer: *mut *mut rospin_entity,
+) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands. From here on, the caller's data are dropped whatever happens.
+        let foreign = Arc::new(unsafe { Foreign::new(source) }?);
+        // SAFETY: as the header demands.
+        let place = unsafe { place(timer, "timer") }?;
+        // SAFETY: as the header demands.
+        let group = unsafe { given(group, "group") }?;
+        // SAFETY: as the header demands.
+        let options = unsafe { Given::new(options) }?;
+        if !foreign.has_next_due() {
+            return Err(Failure::invalid("`next_due` of a timer's source is NULL"));
+        }
+        let clockwork =
+            Arc::new(Clockwork { foreign, asked: Mutex::new(0), taking: Mutex::new(()), setter: OnceLock::new() });
+        // Not due before the caller was asked.
+        let never = options.timer();
+        let control = Arc::clone(&group.control);
+        let fired = Arc::clone(&clockwork);
+        let created = match &group.group {
+            Group::Exclusive(group) => group.create_timer(never, move |(), _| fired.fire(&control)),
+            Group::Reentrant(group) => group.create_timer(never, move |_| fired.fire(&control)),
+        };
+        let created = created.map_err(|error: TimerError| Failure::gone(&error))?;
+        let _ = clockwork.setter.set(created.due_setter());
+        clockwork.ask();
+        give(place, options.handle(Kind::Timer(created, clockwork)));
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Asks the timer's `next_due` again, on the calling thread: for whoever has cancelled or reset the timer, or changed
+/// its period or clock. The last answer counts. If the timer has fired and its callback has not started, the callback
+/// runs only when it is due by that answer. Does not wait for a callback. ROSPIN_ERROR_INVALID if the entity is no
+/// timer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_timer_update(timer: *const rospin_entity) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let entity = unsafe { given(timer, "timer") }?;
+        let Kind::Timer(_, clockwork) = &entity.kind else {
+            return Err(Failure::invalid("the entity is no timer"));
+        };
+        clockwork.ask();
+        Ok(ROSPIN_OK)
+    })
+}
