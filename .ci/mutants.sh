@@ -1,36 +1,30 @@
 #!/usr/bin/env bash
-# Injects the bugs of crates/engine/tests/explore/mutants.toml into a copy of the engine, and runs the random programs of
-# crates/engine/tests/explore.rs on it. Prints which bugs they find, by which rule, and after how many programs. Needs
-# Python 3.11. Takes some minutes.
+# Injects mistakes into a copy of the sources, each behind a name, and looks which are found. Needs Python 3.11.
 #
-#   .ci/mutants.sh                                 all bugs
-#   .ci/mutants.sh no-last-look                    one bug
-#   MUTANT_PROGRAMS=20000 .ci/mutants.sh           with more programs per bug
+#   .ci/mutants.sh                        both lists
+#   .ci/mutants.sh programs               the mistakes of crates/engine/tests/explore/mutants.toml, by the random programs of
+#                                         crates/engine/tests/explore.rs. Prints by which rule, and after how many programs
+#   .ci/mutants.sh programs no-last-look  one of them
+#   .ci/mutants.sh tests                  the mistakes of .ci/mutants/foreign.toml, by the tests of the crate and of those that
+#                                         depend on it. Prints by which test. Takes an hour
+#   .ci/mutants.sh tests NAME ...         some of them
+#   MUTANT_PROGRAMS=20000 .ci/mutants.sh  with more programs per mistake
 set -euo pipefail
 cd "$(dirname "$0")/.."
-only="${1:-}"
-export MUTANT_PROGRAMS="${MUTANT_PROGRAMS:-10000}"
 
-# A copy of the sources.
 target="${CARGO_TARGET_DIR:-target}"
 mkdir -p "$target/mutants"
-target=$(cd "$target" && pwd)
-copy="$target/mutants/work"
-rm -rf "$copy"
-mkdir -p "$copy"
-git ls-files -z Cargo.toml Cargo.lock README.md .ci/union crates examples lab | tar --null -cf - -T - | tar -xf - -C "$copy"
-names=$(python3 .ci/mutants.py "$copy")
+target=$(cd "$target" && pwd)/mutants
+copy="$target/work"
+export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/build" PYTHONDONTWRITEBYTECODE=1
 
-export CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$target/mutants/build"
-built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore \
-    --no-run --message-format=json 2>/dev/null) || {
-    echo "the sources do not compile with the bugs:"
-    (cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release --test explore --no-run)
-    exit 1
+copy_sources() {
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    git ls-files -z | tar --null -cf - -T - | tar -xf - -C "$copy"
 }
-MUTANT_PROGRAM=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
-export MUTANT_PROGRAM
 
+# Runs the random programs with one mistake.
 look() {
     local name=$1 progress out status=0 said
     progress=$(mktemp)
@@ -48,14 +42,46 @@ look() {
 }
 export -f look
 
-# Programs that fail without any bug are left out.
-EXPLORE_SKIP=$(EXPLORE_KEEP_GOING=1 EXPLORE_PROGRAMS=$MUTANT_PROGRAMS "$MUTANT_PROGRAM" --exact random_programs --nocapture \
-    2>/dev/null | grep -oE '^[0-9]+: [A-Z]' | cut -d: -f1 | paste -sd, || true)
-export EXPLORE_SKIP
-if [ -n "$EXPLORE_SKIP" ]; then
-    echo "these programs fail without any bug and are left out: $EXPLORE_SKIP"
-fi
+# Looks for mistakes by random programs, for all of them or for one.
+by_programs() {
+    local only="${1:-}" names built list=crates/engine/tests/explore/mutants.toml
+    export MUTANT_PROGRAMS="${MUTANT_PROGRAMS:-10000}"
+    copy_sources
+    python3 .ci/mutants/inject.py "$copy" "$list"
+    names=$(sed -n 's/^name = "\(.*\)"/\1/p' "$list")
+    built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release \
+        --test explore --no-run --message-format=json-render-diagnostics)
+    MUTANT_PROGRAM=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
+    export MUTANT_PROGRAM
 
-if [ -n "$only" ]; then echo "$only"; else sort -u <<<"$names"; fi |
-    xargs -P "$(nproc)" -I{} bash -c 'look {}' | tee "$target/mutants/table.txt"
-echo "$(grep -vc 'NOT FOUND' "$target/mutants/table.txt") of $(wc -l <"$target/mutants/table.txt") found"
+    # Programs that fail without any mistake are left out.
+    EXPLORE_SKIP=$(EXPLORE_KEEP_GOING=1 EXPLORE_PROGRAMS=$MUTANT_PROGRAMS "$MUTANT_PROGRAM" --exact random_programs \
+        --nocapture 2>/dev/null | grep -oE '^[0-9]+: [A-Z]' | cut -d: -f1 | paste -sd, || true)
+    export EXPLORE_SKIP
+    if [ -n "$EXPLORE_SKIP" ]; then
+        echo "these programs fail without any mistake and are left out: $EXPLORE_SKIP"
+    fi
+
+    if [ -n "$only" ]; then echo "$only"; else sort -u <<<"$names"; fi |
+        xargs -P "$(nproc)" -I{} bash -c 'look {}' | tee "$target/programs.txt"
+    echo "$(grep -vc 'NOT FOUND' "$target/programs.txt") of $(wc -l <"$target/programs.txt") found"
+}
+
+# Looks for mistakes by the tests, for all of them or for some.
+by_tests() {
+    copy_sources
+    python3 .ci/mutants/tests.py "$copy" .ci/mutants/foreign.toml "$@" | tee "$target/tests.txt"
+}
+
+case "${1:-}" in
+"")
+    by_programs
+    by_tests
+    ;;
+programs) by_programs "${@:2}" ;;
+tests) by_tests "${@:2}" ;;
+*)
+    echo "either \`programs\` or \`tests\`, not \`$1\`" >&2
+    exit 2
+    ;;
+esac

@@ -1,4 +1,4 @@
-//! The mistakes that `.ci/mutants.sh` puts into a copy of the engine fit the present sources.
+//! The mistakes that `.ci/mutants.sh` puts into a copy of the sources fit them as they are.
 
 use std::path::Path;
 
@@ -10,9 +10,11 @@ fn text(mutant: &toml::Value) -> String {
 #[test]
 fn every_mistake_has_its_place() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
-    let list = std::fs::read_to_string(crates.join("engine/tests/explore/mutants.toml")).expect("the list is there");
-    let list: toml::Table = list.parse().expect("the list is TOML");
-    for mutant in list["mutant"].as_array().expect("a list") {
+    let lists = ["engine/tests/explore/mutants.toml", "../.ci/mutants/foreign.toml"].map(|list| {
+        let list = std::fs::read_to_string(crates.join(list)).expect("the list is there");
+        list.parse::<toml::Table>().expect("the list is TOML")
+    });
+    for mutant in lists.iter().flat_map(|list| list["mutant"].as_array().expect("a list")) {
         let name = mutant["name"].as_str().expect("a name");
         let file = mutant["file"].as_str().expect("a file");
         let source =
