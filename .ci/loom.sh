@@ -15,8 +15,9 @@ program=$(grep -o '"executable":"[^"]*loom-[^"]*"' <<<"$built" | tail -1 | cut -
 # other there: models on two threads take longer than one after the other.
 check() {
     local text
+    local begin=$SECONDS
     if text=$("$program" --exact "$1" 2>&1) && grep -q '^test result: ok. 1 passed' <<<"$text"; then
-        echo "ok      $1"
+        echo "ok      $1, $((SECONDS - begin)) s"
     else
         printf 'FAILED  %s\n%s\n' "$1" "$text"
         return 1

@@ -1,6 +1,5 @@
 //! An executor's state behind its lock, and the changes to it that are still to be made.
 
-use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,7 +15,7 @@ use crate::shared::Shared;
 use crate::state::State;
 
 /// The most times that a thread which ends a spin looks for changes that others asked for just then.
-const LOOKS_AT_THE_END: usize = 16;
+const LOOKS_AT_THE_END: u32 = 16;
 
 /// The inside of an executor, which its handles share. Threads change its state by [`submit`](Self::submit): at once if
 /// nothing spins, else between two callbacks. Any thread may touch the part `shared` without the lock.
@@ -79,14 +78,7 @@ impl ExecutorCore {
     /// Other threads may submit changes all the time, and find the state held by the caller each time. Then some are
     /// left for the next thread that touches the state, at the latest for the next spin.
     pub(crate) fn settle(&self) {
-        for _ in 0..LOOKS_AT_THE_END {
-            // This thread unlocks the state, then looks at the news. A thread that submits writes the news, then tries
-            // the lock. The fence makes one of the two see the other.
-            fence(Ordering::SeqCst);
-            if !self.shared.news.load(Ordering::Acquire) || self.with_idle_state(|_| ()).is_none() {
-                return;
-            }
-        }
+        self.shared.news.settle(LOOKS_AT_THE_END, || self.with_idle_state(|_| ()).is_some());
     }
 
     /// Makes the changes that were submitted, then runs `f` on the state. Returns `None` at once if the state is
@@ -107,7 +99,7 @@ impl ExecutorCore {
     pub(crate) fn wait_for_idle_state<R>(&self, mut f: impl FnMut(&mut State) -> R) -> Option<R> {
         loop {
             let result = self.with_idle_state(&mut f);
-            if result.is_some() || self.shared.spinning.load(Ordering::Acquire) {
+            if result.is_some() || self.shared.spinning.is_there() {
                 self.settle();
                 return result;
             }
@@ -124,14 +116,14 @@ impl ExecutorCore {
     /// Makes at most [`CHANGES_A_STEP`] of the changes that were submitted, in order.
     #[inline]
     pub(crate) fn make_some_changes(&self, state: &mut State) {
-        if self.shared.news.load(Ordering::Relaxed) {
+        if self.shared.news.are_there() {
             self.make_changes(state, CHANGES_A_STEP);
         }
     }
 
     fn make_changes(&self, state: &mut State, most: usize) {
         let shared = &self.shared;
-        if !shared.news.swap(false, Ordering::AcqRel) {
+        if !shared.news.take() {
             return;
         }
         if !shared.times.clock.passes() {
@@ -155,7 +147,7 @@ impl ExecutorCore {
         // Exactly `most` changes may have existed. Then nobody has to look again.
         state.has_changes_left = self.changes.count() > 0;
         if state.has_changes_left {
-            shared.news.store(true, Ordering::Release);
+            shared.news.tell();
         }
         // If a policy or a trace has panicked, the next step makes the later changes.
         if let Err(panic) = made {

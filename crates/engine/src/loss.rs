@@ -2,10 +2,11 @@
 
 use rospin_core::recording::Event;
 
+use crate::lock_free::watched::Watched;
 use crate::os::Process;
 use crate::recorder::{Scribe, fresh_number};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -105,8 +106,8 @@ pub(crate) struct LossCounters {
     scribe: Scribe,
     counts: Counts,
     misses: AtomicU64,
-    /// True while there are `watchers`. It is read without their lock.
-    is_watched: AtomicBool,
+    /// Whether there are `watchers`. It is read without their lock.
+    watched: Watched,
     watchers: Mutex<Vec<Watcher>>,
     ledger: Weak<Ledger>,
 }
@@ -132,9 +133,8 @@ impl LossCounters {
     }
 
     fn count(&self, cause: LossCause, count: u64) {
-        // Either this thread sees the new watcher, or the watcher's first take sees the new count.
-        self.counts[cause.index()].fetch_add(count, Ordering::SeqCst);
-        if self.is_watched.load(Ordering::SeqCst) {
+        self.counts[cause.index()].fetch_add(count, Ordering::Relaxed);
+        if self.watched.is_on() {
             for watcher in self.watchers.lock().iter() {
                 watcher.waker.wake_by_ref();
             }
@@ -147,7 +147,7 @@ impl LossCounters {
         let mut watchers = self.watchers.lock();
         let number = watchers.last().map_or(0, |last| last.number + 1);
         watchers.push(Watcher { number, waker });
-        self.is_watched.store(true, Ordering::SeqCst);
+        self.watched.set(true);
         number
     }
 
@@ -155,7 +155,7 @@ impl LossCounters {
         let mut watchers = self.watchers.lock();
         let at = watchers.iter().position(|watcher| watcher.number == number);
         let gone = at.map(|at| watchers.remove(at));
-        self.is_watched.store(!watchers.is_empty(), Ordering::SeqCst);
+        self.watched.set(!watchers.is_empty());
         drop(watchers);
         drop(gone);
     }
@@ -182,7 +182,7 @@ impl LossCounters {
     }
 
     pub(crate) fn get(&self, cause: LossCause) -> u64 {
-        self.counts[cause.index()].load(Ordering::SeqCst)
+        self.counts[cause.index()].load(Ordering::Relaxed)
     }
 }
 
@@ -235,7 +235,7 @@ impl Ledger {
             scribe: scribe.clone(),
             counts: Counts::default(),
             misses: AtomicU64::new(0),
-            is_watched: AtomicBool::new(false),
+            watched: Watched::new(),
             watchers: Mutex::default(),
             ledger: Arc::downgrade(self),
         });

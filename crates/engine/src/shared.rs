@@ -2,7 +2,7 @@
 //!
 //! It knows nothing of the executor's state, which is in [`executor_core`](crate::executor_core).
 
-use crate::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 // The standard library's lock in the model checkers, too: no step of a model happens under it.
 use std::sync::OnceLock;
@@ -14,7 +14,9 @@ use crate::clock::Clock;
 use crate::incident::{MissReporter, Reporter};
 use crate::lock_free::dial::Dial;
 use crate::lock_free::inbox::Inbox;
+use crate::lock_free::news::News;
 use crate::lock_free::parker::Parker;
+use crate::lock_free::presence::Presence;
 use crate::os::{Process, ThreadSetup};
 use crate::recorder::{ExecutorNumber, Scribe};
 use crate::signal_box::SignalBox;
@@ -49,17 +51,15 @@ pub(crate) struct Shared {
     process: Process,
     /// Tasks that sleep on the executor.
     pub(crate) sleeps: Sleeps,
-    /// True once the executor has had a jump callback.
-    has_jump_callbacks: AtomicBool,
-    /// True if a thread of the executor must look at something besides the inbox: a change that was submitted, or a
+    /// Tells that a thread of the executor must look at something besides the inbox: a change that was submitted, or a
     /// clock that was moved.
-    pub(crate) news: AtomicBool,
+    pub(crate) news: News,
     /// True from a call for an idle thread until a thread looks for work. Used only if idle threads poll.
     called: AtomicBool,
     /// True from a halt until the end of the spin that it ends.
     pub(crate) halt: AtomicBool,
-    /// True while the executor spins.
-    pub(crate) spinning: AtomicBool,
+    /// Whether the executor spins. It is awaited once it has had a jump callback.
+    pub(crate) spinning: Presence,
     /// The time at which it spun for the first time.
     first_spin: OnceLock<Instant>,
 }
@@ -86,11 +86,10 @@ impl Shared {
             scribe,
             process: Process::this(),
             sleeps: Sleeps::new(),
-            has_jump_callbacks: AtomicBool::new(false),
-            news: AtomicBool::new(false),
+            news: News::new(),
             called: AtomicBool::new(false),
             halt: AtomicBool::new(false),
-            spinning: AtomicBool::new(false),
+            spinning: Presence::new(),
             first_spin: OnceLock::new(),
         }
     }
@@ -107,8 +106,7 @@ impl Shared {
 
     /// Has a thread of the executor look at the changes and the clocks.
     pub(crate) fn poke(&self) {
-        self.news.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        self.news.tell();
         self.bell.parker.unpark_one();
     }
 
@@ -144,7 +142,7 @@ impl Shared {
 
     /// Returns true if a thread must look at something besides the inbox.
     pub(crate) fn has_other_news(&self) -> bool {
-        self.news.load(Ordering::Acquire)
+        self.news.are_there()
             || self.called.load(Ordering::Relaxed)
             || self.halt.load(Ordering::Acquire)
             || self.times.ros_watch.is_up(self.times.dial())
@@ -152,10 +150,7 @@ impl Shared {
 
     /// Notes that the spin is over: ROS time does not wait for this executor's jump callbacks any more.
     pub(crate) fn stop_spinning(&self) {
-        self.spinning.store(false, Ordering::SeqCst);
-        // Pairs with the fence before a jump callback is released: one of the two threads sees what the other wrote.
-        fence(Ordering::SeqCst);
-        if self.has_jump_callbacks.load(Ordering::SeqCst) {
+        if self.spinning.leave() {
             self.times.clock.driver().leave(self);
         }
     }
@@ -191,11 +186,11 @@ impl TimeListener for Shared {
     }
 
     fn is_spinning(&self) -> bool {
-        self.spinning.load(Ordering::SeqCst)
+        self.spinning.is_there()
     }
 
     fn add_jump_callback(&self) {
-        self.has_jump_callbacks.store(true, Ordering::SeqCst);
+        self.spinning.be_awaited();
     }
 
     fn add_jump(&self) {

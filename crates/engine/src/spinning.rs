@@ -59,7 +59,7 @@ impl<'a> Spin<'a> {
     /// more when this returns.
     pub(crate) fn run(&self, main: Option<MainFuture<'_>>) -> Result<SpinEnd, SpinError> {
         let executor = self.executor;
-        if executor.spinning.swap(true, Ordering::AcqRel) {
+        if !executor.spinning.come() {
             return Err(SpinError::AlreadySpinning { executor: executor.name.clone() });
         }
         let _spinning = Spinning(executor);

@@ -130,8 +130,6 @@ impl Spin<'_> {
     #[inline(always)]
     fn is_disturbed(&self, main: Option<&MainFuture<'_>>) -> bool {
         let executor: &Shared = self.executor;
-        executor.news.load(Ordering::Acquire)
-            || executor.halt.load(Ordering::Acquire)
-            || main.is_some_and(MainFuture::is_woken)
+        executor.news.are_there() || executor.halt.load(Ordering::Acquire) || main.is_some_and(MainFuture::is_woken)
     }
 }

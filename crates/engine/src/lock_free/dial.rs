@@ -96,7 +96,8 @@ impl Dial {
 /// The due time that an executor waits for on a dial.
 ///
 /// The executor writes the watch, then reads the dial. The setter writes the dial, then reads the watch. Both have a
-/// fence in between, so one of them sees the other, as with the [`Parker`](super::parker::Parker).
+/// fence in between, so one of them sees the other, as with the [`Parker`](super::parker::Parker). A setter that sees
+/// only one word of the two looks in vain at worst, since then the executor sees the dial.
 pub(crate) struct Watch {
     due_ns: AtomicU64,
     turn: AtomicU64,
@@ -111,13 +112,13 @@ impl Watch {
     /// [`is_up`](Self::is_up) must follow.
     pub(crate) fn set(&self, due_ns: Option<u64>, turn: u64) {
         self.turn.store(turn, Ordering::Relaxed);
-        self.due_ns.store(due_ns.map_or(NO_TIMER, |due_ns| due_ns.min(NO_TIMER - 1)), Ordering::Release);
+        self.due_ns.store(due_ns.map_or(NO_TIMER, |due_ns| due_ns.min(NO_TIMER - 1)), Ordering::Relaxed);
     }
 
     /// Returns true if the executor should look: the dial was turned, or shows a time at which its due time has come.
     /// Returns false if it waits for none. While the dial follows the system clock, only a turn counts.
     pub(crate) fn is_up(&self, dial: &Dial) -> bool {
-        let due_ns = self.due_ns.load(Ordering::Acquire);
+        let due_ns = self.due_ns.load(Ordering::Relaxed);
         if due_ns == NO_TIMER {
             return false;
         }
@@ -127,7 +128,7 @@ impl Watch {
 
     /// Returns true if the dial was turned since the executor set a due time. Returns false if it waits for none.
     pub(crate) fn has_turned(&self, dial: &Dial) -> bool {
-        self.due_ns.load(Ordering::Acquire) != NO_TIMER && dial.read().turn != self.turn.load(Ordering::Relaxed)
+        self.due_ns.load(Ordering::Relaxed) != NO_TIMER && dial.read().turn != self.turn.load(Ordering::Relaxed)
     }
 
     /// Returns the same as [`is_up`](Self::is_up), for a thread that has just written the dial or the watch.

@@ -33,7 +33,7 @@
 //! These are flags and not a queue, because a notification carries nothing but a time of arrival, and raising a flag
 //! takes a few atomic instructions in the middle of which nobody can get stuck.
 
-use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence_after_read_modify_write};
+use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, fence, fence_after_read_modify_write};
 
 /// The number of flags on a page, and of pages in a book: the bits of a word. Model checkers get small books, so that a
 /// test needs more than one of them.
@@ -167,6 +167,7 @@ impl Inbox {
             flag.arrival_ns().fetch_min(arrival_ns, Ordering::Relaxed);
         }
         self.raise(flag);
+        fence_after_read_modify_write();
         if !self.noted.0.load(Ordering::Relaxed) {
             self.noted.0.store(true, Ordering::Release);
         }
@@ -190,10 +191,14 @@ impl Inbox {
     }
 
     /// Forgets that times were noted, before a drain which finds them.
+    ///
+    /// The notifier raises the flag, then looks at this mark. Both sides have a fence in between, so either the drain
+    /// finds the flag, or the notifier finds that the mark is gone and sets it again.
     #[inline]
     pub(crate) fn forget_noted(&self) {
         if self.has_noted() {
             self.noted.0.store(false, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The driver of ROS time: moves it at once, or after the jump callbacks have run.
 
-use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
@@ -266,9 +265,6 @@ impl Books {
 
     /// Releases the jump callbacks whose threshold the jump reaches; those of spinning executors are waited for.
     fn tell(&mut self, jump: TimeJump) {
-        // Pairs with the fence at the end of a spin: either that thread finds the jump, or this one sees that it does
-        // not spin.
-        fence(Ordering::SeqCst);
         for hook in &mut self.hooks {
             let Some(listener) = hook.listener.as_ref().filter(|_| hook.threshold.is_exceeded_by(&jump)) else {
                 continue;

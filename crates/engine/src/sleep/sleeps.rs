@@ -1,7 +1,7 @@
 //! The sleepers of one executor.
 
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rospin_core::{ClockKind, Instant};
@@ -11,11 +11,9 @@ use super::queue::{Queue, Sleeper, SleeperId};
 use crate::clock::{Clock, SystemDue};
 use crate::foreign_waker::ForeignWaker;
 use crate::lock_free::dial::Reading;
+use crate::lock_free::dues::{CLOCKS, Dues};
 use crate::ros_time::{Follower, Leap};
 use crate::times::Times;
-
-/// Value in place of a due time if nobody sleeps on the clock.
-const NOBODY: u64 = u64::MAX;
 
 /// The most sleepers of a clock that one round wakes, which takes some 10 us. Then the executor looks at its other
 /// work, and begins the next round. So an urgent message does not wait for all sleepers, if very many are due at once.
@@ -36,7 +34,7 @@ const fn index(clock: ClockKind) -> usize {
 
 /// The sleepers of an executor, by clock.
 ///
-/// The dispatch loop does not lock: the earliest due times are also in atomics, which are written under the lock. The
+/// The dispatch loop does not lock: the earliest due times are also in [`Dues`], which are written under the lock. The
 /// loop
 /// 1. calls [`is_due`](Self::is_due) before a pick. If so, it gives back its run, leaves the state alone and calls
 ///    [`wake_due`](Self::wake_due). Then it begins anew, since wakers have raised flags;
@@ -48,18 +46,13 @@ const fn index(clock: ClockKind) -> usize {
 /// time.
 pub(crate) struct Sleeps {
     book: Mutex<Sleepers>,
-    /// The earliest due time on each clock, in nanoseconds; [`NOBODY`] if there is none.
-    earliest_ns: [AtomicU64; 3],
-    /// True if there is any sleeper.
-    has_any: AtomicBool,
-    /// The turn of ROS time that due times on it belong to.
-    turn: AtomicU64,
+    dues: Dues,
     /// True if the executor's watch on ROS time is set for sleepers.
     watches: AtomicBool,
 }
 
 struct Sleepers {
-    queues: [Queue; 3],
+    queues: [Queue; CLOCKS],
     /// The last reading of ROS time, to which sleepers on ROS time were adjusted.
     ros: Follower,
     is_closed: bool,
@@ -89,10 +82,8 @@ impl Sleeps {
     pub(crate) fn new() -> Self {
         let ros = Follower::new();
         Self {
-            book: Mutex::new(Sleepers { queues: <[Queue; 3]>::default(), ros, is_closed: false }),
-            earliest_ns: [NOBODY, NOBODY, NOBODY].map(AtomicU64::new),
-            has_any: AtomicBool::new(false),
-            turn: AtomicU64::new(0),
+            book: Mutex::new(Sleepers { queues: <[Queue; CLOCKS]>::default(), ros, is_closed: false }),
+            dues: Dues::new(),
             watches: AtomicBool::new(false),
         }
     }
@@ -102,13 +93,13 @@ impl Sleeps {
     /// Returns true if nobody sleeps. Costs one load.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        !self.has_any.load(Ordering::Acquire)
+        self.dues.are_none()
     }
 
     /// Returns true if somebody sleeps on another clock than the steady one. Costs a few instructions.
     #[inline]
     pub(crate) fn has_others(&self) -> bool {
-        self.load(SYSTEM) != NOBODY || self.load(ROS) != NOBODY
+        self.earliest(SYSTEM).is_some() || self.earliest(ROS).is_some()
     }
 
     /// Returns true if [`wake_due`](Self::wake_due) has something to do. Costs one load while nobody sleeps. Otherwise
@@ -120,11 +111,10 @@ impl Sleeps {
 
     #[cold]
     fn is_anybody_due(&self, times: &Times, now: Instant) -> bool {
-        let is_over = |clock: usize, now: Instant| self.load(clock) <= now.as_nanos();
-        // No clock ever shows `NOBODY`.
+        let is_over = |clock: usize, now: Instant| self.earliest(clock).is_some_and(|due| due <= now);
         is_over(STEADY, now)
-            || (self.load(SYSTEM) != NOBODY && is_over(SYSTEM, times.clock.system()))
-            || (self.load(ROS) != NOBODY && {
+            || (self.earliest(SYSTEM).is_some() && is_over(SYSTEM, times.clock.system()))
+            || (self.earliest(ROS).is_some() && {
                 // ROS time is read each time: it may follow the system clock, which can be set back at any time.
                 let mut book = self.book.lock();
                 let ros_now = self.follow(&mut book, &times.clock, now);
@@ -141,10 +131,10 @@ impl Sleeps {
         let mut wakers = SmallVec::<[ForeignWaker; 8]>::new();
         let mut book = self.book.lock();
         book.pop_due(STEADY, now, &mut wakers);
-        if self.load(SYSTEM) != NOBODY {
+        if self.earliest(SYSTEM).is_some() {
             book.pop_due(SYSTEM, times.clock.system(), &mut wakers);
         }
-        if self.load(ROS) != NOBODY {
+        if self.earliest(ROS).is_some() {
             let now = self.follow(&mut book, &times.clock, now);
             if !times.are_jumps_left() {
                 book.pop_due(ROS, now, &mut wakers);
@@ -190,10 +180,10 @@ impl Sleeps {
 
     #[cold]
     fn set_watch(&self, times: &Times) {
-        let due_ns = self.load(ROS);
+        let (turn, due_ns) = self.dues.earliest_of_turn(ROS);
         // While jump callbacks have to run first there is no due time. The last of them wakes the executor.
-        let due_ns = (due_ns != NOBODY && !times.are_jumps_left()).then_some(due_ns);
-        times.ros_watch.set_sleeps(due_ns, self.turn.load(Ordering::Acquire));
+        let due_ns = due_ns.filter(|_| !times.are_jumps_left());
+        times.ros_watch.set_sleeps(due_ns, turn);
         self.watches.store(due_ns.is_some(), Ordering::Relaxed);
     }
 
@@ -229,8 +219,7 @@ impl Sleeps {
             // ROS time may follow the system clock, which may have been set back since.
             sleeper.due = sleeper.longest.map_or(sleeper.due, |longest| sleeper.due.min(now + longest));
         }
-        let due_ns = sleeper.due.as_nanos().min(NOBODY - 1);
-        let is_first = due_ns < self.load(queue);
+        let is_first = self.earliest(queue).is_none_or(|earliest| sleeper.due < earliest);
         let id = book.queues[queue].add(sleeper);
         self.note(&book);
         Some((id, is_first))
@@ -274,25 +263,15 @@ impl Sleeps {
         current.now
     }
 
-    /// Writes the earliest due times into the atomics, for readers without the lock.
+    /// Writes the earliest due times down for readers without the lock.
     fn note(&self, book: &Sleepers) {
-        for (earliest_ns, queue) in self.earliest_ns.iter().zip(&book.queues) {
-            let due_ns = queue.earliest().map_or(NOBODY, |due| due.as_nanos().min(NOBODY - 1));
-            earliest_ns.store(due_ns, Ordering::Release);
-        }
-        self.turn.store(book.ros.told().turn, Ordering::Release);
-        let has_any = book.queues.iter().any(|queue| queue.earliest().is_some());
-        self.has_any.store(has_any, Ordering::Release);
+        let earliest_ns = std::array::from_fn(|clock| book.queues[clock].earliest().map(Instant::as_nanos));
+        self.dues.note(earliest_ns, book.ros.told().turn);
     }
 
     #[inline]
-    fn load(&self, clock: usize) -> u64 {
-        self.earliest_ns[clock].load(Ordering::Acquire)
-    }
-
     fn earliest(&self, clock: usize) -> Option<Instant> {
-        let due_ns = self.load(clock);
-        (due_ns != NOBODY).then_some(Instant::from_nanos(due_ns))
+        self.dues.earliest_ns(clock).map(Instant::from_nanos)
     }
 }
 

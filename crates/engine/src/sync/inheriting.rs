@@ -8,26 +8,21 @@
 //! Every lock that threads of different urgency take is of this kind. Only a few moves happen under it. No user code
 //! runs and nothing is freed there, and allocation is avoided where possible: lists grow into room that was allocated
 //! before. The threads of one executor are equally urgent, so `brief.rs` will do for them.
+//!
+//! [`kernel`](super::kernel) is the kernel's part. `tests/loom/inheriting.rs` has a model of it.
 
-use std::cell::Cell;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-
-use rustix::io::Errno;
-use rustix::thread::futex::{self, Flags};
-
-use crate::os::{in_forked_child, is_real_time};
+use super::kernel::{self, Refusal, Word};
+use crate::lock_free::sync::Ordering;
 
 /// The number of times that a thread looks at the lock before it calls the kernel. The critical sections here take less
 /// time than going to sleep. The looks together take only microseconds, since on one core the owner cannot run
 /// meanwhile.
-const LOOKS: u32 = 100;
+const LOOKS: u32 = if cfg!(rospin_loom) { 1 } else { 100 };
 
 /// The number of times that an ordinary thread yields before it calls the kernel. It has no priority to pass on. And a
 /// lock that the kernel hands over to a sleeping thread stays taken until that thread runs, which makes other threads
 /// sleep, too.
-const YIELDS: u32 = 16;
+const YIELDS: u32 = if cfg!(rospin_loom) { 1 } else { 16 };
 
 /// The kernel's bit for a lock that threads sleep for (`FUTEX_WAITERS`). The kernel hands such a lock over, so it is
 /// never free.
@@ -35,117 +30,85 @@ const HAS_WAITERS: u32 = 1 << 31;
 
 /// Lock without the data that it protects.
 #[derive(Debug)]
-pub struct Inheriting(AtomicU32);
+pub struct Inheriting(pub(super) Word);
 
-// SAFETY: `lock` and `try_lock` return success only after the word changed from 0 to the caller's number, by the caller
-// or by the kernel. The word becomes 0 again only in `unlock`, which the owner alone may call. Acquire and release
-// order the accesses under the lock; the kernel's changes of the word are full barriers.
-unsafe impl lock_api::RawMutex for Inheriting {
-    // The kernel requires that the owner unlocks.
-    type GuardMarker = lock_api::GuardNoSend;
-
-    const INIT: Self = Self(AtomicU32::new(0));
-
+impl Inheriting {
     #[inline]
-    fn lock(&self) {
+    pub(super) fn lock(&self) {
         if !self.try_lock() {
             self.wait();
         }
     }
 
     #[inline]
-    fn try_lock(&self) -> bool {
-        self.0.compare_exchange(0, own_number(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    pub(super) fn try_lock(&self) -> bool {
+        self.0.word.compare_exchange(0, kernel::own_number(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
+    /// Unlocks the lock, which the calling thread must have locked.
     #[inline]
-    unsafe fn unlock(&self) {
-        if self.0.compare_exchange(own_number(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
+    pub(super) fn unlock(&self) {
+        if self.0.word.compare_exchange(kernel::own_number(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
             self.hand_over();
         }
     }
-}
 
-impl Inheriting {
     #[cold]
     fn wait(&self) {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
-            match self.0.load(Ordering::Relaxed) {
-                0 if lock_api::RawMutex::try_lock(self) => return,
+            match self.0.word.load(Ordering::Relaxed) {
+                0 if self.try_lock() => return,
                 word if word & HAS_WAITERS != 0 => break,
                 _ => {}
             }
         }
-        for _ in 0..if is_real_time() { 0 } else { YIELDS } {
-            std::thread::yield_now();
-            if lock_api::RawMutex::try_lock(self) {
+        for _ in 0..if kernel::is_real_time() { 0 } else { YIELDS } {
+            kernel::yield_now();
+            if self.try_lock() {
                 return;
             }
         }
         loop {
-            match futex::lock_pi(&self.0, Flags::PRIVATE, None) {
+            match self.0.lock() {
                 Ok(()) => break,
-                // A signal interrupted the call, or the owner is just ending.
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(Errno::DEADLK) => panic!("a lock of the engine was locked twice by one thread; please report this"),
-                // The owner has ended without unlocking, so nobody will ever unlock.
-                Err(Errno::SRCH) => panic!("a lock of the engine was left locked by a thread that has ended"),
-                // The kernel, or an emulation of it, has no priority inheritance (`CONFIG_FUTEX_PI`).
-                Err(_) => std::thread::sleep(Duration::from_micros(50)),
+                Err(Refusal::Again) => {}
+                Err(Refusal::Deadlock) => {
+                    panic!("a lock of the engine was locked twice by one thread; please report this")
+                }
+                // Nobody will ever unlock.
+                Err(Refusal::OwnerHasEnded) => {
+                    panic!("a lock of the engine was left locked by a thread that has ended")
+                }
+                Err(Refusal::Unknown) => kernel::nap(),
             }
-            if lock_api::RawMutex::try_lock(self) {
+            if self.try_lock() {
                 return;
             }
         }
-        // The kernel has ordered the accesses already. Thread sanitizers do not see that, but they see this.
-        self.0.load(Ordering::Acquire);
+        // The kernel has ordered the accesses already. Thread sanitizers and the model of the kernel do not say so, but
+        // they see this.
+        self.0.word.load(Ordering::Acquire);
     }
 
     /// Has the kernel hand the lock to the most urgent thread that waits.
     #[cold]
     fn hand_over(&self) {
-        // For thread sanitizers, as in `lock`.
-        self.0.fetch_or(0, Ordering::Release);
+        // As in `wait`.
+        self.0.word.fetch_or(0, Ordering::Release);
         loop {
-            match futex::unlock_pi(&self.0, Flags::PRIVATE) {
+            match self.0.unlock() {
                 Ok(()) => return,
-                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(Refusal::Again) => {}
                 // Either the lock was taken before a fork, under the thread's former number, or the kernel has no such
                 // locks. In both cases nobody waits in the kernel.
-                Err(_) => return self.0.store(0, Ordering::Release),
+                Err(_) => return self.0.word.store(0, Ordering::Release),
             }
         }
     }
 }
 
-thread_local! {
-    /// The calling thread's number in the kernel; 0 before the first use.
-    static OWN_NUMBER: Cell<u32> = const { Cell::new(0) };
-}
-
-#[inline]
-fn own_number() -> u32 {
-    match OWN_NUMBER.get() {
-        0 => ask_for_number(),
-        number => number,
-    }
-}
-
-#[cold]
-fn ask_for_number() -> u32 {
-    /// Forgets the number in a forked process: its only thread has another one.
-    extern "C" fn forget_number() {
-        OWN_NUMBER.set(0);
-    }
-    static REGISTER: Once = Once::new();
-    REGISTER.call_once(|| in_forked_child(forget_number));
-    let number = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-    OWN_NUMBER.set(number);
-    number
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(rospin_loom)))]
 mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Instant;

@@ -8,6 +8,8 @@ pub(crate) mod brief;
 #[cfg(not(rospin_shuttle))]
 mod inheriting;
 #[cfg(not(rospin_shuttle))]
+mod kernel;
+#[cfg(not(rospin_shuttle))]
 mod native;
 #[cfg(rospin_shuttle)]
 mod shuttle;

@@ -9,6 +9,7 @@ pub(crate) use std::thread;
 pub(crate) use std::thread_local;
 
 use super::inheriting::Inheriting;
+use super::kernel::Word;
 use crate::os::is_real_time;
 
 /// A mutex with priority inheritance: on Linux, the thread that holds it runs at least at the priority of the most
@@ -20,6 +21,31 @@ use crate::os::is_real_time;
 pub type Mutex<T> = lock_api::Mutex<Inheriting, T>;
 /// The guard of a [`Mutex`], which unlocks it when it is dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Inheriting, T>;
+
+// SAFETY: `lock` and `try_lock` return success only after the word changed from 0 to the caller's number, by the caller
+// or by the kernel. The word becomes 0 again only in `unlock`, which the owner alone may call. Acquire and release
+// order the accesses under the lock; the kernel's changes of the word are full barriers.
+unsafe impl lock_api::RawMutex for Inheriting {
+    // The kernel requires that the owner unlocks.
+    type GuardMarker = lock_api::GuardNoSend;
+
+    const INIT: Self = Self(Word::new());
+
+    #[inline]
+    fn lock(&self) {
+        Self::lock(self);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        Self::try_lock(self)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        Self::unlock(self);
+    }
+}
 
 /// Backs off before the calling thread tries a lock again: spins at first, exponentially longer each time, then yields,
 /// then sleeps. `looks` is the number of tries so far.

@@ -1,5 +1,7 @@
 //! The inbox: no notification is lost or hidden by another notifier, and earlier writes of its notifier are visible.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -230,4 +232,81 @@ fn arrivals_are_reported_once() {
         let all = [early, late].concat();
         assert!(all.is_sorted() && all.windows(2).all(|pair| pair[0] != pair[1]) && all.iter().all(|ns| *ns <= 4));
     });
+}
+
+/// A notifier notes a time of arrival while the consumer forgets that times were noted, and drains. Once both are done,
+/// the drain has found the flag, or the consumer knows that there is a time that it has not seen.
+///
+/// Fails with: times that are forgotten after the drain, a mark that is set before the flag is raised, either fence left
+/// out.
+#[test]
+fn a_noted_arrival_is_drained_or_known() {
+    // The flag may have been drained before, without a look at what was noted.
+    for (number, is_drained) in EITHER.into_iter().flat_map(|number| [(number, false), (number, true)]) {
+        loom::model(move || {
+            let model = Model::new(1, vec![()]);
+            model.raise(number, 5);
+            if is_drained {
+                model.drain(|_| ());
+            }
+            let notifier = thread::spawn({
+                let model = Arc::clone(&model);
+                move || model.raise(number, 3)
+            });
+            let consumer = thread::spawn({
+                let model = Arc::clone(&model);
+                move || {
+                    let mut has_found = false;
+                    model.inbox.forget_noted();
+                    model.inbox.drain(&model.books, |_, ns| has_found = ns == Some(3));
+                    has_found
+                }
+            });
+            notifier.join().unwrap();
+            let has_found = consumer.join().unwrap();
+            assert!(has_found || model.inbox.has_noted() && !model.inbox.is_empty());
+        });
+    }
+}
+
+/// The consumer's code panics for the first flag that a drain finds. The next drain, which may be on another thread,
+/// finds the other flags, with what their notifiers wrote before.
+///
+/// Fails with: flags or marks that are not put back, or are put back in place of those that were raised since.
+#[test]
+fn a_panic_leaves_the_other_flags_raised() {
+    for (first, second) in [(0, 1), (2, 3), (1, BOOK + 2), (3, BOOK + 3)] {
+        loom::model(move || {
+            let written = (0..=second).map(|_| Written::nothing()).collect();
+            let model = Model::new(second / BOOK + 1, written);
+            model.raise(first, 1);
+            let notifier = thread::spawn({
+                let model = Arc::clone(&model);
+                move || {
+                    model.written[second].write(1);
+                    model.raise(second, 1);
+                }
+            });
+            let consumer = thread::spawn({
+                let model = Arc::clone(&model);
+                move || {
+                    let drain = || model.drain(|number| std::panic::panic_any(number));
+                    let panic = catch_unwind(AssertUnwindSafe(drain)).unwrap_err();
+                    *panic.downcast::<usize>().unwrap()
+                }
+            });
+            let told = consumer.join().unwrap();
+            notifier.join().unwrap();
+            let mut numbers = vec![told];
+            model.drain(|number| {
+                if number == second {
+                    assert_eq!(model.written[number].read(), 1);
+                }
+                numbers.push(number);
+            });
+            numbers.sort_unstable();
+            assert_eq!(numbers, [first, second]);
+            assert!(model.inbox.is_empty());
+        });
+    }
 }

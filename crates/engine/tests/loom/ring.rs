@@ -11,29 +11,29 @@ use super::lock_free::owning::OwningPointer;
 use super::lock_free::ring::{Consumer, Producer, ring};
 
 /// Returns a depth that is not too large.
-fn of_depth(depth: usize) -> Depth {
+pub(super) fn of_depth(depth: usize) -> Depth {
     Depth::new(depth).expect("a depth")
 }
 
 /// The place of a message, which makes a second owner an error instead of a crash.
-struct Place {
+pub(super) struct Place {
     number: Written,
     stamp: u64,
     in_ring: AtomicBool,
 }
 
 /// A message. Its place is leaked, so that a use after its end is no crash either.
-struct Message(&'static Place);
+pub(super) struct Message(&'static Place);
 
 impl Message {
-    fn new(stamp: u64) -> Self {
+    pub(super) fn new(stamp: u64) -> Self {
         let place = Place { number: Written::nothing(), stamp, in_ring: false.into() };
         place.number.write(stamp as u32);
         Self(Box::leak(Box::new(place)))
     }
 
     /// Takes the message, and returns its stamp, which was also written to the place.
-    fn open(self) -> u64 {
+    pub(super) fn open(self) -> u64 {
         assert_eq!(u64::from(self.0.number.read()), self.0.stamp);
         self.0.stamp
     }
