@@ -83,6 +83,16 @@ def changed(text, start, end, mistake):
     return text[:start] + replacement + text[end:]
 
 
+def in_place(code, body, by_name):
+    """Returns the code of a body that begins at `body`, with a switch around each expression that has a mistake."""
+    edits = [(start, end, name, mistake) for name, edits in by_name.items() for start, end, mistake in edits]
+    for start, end, name, mistake in sorted(edits, key=lambda edit: edit[0], reverse=True):
+        original = code[start - body : end - body]
+        switch = f'(if crate::mutant("{name}") {{ {mistake["replace"]} }} else {{ {original} }})'
+        code = code[: start - body] + switch + code[end - body :]
+    return code
+
+
 def mutated(text, mistakes):
     """Returns the text of a file with all of its mistakes, each behind its name."""
     bodies = {}
@@ -95,6 +105,10 @@ def mutated(text, mistakes):
     # From the end, so that earlier places stay where they are.
     for (keyword, body, last), by_name in sorted(bodies.items(), reverse=True):
         code = text[body:last]
+        if "-> impl" in text[keyword:body]:
+            # Two bodies would be of two types, so only the expression stands there twice.
+            code = in_place(code, body, by_name)
+            by_name = {}
         for name, edits in by_name.items():
             variant = text[body:last]
             for start, end, mistake in sorted(edits, key=lambda edit: edit[0], reverse=True):
