@@ -6,11 +6,11 @@
 //! | between | protocol | models |
 //! | --- | --- | --- |
 //! | notifiers and the executor | flags, marks and times in `inbox.rs` | `inbox`, with the parker `parking` |
-//! | publishers and a subscription | `ring.rs`, `mute.rs`, and both with the inbox and the parker | `ring`, `mute`, `queue` |
+//! | publishers and a subscription | `ring.rs`, `mute.rs`, and both with inbox and parker | `ring`, `mute`, `queue` |
 //! | whoever makes work and idle threads | `parker.rs` | `parking` |
 //! | whoever changes an executor and its loop | `news.rs`, with the lock of the state | `news` |
 //! | sleepers and the executor's loop | `dues.rs`, with the news | `dues` |
-//! | the driver of ROS time and executors | `dial.rs` and its watch; `presence.rs` at the end of a spin | `dial`, `presence` |
+//! | ROS time and executors | `dial.rs` and its watch; `presence.rs` at the end of a spin | `dial`, `presence` |
 //! | whoever counts losses and watchers | `watched.rs` | `watched` |
 //! | threads of a spin, and whoever halts it | flags of `shared.rs` and `spinning.rs`, with the parker | `shutdown` |
 //! | threads and the recording thread | `log.rs` | `log` |

@@ -1,8 +1,8 @@
 //! The earliest due times of those who sleep on an executor, for its loop, which takes no lock for them.
 //!
 //! They are written under the lock of the sleepers' queues. The loop may read old ones. So whoever adds a sleeper that
-//! is due before all others tells the executor of it, as [`News`](super::news::News): the loop looks at the news between
-//! two callbacks, and once more before it parks, and reads the due times again after that.
+//! is due before all others tells the executor of it, as [`News`](super::news::News): the loop looks at the news
+//! between two callbacks, and once more before it parks, and reads the due times again after that.
 
 use super::sync::{AtomicBool, AtomicU64, Ordering};
 
@@ -52,7 +52,8 @@ impl Dues {
         (due_ns != NOBODY).then_some(due_ns)
     }
 
-    /// Returns a turn of ROS time, and the earliest due time on that clock, which belongs to that turn or to a later one.
+    /// Returns a turn of ROS time, and the earliest due time on that clock, which belongs to that turn or to a later
+    /// one.
     ///
     /// The turn is read first. In the other order, an executor could wait on a new turn for a due time of an old one,
     /// although it is due before that: nobody tells it of that turn again.

@@ -4,9 +4,9 @@
 //! the executor, and by [settling](News::settle) if nobody spins. The thread that has the executor's state
 //! [takes](News::take) the news before it looks at what was left, so that news that come later stay.
 //!
-//! A thread that unlocks the state settles, too. It writes the lock, then reads the news; a thread that tells writes the
-//! news, then tries the lock. Both have a sequentially consistent fence in between, so at least one of them sees the
-//! other: either the former finds the news, or the latter gets the lock.
+//! A thread that unlocks the state settles, too. It writes the lock, then reads the news; a thread that tells writes
+//! the news, then tries the lock. Both have a sequentially consistent fence in between, so at least one of them sees
+//! the other: either the former finds the news, or the latter gets the lock.
 
 use super::sync::{AtomicBool, Ordering, fence};
 

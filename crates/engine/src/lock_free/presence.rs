@@ -1,11 +1,11 @@
 //! Presence: whether somebody is there who would have to be waited for, and whether it is to tell when it leaves.
 //!
-//! A jump of ROS time waits for the jump callbacks of executors that spin. The thread that jumps notes under a lock that
-//! it waits, if the executor is there. An executor that stops takes the lock and withdraws that. Most executors never
-//! have a jump callback, and take no lock when they stop.
+//! A jump of ROS time waits for the jump callbacks of executors that spin. The thread that jumps notes under a lock
+//! that it waits, if the executor is there. An executor that stops takes the lock and withdraws that. Most executors
+//! never have a jump callback, and take no lock when they stop.
 //!
-//! The executor leaves, then looks if it is awaited. The other side has it awaited, then looks if it is there. Both have
-//! a sequentially consistent fence in between, so at least one of them sees the other.
+//! The executor leaves, then looks if it is awaited. The other side has it awaited, then looks if it is there. Both
+//! have a sequentially consistent fence in between, so at least one of them sees the other.
 
 use super::sync::{AtomicBool, Ordering, fence};
 

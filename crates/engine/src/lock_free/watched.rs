@@ -1,8 +1,8 @@
 //! Whether anybody watches a count. Counting takes no lock while nobody does.
 //!
-//! A watcher is added under a lock, sets the flag, then looks at the count. A thread that counts adds to the count, then
-//! looks at the flag. Both have a fence in between, so at least one of them sees the other: either the watcher sees the
-//! new count, or the thread takes the lock and wakes the watcher.
+//! A watcher is added under a lock, sets the flag, then looks at the count. A thread that counts adds to the count,
+//! then looks at the flag. Both have a fence in between, so at least one of them sees the other: either the watcher
+//! sees the new count, or the thread takes the lock and wakes the watcher.
 
 use super::sync::{AtomicBool, Ordering, fence, fence_after_read_modify_write};
 

@@ -237,8 +237,8 @@ fn arrivals_are_reported_once() {
 /// A notifier notes a time of arrival while the consumer forgets that times were noted, and drains. Once both are done,
 /// the drain has found the flag, or the consumer knows that there is a time that it has not seen.
 ///
-/// Fails with: times that are forgotten after the drain, a mark that is set before the flag is raised, either fence left
-/// out.
+/// Fails with: times that are forgotten after the drain, a mark that is set before the flag is raised, either fence
+/// left out.
 #[test]
 fn a_noted_arrival_is_drained_or_known() {
     // The flag may have been drained before, without a look at what was noted.

@@ -8,8 +8,8 @@ use super::brief::Brief;
 use super::lock_free::news::News;
 use super::lock_free::parker::{Deadline, Parker};
 
-/// An executor whose state is the number of changes that were made, as in `executor_core.rs`. Loom's own locks cannot be
-/// tried: a thread that tries one waits for it.
+/// An executor whose state is the number of changes that were made, as in `executor_core.rs`. Loom's own locks cannot
+/// be tried: a thread that tries one waits for it.
 struct Executor {
     news: News,
     parker: Parker,
