@@ -142,7 +142,7 @@ def main():
     shutil.rmtree(copy, ignore_errors=True)
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     for name in filter(None, listed.stdout.split("\0")):
-        if name.startswith(("Cargo", "crates", "examples", "README")):
+        if name.startswith(("Cargo", "README", ".ci/union", "crates", "examples", "lab")):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, copy / name)
     sites = []

@@ -2,7 +2,8 @@
 
     tests.py COPY LIST [NAME]    COPY is a copy of the sources; prints a table, and exits with 1 if one is not found
 
-A mistake is found by the first test that fails with it and passes without, or by a test program that does not end.
+A mistake is found by the first test that fails with it, alone, too, and passes without it, or by a test program that does not
+end.
 """
 
 import collections
@@ -116,7 +117,8 @@ class Hunt:
                 unsteady = []
                 while failed := run(program, mistake["name"], 60 + 5 * takes_s, skip(skipped + unsteady)):
                     # A test that fails now and then has found nothing.
-                    if failed.startswith("(") or run(program, "", 300, [failed, "--exact"]) is None:
+                    alone = [failed, "--exact"]
+                    if failed.startswith("(") or run(program, mistake["name"], 300, alone) and not run(program, "", 300, alone):
                         return f"{package.removeprefix('rospin-')} {program.name}: {failed}"
                     unsteady.append(failed)
         return None
