@@ -179,7 +179,35 @@ impl<T> fmt::Debug for RequestInlet<T> {
 
 #[cfg(test)]
 mod tests {
+    use rospin_engine::{Context, ContextOptions, EntityKind, ExecutorOptions, Source, TakeError};
+
     use super::*;
+
+    impl Source for RequestInbox<u32> {
+        type Item = u32;
+        type Attachment = ();
+
+        fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+            Self::attach(self, notifier);
+            Ok(())
+        }
+
+        fn try_take(&mut self) -> Result<Option<u32>, TakeError> {
+            Ok(self.pop())
+        }
+    }
+
+    #[test]
+    fn what_was_lost_before_there_was_an_entity_counts_as_its_loss() {
+        let (inbox, delivery) = RequestInbox::new(2);
+        (0..5).for_each(|item| delivery.push(item, 1));
+        let executor = Context::new(ContextOptions::new()).create_executor(ExecutorOptions::new("main"));
+        let group = executor.create_group("group", ());
+        let entity = group.create_source(EntityKind::Service, "requests", inbox, |(), _| ()).unwrap();
+        assert_eq!(entity.lost(LossCause::QueueFull), 5 + 3);
+        delivery.push(5, 0);
+        assert_eq!(entity.lost(LossCause::QueueFull), 9);
+    }
 
     #[test]
     fn the_newest_are_kept_and_the_rest_is_counted() {

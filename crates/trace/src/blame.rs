@@ -142,3 +142,16 @@ fn overlapping(
 fn excludes(one: &Callback, other: &Callback) -> bool {
     one.excludes && one.process == other.process && one.executor == other.executor && one.group == other.group
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_began_before_a_time_and_ran_into_it_overlaps_it() {
+        let mut times = [(0, 50, 0), (60, 70, 1), (5, 6, 2), (80, 90, 3)];
+        let longest = sort(&mut times);
+        let found: Vec<_> = overlapping(&times, longest, 40, 65).map(|(.., who)| who).collect();
+        assert_eq!(found, [0, 1]);
+    }
+}

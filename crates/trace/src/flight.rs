@@ -177,3 +177,18 @@ impl FlightSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_further_incident_neither_postpones_the_file_nor_changes_its_reason() {
+        let mut sink = FlightSink::new(Path::new("unused"), &ProcessName::of_this(0), Duration::ZERO, 1);
+        sink.trigger("the first");
+        let due = sink.due.clone();
+        sink.trigger("the second");
+        assert_eq!(sink.due, due);
+        assert_eq!(sink.due.take().map(|(_, reason)| reason).as_deref(), Some("the first"));
+    }
+}

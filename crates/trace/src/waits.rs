@@ -86,6 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_callback_is_blamed_for_its_share_of_several_threads() {
+        let beside = |callback, ns, excludes| Beside { callback, ns, excludes, reason: Reason::Running };
+        let mut parts = Vec::new();
+        let ran = [beside(0, 80, false), beside(1, 30, true)].into_iter();
+        explain(100, 2, ran, |reason, callback, ns| parts.push((reason, callback, ns)));
+        assert_eq!(parts, [(Reason::Group, Some(1), 30), (Reason::Running, Some(0), 40), (Reason::Idle, None, 30)]);
+    }
+
+    #[test]
     fn priorities_explain_nothing_where_the_policy_does_not_look_at_them() {
         for (policy, is_higher, has_begun_meanwhile, expected) in [
             ("fixed-priority", true, true, Reason::Priority),

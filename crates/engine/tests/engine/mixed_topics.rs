@@ -116,6 +116,19 @@ fn in_a_full_queue_the_oldest_one_that_has_expired_makes_room() {
 }
 
 #[test]
+fn one_message_makes_room_although_several_have_expired() {
+    let (context, _publisher, mut queue) = set_up(3);
+    let inlet = queue.inlet();
+    let push = |letter, at| drop(inlet.push(letter, Instant::from_nanos(at), 0));
+    (1..=3).for_each(|number| push(from_outside(number, Some(10)), 1));
+    push(from_outside(4, None), 10);
+    assert_eq!(take_all(&mut queue), [2, 3, 4]);
+    drop(queue);
+    let lost: Vec<_> = context.losses().into_iter().map(|loss| (loss.cause, loss.count)).collect();
+    assert_eq!(lost, [(LossCause::Expired, 1)]);
+}
+
+#[test]
 fn each_message_is_dropped_once_whatever_its_form() {
     struct Owner {
         _owner: Arc<()>,

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions,
-    SpinOptions, SubscriptionOptions,
+    Context, ContextOptions, EntityKind, EntityOptions, ExecutorOptions, Guarantees, LossCause, Publisher,
+    PublisherOptions, SpinOptions, SubscriptionOptions,
 };
 
 use crate::common::{spin_in_background, watchdog};
@@ -231,6 +231,19 @@ fn publishers_that_keep_all_wait_for_subscriptions_that_keep_all_and_for_no_othe
     // A publisher that keeps the last ones displaces at once.
     let hasty = context.create_local_publisher::<u32>("topic").unwrap();
     assert_eq!([hasty.publish(5), hasty.publish(6)].map(|delivery| delivery.displaced), [1, 2]);
+}
+
+#[test]
+fn publishers_care_only_for_the_room_of_queues_that_get_their_messages() {
+    let context = Context::new(ContextOptions::new());
+    let demanding = SubscriptionOptions::new("topic").demands(Guarantees::RELIABLE).keep_last(1);
+    let full = context.create_local_queue::<u32>(demanding).unwrap();
+    context.create_local_publisher::<u32>("topic").unwrap().publish(0);
+    // Without a limit of time this would hang if it waited.
+    let unsure = PublisherOptions::new("topic").promises(Guarantees::NONE).wait_for_room(Duration::MAX);
+    let unsure = context.create_local_publisher::<u32>(unsure).unwrap();
+    assert_eq!((unsure.publish(1).queued, unsure.publish_if_room(2).unwrap().queued), (0, 0));
+    assert_eq!((full.try_take().as_deref(), full.try_take()), (Some(&0), None));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Queues of subscriptions and of sources: when the entity counts as released.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Log, manual, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::policy::{Edf, Fifo};
 use rospin_engine::{
-    CallbackGroup, Context, ContextOptions, EntityKind, Executor, ExecutorOptions, ManualClock, Notifier, Queue,
-    ServiceOptions, Source, SubscriptionOptions, TakeError,
+    CallbackGroup, Context, ContextOptions, EntityKind, EntityOptions, Executor, ExecutorOptions, Instant, ManualClock,
+    Notifier, Pending, Queue, ServiceOptions, Source, SubscriptionOptions, TakeError,
 };
 
 /// A source of the messages of a queue, which a test decides about.
@@ -237,5 +238,48 @@ fn a_displaced_message_leaves_its_place_and_deadline_to_the_newer_one() {
             let expected = (vec![("A", 90), ("B", 0)], [1, 1]);
             assert_eq!((&subscription, &service), (&expected, &expected), "{count} threads");
         }
+    });
+}
+
+/// A source that knows when its items arrived. They are all there from the beginning.
+struct Dated(VecDeque<(Instant, u32)>);
+
+impl Source for Dated {
+    type Item = u32;
+    type Attachment = ();
+
+    fn attach(&mut self, _: Notifier) -> Result<(), TakeError> {
+        Ok(())
+    }
+
+    fn try_take(&mut self) -> Result<Option<u32>, TakeError> {
+        Ok(self.0.pop_front().map(|(_, item)| item))
+    }
+
+    fn pending(&self) -> Pending {
+        self.0.front().map_or(Pending::Empty, |(arrival, _)| Pending::Since(*arrival))
+    }
+}
+
+#[test]
+fn an_item_behind_one_that_a_reentrant_callback_took_is_as_old_as_its_arrival() {
+    watchdog(|| {
+        let (clock, context, executor) = executor();
+        let (log, group) = (Log::new(), executor.create_reentrant_group("group"));
+        let note = |log: &Log<u32>| {
+            let log = log.clone();
+            move |item| log.push(item)
+        };
+        let begin = context.clock().now();
+        let items = [(begin + ms(1), 1), (begin + ms(2), 2)];
+        let options = EntityOptions::new("dated").max_in_flight(2);
+        let _dated = group.create_source(EntityKind::Waitable, options, Dated(items.into()), note(&log)).unwrap();
+        let heard = note(&log);
+        let _other = group.create_local_subscription("other", move |item: Arc<u32>| heard(*item)).unwrap();
+        clock.advance(ms(3));
+        context.create_local_publisher("other").unwrap().publish(3_u32);
+        clock.advance(ms(1));
+        spin_all(&executor);
+        assert_eq!(log.take(), [1, 2, 3]);
     });
 }

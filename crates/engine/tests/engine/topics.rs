@@ -135,6 +135,19 @@ fn latched_messages_of_one_instant_keep_the_order_of_publication() {
 }
 
 #[test]
+fn a_message_that_is_kept_no_longer_is_not_displaced() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let publisher = latched(&context, 1);
+        let group = executor.create_group("group", ());
+        let options = SubscriptionOptions::new("map").keep_last(2);
+        let _ear = group.create_local_subscription(options, |(), _: Arc<u32>| ()).unwrap();
+        let displaced: Vec<_> = (0..4).map(|n| publisher.publish(n).displaced).collect();
+        assert_eq!(displaced, [0, 0, 1, 1], "only what the queue lost");
+    });
+}
+
+#[test]
 fn a_latched_subscription_goes_on_with_what_is_published_afterwards() {
     watchdog(|| {
         let (_, context, executor) = manual_executor();

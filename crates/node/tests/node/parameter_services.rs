@@ -259,6 +259,18 @@ fn use_sim_time_follows_the_clock_while_it_is_set() {
 }
 
 #[test]
+fn ros_time_follows_the_last_value_of_use_sim_time_in_a_request() {
+    let at = set_up();
+    let time = at.context.ros_time();
+    let _server = at.node.serve_parameters(&at.executor.handle()).unwrap();
+    for on in [false, true] {
+        at.wait(at.client.set_atomically([("use_sim_time", !on), ("use_sim_time", on)])).unwrap();
+        at.spin_all();
+        assert_eq!((at.node.parameter("use_sim_time"), time.is_active()), (Some(on.into()), on));
+    }
+}
+
+#[test]
 fn use_sim_time_can_be_overridden_and_is_shared_by_the_nodes_of_a_context() {
     let at = set_up_with(NodeOptions::new("arm").parameter_override("use_sim_time", true));
     let time = at.context.ros_time();

@@ -157,6 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_cleared_has_no_part_in_what_comes_after() {
+        let mut histogram = Histogram::default();
+        [5_000_000, 7_000_000].into_iter().for_each(|ns| histogram.add(ns));
+        histogram.clear();
+        histogram.add(1000);
+        let summary = histogram.summary().unwrap();
+        assert_eq!((histogram.count(), summary.max_ns), (1, 1000));
+    }
+
+    #[test]
     fn nothing_has_no_summary() {
         let mut histogram = Histogram::default();
         assert_eq!((histogram.summary(), histogram.bars(5)), (None, Vec::new()));

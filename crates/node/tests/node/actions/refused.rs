@@ -9,6 +9,13 @@ use rospin_node::{ActionClient, CancelError, ClientGoalHandle, GoalId, NodeOptio
 
 use super::set_up::{Fibonacci, Goal, Handle, Kind, World, watchdog};
 
+/// Creates a client that asks the raw server to cancel, in a node of its own.
+fn client(world: &World, node: &str) -> ActionClient<Fibonacci> {
+    let options = NodeOptions::new(node).remap("/fibonacci/_action/cancel_goal", "/raw_cancel");
+    let node = Ros::in_process(&world.context).create_node(options).unwrap();
+    node.on(&world.executor.create_group("remapped", ())).create_action_client("fibonacci").unwrap()
+}
+
 /// A server whose answers to requests to cancel the test sets, and a client of it. The goals themselves are those of an
 /// ordinary server; the client's name of the service is remapped.
 struct Raw {
@@ -30,9 +37,7 @@ impl Raw {
             .create_service::<CancelGoal, _>("raw_cancel", move |(): &mut (), _: CancelGoalRequest| {
                 set.lock().unwrap().clone()
             });
-        let options = NodeOptions::new("client").remap("/fibonacci/_action/cancel_goal", "/raw_cancel");
-        let node = Ros::in_process(&world.context).create_node(options).unwrap();
-        let client = node.on(&world.executor.create_group("remapped", ())).create_action_client("fibonacci").unwrap();
+        let client = client(&world, "client");
         Self { world, client, answer, _cancel: cancel.unwrap() }
     }
 
@@ -104,6 +109,17 @@ fn no_goal_until_a_time_is_an_error_only_if_one_was_accepted_by_then() {
         let _goals = [raw.begin(), raw.begin()];
         assert_eq!(raw.cancel_until(4), Ok(vec![]));
         assert_eq!(raw.cancel_until(5), refused());
+    });
+}
+
+#[test]
+fn a_client_that_comes_late_hears_of_the_goals_that_run() {
+    watchdog(|| {
+        let raw = Raw::new();
+        let _runs = raw.begin();
+        let late = client(&raw.world, "late");
+        raw.world.spin_all();
+        assert_eq!(raw.world.wait(late.cancel_all()), refused(), "the server kept its last status");
     });
 }
 
