@@ -161,6 +161,8 @@ impl<Resp> fmt::Debug for Reply<Resp> {
 /// says why no response will come, for example because the service was dropped. It waits as long as the service is busy
 /// or its executor does not spin, unless it has a [timeout](Self::timeout).
 ///
+/// Cancel safe: dropped early, it loses the response, and nothing else.
+///
 /// # Errors
 /// See [`CallError`].
 #[must_use = "the response is lost unless the call is awaited"]

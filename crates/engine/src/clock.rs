@@ -58,6 +58,21 @@ impl Clock {
     }
 
     /// Returns the reading of the clock of that kind. Readings of different clocks must not be mixed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{ClockKind, Context, ContextOptions, Instant, ManualClock, Time};
+    ///
+    /// let manual = ManualClock::new();
+    /// let context = Context::new(ContextOptions::new().manual_clock(manual.clone()));
+    /// let clock = context.clock();
+    /// let begin = clock.now();
+    /// manual.advance(Duration::from_secs(1));
+    /// assert_eq!(clock.read(ClockKind::Steady), begin + Duration::from_secs(1));
+    /// // ROS time follows the system clock until somebody drives it.
+    /// let day = clock.time_of_day().duration_since(std::time::UNIX_EPOCH).unwrap();
+    /// assert_eq!(clock.ros(), Time::from_nanos(day.as_nanos() as u64));
+    /// ```
     #[doc(hidden)]
     #[must_use]
     pub fn read(&self, kind: ClockKind) -> Instant {

@@ -25,6 +25,31 @@ use crate::time_source::ManualClock;
 use crate::topics::Topics;
 
 /// The options of a [`Context`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, ManualClock, SpinOptions, TimerOptions};
+///
+/// let (clock, incidents) = (ManualClock::new(), Arc::new(AtomicUsize::new(0)));
+/// let count = Arc::clone(&incidents);
+/// let options = ContextOptions::from_env()?
+///     .manual_clock(clock.clone())
+///     .on_incident(move |incident| {
+///         eprintln!("{incident}");
+///         count.fetch_add(1, Ordering::Relaxed);
+///     })
+///     .on_missed_deadline(|miss| eprintln!("{miss}: stop the robot"));
+/// let context = Context::new(options);
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("group", ());
+/// let _broken = group.create_timer(TimerOptions::one_shot(Duration::from_secs(1)), |_, _| panic!("no wheels"))?;
+/// clock.advance(Duration::from_secs(1));
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(incidents.load(Ordering::Relaxed), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ContextOptions {
     clock: Clock,
     priorities: PriorityMap,

@@ -110,6 +110,28 @@ macro_rules! handle {
             }
 
             /// Returns the losses for that cause as the source of another entity, which runs when there are more.
+            ///
+            /// ```
+            /// use std::sync::Arc;
+            /// use rospin_engine::{Context, ContextOptions, EntityKind, ExecutorOptions, LossCause};
+            /// use rospin_engine::{SpinOptions, SubscriptionOptions};
+            ///
+            /// let context = Context::new(ContextOptions::new());
+            /// let executor = context.create_executor(ExecutorOptions::new("main"));
+            /// let group = executor.create_group("group", 0_u64);
+            /// let options = SubscriptionOptions::new("scan").keep_last(1).name("scan");
+            /// let scans = group.create_local_subscription(options, |_: &mut u64, _: Arc<u32>| ())?;
+            /// let watch = scans.watch_losses(LossCause::QueueFull);
+            /// group.create_source(EntityKind::Waitable, "losses", watch, |lost, total| *lost = total)?.detach();
+            ///
+            /// let publisher = context.create_local_publisher::<u32>("scan")?;
+            /// (1..=3).for_each(|scan| drop(publisher.publish(scan)));
+            /// executor.spin(SpinOptions::spin_all())?;
+            /// assert_eq!((scans.name(), scans.lost(LossCause::QueueFull), scans.missed_deadlines()), ("scan", 2, 0));
+            /// assert!(scans.account() > 0);
+            /// assert_eq!(group.into_payload().unwrap(), 2);
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
             #[must_use]
             pub fn watch_losses(&self, cause: LossCause) -> $crate::LossWatch {
                 $crate::LossWatch::new(&self.handle.losses, cause)

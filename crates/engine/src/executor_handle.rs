@@ -117,6 +117,8 @@ impl ExecutorHandle {
     /// assert_eq!(executor.spin_until(never, SpinOptions::new())?, Err(TimeoutError::Elapsed(limit)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// Cancel safe if the limited future is: that is dropped at the end of the limit, or with this one.
     #[must_use = "the future runs only while it is awaited"]
     pub fn timeout<F: IntoFuture>(
         &self,
@@ -130,6 +132,27 @@ impl ExecutorHandle {
     /// Creates a rate, whose first tick is due one period from now on the clock of that kind.
     ///
     /// Reads a clock; neither blocks, locks nor allocates.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, SpinOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let handle = executor.handle();
+    /// let mut rate = handle.create_rate(ClockKind::Steady, Duration::from_millis(1))?;
+    /// let due = context.clock().now() + Duration::from_millis(2);
+    /// let task = async {
+    ///     rate.tick().await?;
+    ///     handle.sleep_until(due).await
+    /// };
+    /// executor.spin_until(task, SpinOptions::new())??;
+    /// assert!(context.clock().now() >= due && handle.context().missed_deadlines().is_empty());
+    /// assert_eq!((handle.name(), handle.thread_reports().len()), ("main", 0));
+    /// let _group = handle.create_reentrant_group("group");
+    /// handle.halt();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// If the period is zero.

@@ -10,6 +10,35 @@ use rospin_scenario::deployment::ExecutorPlan;
 use crate::os::ThreadOptions;
 
 /// The options of an executor.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use rospin_engine::os::{OsScheduling, ThreadOptions};
+/// use rospin_engine::trace::TraceEvent;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Instant, SpinOptions, policy};
+///
+/// let decisions = Arc::new(AtomicUsize::new(0));
+/// let counted = Arc::clone(&decisions);
+/// let control = ExecutorOptions::new("control")
+///     .policy(policy::Edf::new())
+///     .thread(ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 20 }))
+///     .trace(move |_: Instant, _: TraceEvent| {
+///         counted.fetch_add(1, Ordering::Relaxed);
+///     });
+/// // A policy by name, as from the command line, on two threads that poll before they sleep.
+/// let policy = policy::by_name("fifo")?;
+/// let mapping = ExecutorOptions::new("mapping").boxed_policy(policy).threads(2).busy_poll(Duration::from_micros(50));
+///
+/// let context = Context::new(ContextOptions::new());
+/// let (control, _mapping) = (context.create_executor(control), context.create_executor(mapping));
+/// let group = control.create_group("group", ());
+/// let _timer = group.create_timer(Duration::from_millis(1), |_, _| ())?;
+/// control.spin(SpinOptions::spin_once())?;
+/// assert!(decisions.load(Ordering::Relaxed) > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ExecutorOptions {
     pub(crate) name: String,
     pub(crate) policy: Box<dyn Policy>,
@@ -126,6 +155,20 @@ pub(crate) enum Until {
 }
 
 /// Options of a spin: the condition on which [`Executor::spin`](crate::Executor::spin) returns.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinEnd, SpinError, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// assert_eq!(executor.spin(SpinOptions::spin_all())?, SpinEnd::Done);
+/// let waited = executor.spin(SpinOptions::spin_once().timeout(Duration::from_millis(1)));
+/// assert!(matches!(waited, Err(SpinError::Timeout)));
+/// executor.halt();
+/// assert_eq!(executor.spin(SpinOptions::new())?, SpinEnd::Halted);
+/// # Ok::<(), SpinError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpinOptions {
     pub(crate) until: Until,

@@ -258,6 +258,31 @@ impl<P: Send + 'static> CallbackGroup<P> {
 
     /// Creates an entity over a stream with an asynchronous callback, see [`create_stream`](Self::create_stream).
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use futures::stream;
+    /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Payload, SpinOptions, TimerOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let group = executor.create_group("group", 0);
+    /// let add = |sum: &mut i32, number| *sum += number;
+    /// let add_later = move |sum: Payload<i32>, number| async move { sum.with(|sum| add(sum, number)) };
+    /// let _now = group.create_stream("now", stream::iter([1, 2]), add)?;
+    /// let _later = group.create_stream_async("later", stream::iter([10, 20]), add_later)?;
+    /// let once = TimerOptions::one_shot(Duration::ZERO);
+    /// let _once = group.create_timer_async(once, move |sum, _| add_later(sum, 100))?;
+    /// let _messages = group.create_local_subscription_async("numbers", move |sum, number| add_later(sum, *number))?;
+    /// let read = |sum: Payload<i32>, (): ()| async move { sum.with(|sum| *sum) };
+    /// let _service = group.create_local_service_async("sum", read)?;
+    /// context.create_local_publisher::<i32>("numbers")?.publish(1000);
+    /// let client = context.create_local_client::<(), i32>("sum")?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(executor.spin_until(client.call(()), SpinOptions::new())??, 1133);
+    /// # drop((_now, _later, _once, _messages, _service));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the group is gone.
     pub fn create_stream_async<S, F, Fut>(

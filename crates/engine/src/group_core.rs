@@ -234,6 +234,22 @@ macro_rules! common_methods {
 
         /// Returns a reporter for errors that the callback of the entity called `entity` returns. It does not keep the
         /// group alive.
+        ///
+        /// ```
+        /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, GroupOptions};
+        ///
+        /// let context = Context::new(ContextOptions::new());
+        /// let executor = context.create_executor(ExecutorOptions::new("main"));
+        /// let group = executor.create_reentrant_group(GroupOptions::new("sensing").node("/left/controller"));
+        /// let scan = group.entity_name("scan");
+        /// assert_eq!((group.name(), scan.as_str()), ("sensing", "left/controller/sensing/scan"));
+        /// assert_eq!(group.name_given("safety/scan"), "left/safety/scan");
+        /// // No deployment file says anything of it.
+        /// assert_eq!((group.deployed_depth(&scan), group.deployed_priority(&scan)), (None, None));
+        /// group.failures(&scan).report("the sensor is cold");
+        /// assert!(group.context().losses().is_empty());
+        /// group.remove();
+        /// ```
         #[must_use]
         pub fn failures(&self, entity: &str) -> $crate::Failures {
             self.core.failures(entity)

@@ -9,6 +9,24 @@ use crate::incident::OnPanic;
 use crate::topics::Topics;
 
 /// The options of a callback group.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, GroupOptions, OnPanic, SpinOptions, TimerOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let options = GroupOptions::new("sensing").node("/robot/driver").on_panic(OnPanic::Remove).releases_at_await();
+/// let group = executor.create_group(options, 0);
+/// assert_eq!(group.name(), "sensing");
+/// assert_eq!(group.entity_name("scan"), "robot/driver/sensing/scan");
+/// assert_eq!(group.name_given("scan"), "robot/scan");
+/// let broken = group.create_timer(TimerOptions::one_shot(Duration::ZERO), |_, _| panic!("no sensor"))?;
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert!(broken.name().starts_with("robot/driver/sensing/"));
+/// group.remove();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GroupOptions {
     pub(crate) name: String,
@@ -140,6 +158,26 @@ macro_rules! common_setters {
 }
 
 /// The options of the entity of a [`Source`](crate::Source) or a stream.
+///
+/// ```
+/// use std::time::Duration;
+/// use futures::stream;
+/// use rospin_engine::{Context, ContextOptions, EntityOptions, ExecutorOptions, Payload, Priority, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("group", Vec::new());
+/// let push = |seen: &mut Vec<u32>, number| seen.push(number);
+/// let _last = group.create_stream(EntityOptions::new("last").priority(Priority(1)), stream::iter([1]), push)?;
+/// let first = EntityOptions::new("").name("first").priority(Priority(2)).deadline(Duration::from_secs(1)).depth(1);
+/// let _first = group.create_stream(first, stream::iter([2]), push)?;
+/// let waits = EntityOptions::new("waits").releases_group_at_await().max_in_flight(4);
+/// let later = move |seen: Payload<Vec<u32>>, number| async move { seen.with(|seen| push(seen, number)) };
+/// let _waits = group.create_stream_async(waits, stream::iter([3]), later)?;
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(group.into_payload().unwrap()[0], 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EntityOptions {
     pub(crate) common: Common,
@@ -172,6 +210,31 @@ impl From<&str> for EntityOptions {
 }
 
 /// The options of a timer.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{ClockKind, Context, ContextOptions, ExecutorOptions, ManualClock};
+/// use rospin_engine::{Overrun, SpinOptions, TimerOptions};
+///
+/// let clock = ManualClock::new();
+/// let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("group", 0);
+/// let period = Duration::from_millis(10);
+/// let options = TimerOptions::periodic(period)
+///     .name("control")
+///     .clock(ClockKind::Steady)
+///     .first_due(context.clock().now())
+///     .deadline(Duration::from_millis(5))
+///     .overrun(Overrun::CatchUp(5));
+/// let _control = group.create_timer(options, |ticks, _| *ticks += 1)?;
+/// let _once = group.create_timer(TimerOptions::one_shot(period), |ticks, _| *ticks += 100)?;
+/// // It is late for three due times, and makes up for them.
+/// clock.advance(period * 2);
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(group.into_payload().unwrap(), 103);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TimerOptions {
     pub(crate) common: Common,
@@ -241,6 +304,28 @@ impl From<Duration> for TimerOptions {
 }
 
 /// The options of a subscription of a local topic.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Priority};
+/// use rospin_engine::{PublisherOptions, SpinOptions, SubscriptionOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("group", Vec::new());
+/// let maps = context.create_local_publisher::<u32>(PublisherOptions::new("map").transient_local(2))?;
+/// (1..=3).for_each(|map| drop(maps.publish(map)));
+/// // A late subscription gets the maps that are kept.
+/// let options = SubscriptionOptions::new("map").keep_last(5).transient_local().name("map").priority(Priority(3));
+/// let subscription = group.create_local_subscription(options, |seen: &mut Vec<u32>, map: Arc<u32>| seen.push(*map))?;
+/// let all = SubscriptionOptions::new("map").keep_all(2).deadline(Duration::from_millis(5)).max_in_flight(1);
+/// let _all = group.create_local_subscription(all, |_: &mut Vec<u32>, _: Arc<u32>| ())?;
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert_eq!(subscription.name(), "map");
+/// assert_eq!(group.into_payload().unwrap(), [2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SubscriptionOptions {
     pub(crate) common: Common,
@@ -320,6 +405,21 @@ impl From<&str> for SubscriptionOptions {
 }
 
 /// The options of a publisher on a local topic.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, PublisherOptions, SubscriptionOptions, Topics};
+///
+/// let (context, topics) = (Context::new(ContextOptions::new()), Topics::new());
+/// let options = PublisherOptions::new("scan").within(&topics).wait_for_room(Duration::from_millis(1));
+/// let scans = context.create_local_publisher::<u32>(options)?;
+/// let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("scan").within(&topics).keep_last(1))?;
+/// assert_eq!(scans.publish(1).queued, 1);
+/// // Nobody takes it within a millisecond, so the next one displaces it.
+/// assert_eq!(scans.publish(2).displaced, 1);
+/// assert_eq!(queue.try_take().as_deref(), Some(&2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     pub(crate) topic: String,
@@ -402,6 +502,23 @@ impl From<&str> for PublisherOptions {
 }
 
 /// The options of a local service.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{CallError, Context, ContextOptions, ExecutorOptions, ServiceOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("group", ());
+/// let options = ServiceOptions::new("square").keep_last(1).name("square").deadline(Duration::from_millis(1));
+/// let _service = group.create_local_service(options, |_, number: i64| number * number)?;
+/// let client = context.create_local_client::<i64, i64>("square")?;
+/// let (first, second) = (client.call(3), client.call(4));
+/// // The service keeps one request.
+/// let squares = executor.spin_until(async { (first.await, second.await) }, SpinOptions::new())?;
+/// assert!(matches!(squares, (Err(CallError::QueueFull { .. }), Ok(16))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     pub(crate) common: Common,

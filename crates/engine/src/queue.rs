@@ -81,6 +81,22 @@ impl<T: Send + Sync + 'static> Queue<T> {
     ///
     /// The publisher's thread calls the waker, so it should neither block nor take messages. Messages that have arrived
     /// already do not call it. Any function can be a waker, by [`Wake`](std::task::Wake).
+    ///
+    /// ```
+    /// use std::task::Waker;
+    /// use rospin_engine::{Context, ContextOptions, LossCause, SubscriptionOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("numbers").keep_last(2))?;
+    /// // An executor of another library would give the waker of a task.
+    /// queue.set_waker(Waker::noop().clone());
+    /// assert!(queue.is_empty() && queue.oldest_arrival().is_none());
+    /// let publisher = context.create_local_publisher::<u32>("numbers")?;
+    /// (1..=3).for_each(|number| drop(publisher.publish(number)));
+    /// assert_eq!((queue.len(), queue.lost(LossCause::QueueFull), queue.ends().publisher_count()), (2, 1, 1));
+    /// assert!(queue.oldest_arrival() <= Some(context.clock().now()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_waker(&self, waker: Waker) {
         self.source.any().set_waker(waker);
     }

@@ -237,6 +237,42 @@ impl ReentrantGroup {
 
     /// Creates an entity over a stream with an asynchronous callback, see [`create_stream`](Self::create_stream).
     ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use futures::stream;
+    /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions, TimerOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let group = executor.create_reentrant_group("group");
+    /// let sum = Arc::new(AtomicI32::new(0));
+    /// let add = {
+    ///     let sum = Arc::clone(&sum);
+    ///     move |number| drop(sum.fetch_add(number, Ordering::Relaxed))
+    /// };
+    /// let add_later = {
+    ///     let add = add.clone();
+    ///     move |number| std::future::ready(add(number))
+    /// };
+    /// let (now, later) = (add.clone(), add_later.clone());
+    /// let _now = group.create_stream("now", stream::iter([1, 2]), now)?;
+    /// let _later = group.create_stream_async("later", stream::iter([10, 20]), later)?;
+    /// let (once, later) = (TimerOptions::one_shot(Duration::ZERO), add_later.clone());
+    /// let _once = group.create_timer(once.clone(), move |_| add(100))?;
+    /// let _once_later = group.create_timer_async(once, move |_| later(100))?;
+    /// let _messages = group.create_local_subscription_async("numbers", move |number: Arc<i32>| add_later(*number))?;
+    /// let _service = group.create_local_service("negate", |number: i32| -number)?;
+    /// let _service_later = group.create_local_service_async("double", |number: i32| async move { 2 * number })?;
+    /// context.create_local_publisher::<i32>("numbers")?.publish(1000);
+    /// let double = context.create_local_client::<i32, i32>("double")?;
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// assert_eq!(executor.spin_until(double.call(4), SpinOptions::new())??, 8);
+    /// assert_eq!(sum.load(Ordering::Relaxed), 1233);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the group is gone.
     pub fn create_stream_async<S, F, Fut>(

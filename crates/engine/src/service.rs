@@ -164,6 +164,9 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     /// [blocks](CallError::InCallback) the service.
     ///
     /// May wait for another client of the same service, never for the service. Allocates.
+    ///
+    /// Cancel safe: a future that is dropped early loses the response, and nothing else. The request stays with the
+    /// service.
     pub fn call(&self, request: Req) -> Call<Resp> {
         let service = self.endpoint.name.to_owned();
         let (sent, reply) = Sent::new(&self.clock, &self.waits);
@@ -199,6 +202,8 @@ impl<Req: Send + 'static, Resp: Send + 'static> Client<Req, Resp> {
     ///
     /// Locks for a moment when it is polled, and allocates. A synchronous callback that blocks on it waits for ever if
     /// its own thread is the one that would create the service.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub async fn wait_for_service(&self) {
         loop {
             let available = {

@@ -94,6 +94,32 @@ impl Timer {
     /// Returns the time on the timer's clock until the timer is due, and zero if its callback is due to run.
     ///
     /// Returns `None` if the timer will not fire: it was cancelled, or it is a one-shot whose callback has started.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rospin_engine::{Context, ContextOptions, ExecutorOptions, LossCause, ManualClock, SpinOptions};
+    ///
+    /// let clock = ManualClock::new();
+    /// let context = Context::new(ContextOptions::new().manual_clock(clock.clone()));
+    /// let executor = context.create_executor(ExecutorOptions::new("main"));
+    /// let group = executor.create_group("group", ());
+    /// let period = Duration::from_millis(10);
+    /// let timer = group.create_timer(period, |_, _| ())?;
+    /// let skips = timer.skips();
+    /// assert_eq!((timer.period(), timer.time_until_next_call()), (Some(period), Some(period)));
+    /// clock.advance(Duration::from_millis(35));
+    /// assert!(timer.is_ready());
+    /// executor.spin(SpinOptions::spin_all())?;
+    /// // The callback ran once for three due times.
+    /// assert_eq!((skips.count(), timer.lost(LossCause::TimerOverrun)), (2, 2));
+    /// timer.set_period(period * 2);
+    /// assert_eq!(timer.time_until_next_call(), Some(period * 2));
+    /// timer.cancel();
+    /// assert!(timer.is_canceled() && timer.time_until_next_call().is_none());
+    /// timer.reset();
+    /// timer.detach();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn time_until_next_call(&self) -> Option<Duration> {
         let asked = self.setter.shared.settings.lock().request;

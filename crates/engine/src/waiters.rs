@@ -97,6 +97,8 @@ impl Drop for Waiters {
 }
 
 /// A future that resolves when its [`Waiters`] are woken or dropped.
+///
+/// Cancel safe: dropped early, it has no effect.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Waiting(oneshot::Receiver<()>);

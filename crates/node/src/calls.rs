@@ -11,6 +11,25 @@ use futures_channel::oneshot;
 ///
 /// Not every middleware tells a client that a server died with its request. But each of them reports that the server
 /// has gone. A call ends when all servers that existed when it was sent have gone.
+///
+/// ```
+/// use futures::FutureExt;
+/// use rospin_node::Calls;
+///
+/// let calls = Calls::default();
+/// calls.server_came(b"server1");
+/// let (first, answer) = calls.begin();
+/// calls.respond(first, "yes");
+/// assert_eq!(answer.now_or_never(), Some(Ok("yes")));
+/// let (second, lost) = calls.begin();
+/// let (third, _) = calls.begin();
+/// calls.forget(third);
+/// assert_eq!((calls.server_count(), calls.server_went(b"server1")), (1, Some(second)));
+/// calls.end_until(second);
+/// assert!(lost.now_or_never().unwrap().is_err(), "nobody is left to answer");
+/// calls.close();
+/// assert!(calls.is_closed() && calls.begin_as(10).now_or_never().unwrap().is_err());
+/// ```
 pub struct Calls<T>(Mutex<State<T>>);
 
 struct State<T> {

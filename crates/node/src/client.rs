@@ -67,6 +67,9 @@ impl<S: ServiceInterface> Client<S> {
     /// Give calls a [timeout](Node::timeout): a response may be [lost](Self::undecodable), and not every middleware
     /// reports that a server has gone.
     ///
+    /// Cancel safe: a future that is dropped early loses the response, and nothing else. The request is sent in any
+    /// case.
+    ///
     /// # Errors
     /// If no server is matched, the request cannot be sent, or there will be no response. The future returns the error.
     #[doc(alias = "call_async")]
@@ -82,6 +85,27 @@ impl<S: ServiceInterface> Client<S> {
     }
 
     /// Returns a future that resolves once a server is matched.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
+    ///
+    /// ```
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::{Context, ContextOptions, Node, Ros};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("calculator")?;
+    /// let client = node.create_client::<AddTwoInts>("add")?;
+    /// assert!(!client.service_is_ready());
+    /// let add = |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b };
+    /// let _server = node.create_service("add", add)?;
+    /// let call = async {
+    ///     client.wait_for_service().await;
+    ///     client.call(AddTwoIntsRequest { a: 2, b: 3 }).await
+    /// };
+    /// assert_eq!(ros.spin_until(call)??.sum, 5);
+    /// assert_eq!((client.service(), client.undecodable()), ("add", 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
         self.0.link.wait()
     }

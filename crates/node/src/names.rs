@@ -55,6 +55,17 @@ fn check_absolute(name: &str) -> Result<(), String> {
 }
 
 /// Name of a node, with its namespace.
+///
+/// ```
+/// use rospin_node::NodeName;
+///
+/// let node = NodeName::new("/robot", "talker")?;
+/// assert_eq!((node.to_string().as_str(), node.namespace(), node.base_name()), ("/robot/talker", "/robot", "talker"));
+/// assert_eq!(node.resolve("chatter")?.as_str(), "/robot/chatter");
+/// assert_eq!(node.resolve("~/state")?.as_str(), "/robot/talker/state");
+/// assert!(node.resolve("two words").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeName {
     namespace: String,

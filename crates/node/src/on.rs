@@ -331,6 +331,8 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// Cancel safe if the limited future is: that is dropped at the end of the limit, or with this one.
+    ///
     /// # Errors
     /// The future returns [`TimeoutError::Elapsed`] once the limit is over, and another error if the node's
     /// [`Ros`](crate::Ros) was dropped, so that nobody measures the time.

@@ -112,6 +112,30 @@ macro_rules! qos_setters {
 pub(crate) use {common_setters, qos_setters};
 
 /// Options of a subscription. A plain `&str` is its topic.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::msgs::std_msgs::msg::String as Text;
+/// use rospin::Qos;
+/// use rospin::{Context, ContextOptions, Node, Priority, PublisherOptions, Ros, SubscriptionOptions};
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("listener")?;
+/// let options = SubscriptionOptions::new("chatter")
+///     .keep_last(5)
+///     .transient_local()
+///     .name("chatter")
+///     .priority(Priority(3))
+///     .deadline(Duration::from_millis(5))
+///     .max_in_flight(1);
+/// let subscription = node.create_subscription(options, |text: Text| println!("{}", text.data))?;
+/// assert_eq!(subscription.name(), "chatter");
+/// // The same as `SubscriptionOptions::new("scan").keep_last(5).best_effort()`.
+/// let options = SubscriptionOptions::new("scan").qos(Qos::sensor_data()).releases_group_at_await();
+/// let _scans = node.create_subscription(options, async |_: Text| ())?;
+/// assert_eq!(node.count_subscriptions("scan")?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SubscriptionOptions {
     pub(crate) common: Common,
@@ -172,6 +196,19 @@ impl From<&str> for SubscriptionOptions {
 }
 
 /// Options of a publisher. A plain `&str` is its topic.
+///
+/// ```
+/// use rospin::msgs::std_msgs::msg::String as Text;
+/// use rospin::Qos;
+/// use rospin::{Context, ContextOptions, Node, PublisherOptions, Ros};
+///
+/// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("talker")?;
+/// let maps = node.create_publisher::<Text>(PublisherOptions::new("map").keep_last(1).transient_local())?;
+/// let scans = node.create_publisher::<Text>(PublisherOptions::new("scan").best_effort())?;
+/// let all = node.create_publisher::<Text>(PublisherOptions::new("all").qos(Qos::keep_all()))?;
+/// assert_eq!([maps.topic(), scans.topic(), all.topic()], ["map", "scan", "all"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     pub(crate) topic: String,
@@ -218,6 +255,37 @@ impl From<&str> for PublisherOptions {
 }
 
 /// Options of a service's server. A plain `&str` is the service's name.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+/// use rospin::Qos;
+/// use rospin::{ClientOptions, Context, ContextOptions, Node, Priority, Ros, ServiceOptions};
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("calculator")?;
+/// let options = ServiceOptions::new("add")
+///     .keep_last(100)
+///     .name("add")
+///     .priority(Priority(2))
+///     .deadline(Duration::from_millis(5))
+///     .max_in_flight(1);
+/// fn add(request: AddTwoIntsRequest) -> AddTwoIntsResponse {
+///     AddTwoIntsResponse { sum: request.a + request.b }
+/// }
+/// let service = node.create_service(options, add)?;
+/// assert_eq!((service.name(), service.unsent_responses(), service.missed_deadlines()), ("add", 0, 0));
+/// let later = ServiceOptions::new("later").qos(Qos::keep_last(5)).releases_group_at_await();
+/// let _later = node.create_service(later, async |request: AddTwoIntsRequest| add(request))?;
+///
+/// let client = node.create_client::<AddTwoInts>(ClientOptions::new("later").keep_last(5))?;
+/// let call = async {
+///     client.wait_for_service().await;
+///     client.call(AddTwoIntsRequest { a: 2, b: 3 }).await
+/// };
+/// assert_eq!(ros.spin_until(call)??.sum, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     pub(crate) common: Common,
@@ -251,6 +319,18 @@ impl From<&str> for ServiceOptions {
 }
 
 /// Options of a client. A plain `&str` is the service's name.
+///
+/// ```
+/// use rospin::msgs::example_interfaces::srv::AddTwoInts;
+/// use rospin::Qos;
+/// use rospin::{ClientOptions, Context, ContextOptions, Node, Ros};
+///
+/// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("asker")?;
+/// let _few = node.create_client::<AddTwoInts>(ClientOptions::new("add").keep_last(1))?;
+/// let many = node.create_client::<AddTwoInts>(ClientOptions::new("add").qos(Qos::keep_last(1000)))?;
+/// assert!(!many.service_is_ready());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(crate) service: String,

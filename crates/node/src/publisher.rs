@@ -115,6 +115,24 @@ impl<M: Encode> Publisher<M> {
     }
 
     /// Returns a future that resolves once the publisher is matched with a subscription.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    /// use rospin::{Context, ContextOptions, Node, Ros, SpinOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("talker")?;
+    /// let publisher = node.create_publisher::<Text>("chatter")?;
+    /// assert_eq!((publisher.topic(), publisher.subscription_count()), ("chatter", 0));
+    /// let subscription = node.create_subscription("chatter", |_: Text| ())?;
+    /// let matched = async { (publisher.wait_for_subscription().await, subscription.wait_for_publisher().await) };
+    /// ros.spin_until(matched)?;
+    /// publisher.publish(Text { data: "hello".to_owned() })?;
+    /// publisher.assert_liveliness();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
         self.0.link.wait()
     }

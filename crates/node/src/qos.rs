@@ -7,6 +7,20 @@ use rospin_engine::DepthTooLarge;
 /// Quality of service that a publisher offers, or that a subscription demands.
 ///
 /// Which publishers a subscription is matched with depends on it over DDS and within a process. Zenoh connects all.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_node::{Liveliness, Qos, Reliability};
+///
+/// let qos = Qos::keep_last(5)
+///     .with_deadline(Duration::from_millis(100))
+///     .with_lifespan(Duration::from_secs(1))
+///     .with_liveliness(Liveliness::ManualByTopic, Duration::from_secs(2));
+/// assert_eq!((qos.depth(), Qos::keep_all().depth()), (Some(5), None));
+/// assert_eq!((qos.deadline(), Qos::default().deadline()), (Some(Duration::from_millis(100)), None));
+/// assert_eq!((qos.lifespan(), qos.liveliness_lease()), (Some(Duration::from_secs(1)), Some(Duration::from_secs(2))));
+/// assert_eq!(Qos::sensor_data().reliability, Reliability::BestEffort);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Qos {

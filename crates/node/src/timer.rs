@@ -74,6 +74,28 @@ pub struct Tick<D = Time> {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::{Context, ContextOptions, Node, Priority, Ros, SpinOptions, Tick, TimerOptions};
+/// use rospin::time::Overrun;
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("controller")?;
+/// let options = TimerOptions::periodic(Duration::from_millis(10))
+///     .name("control")
+///     .priority(Priority(5))
+///     .deadline(Duration::from_millis(5))
+///     .overrun(Overrun::CatchUp(2))
+///     .max_in_flight(1);
+/// assert_eq!(options.given_name(), Some("control"));
+/// let control = node.create_wall_timer(options, || println!("control"))?;
+/// assert_eq!(control.period(), Some(Duration::from_millis(10)));
+/// let once = TimerOptions::one_shot(Duration::ZERO).releases_group_at_await();
+/// let _once = node.create_timer(once, async |tick: Tick| println!("due at {:?}", tick))?;
+/// ros.executor().spin(SpinOptions::spin_all())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TimerOptions<D = ()> {
     engine: rospin_engine::TimerOptions,

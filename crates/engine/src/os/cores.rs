@@ -16,6 +16,18 @@ std::thread_local! {
 }
 
 /// A set of processor cores, by their numbers. Its text is that of the kernel: `0-2,5`.
+///
+/// ```
+/// use rospin_engine::os::CoreSet;
+///
+/// let cores: CoreSet = "0-2,5".parse()?;
+/// assert_eq!(cores, CoreSet::new([5, 0, 1, 2]));
+/// assert_eq!((cores.as_slice().len(), cores.to_string().as_str()), (4, "0-2,5"));
+/// assert!(!cores.is_empty());
+/// let ours = CoreSet::of_current_thread()?;
+/// assert!(ours.as_slice().iter().all(|core| CoreSet::online().is_ok_and(|online| online.as_slice().contains(core))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CoreSet(Vec<u16>);
 

@@ -19,6 +19,26 @@ pub enum OnShortfall {
 }
 
 /// Settings of a thread in the operating system. A setting that is not named stays as it is.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::os::{CoreSet, OnShortfall, OsScheduling, ThreadId, ThreadOptions, scheduling_of};
+///
+/// let first = CoreSet::new(CoreSet::of_current_thread()?.as_slice().iter().copied().take(1));
+/// assert!(!first.is_empty() && !CoreSet::online()?.is_empty());
+/// let options = ThreadOptions::new()
+///     .scheduling(OsScheduling::Other { nice: 0 })
+///     .cores(first)
+///     .timer_slack(Duration::from_micros(1))
+///     .stack_prefault(16 * 1024)
+///     .on_shortfall(OnShortfall::Fail);
+/// let before = scheduling_of(ThreadId::current())?;
+/// let applied = options.apply_for_now();
+/// assert!(applied.report().shortfalls.is_empty());
+/// drop(applied);
+/// assert_eq!(scheduling_of(ThreadId::current())?, before);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadOptions {
     pub(super) scheduling: Option<OsScheduling>,

@@ -60,6 +60,39 @@ static OF_PROCESS: LazyLock<Recorder> = LazyLock::new(Recorder::new);
 ///
 /// Each context has the recorder [of the process](Self::of_process) unless
 /// [its options](crate::ContextOptions::recorder) say otherwise.
+///
+/// ```
+/// use rospin_engine::recording::{Definition, Sink, Words};
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, Recorder, SpinOptions};
+///
+/// /// Prints how many events come.
+/// struct Count(usize);
+///
+/// impl Sink for Count {
+///     fn define(&mut self, _: &Definition) {}
+///     fn record(&mut self, _thread: u32, events: &[Words]) {
+///         self.0 += events.len();
+///     }
+///     fn flush(&mut self) {
+///         println!("{} events", self.0);
+///     }
+/// }
+///
+/// let recorder = Recorder::new();
+/// recorder.set_capacity(1000);
+/// recorder.set_cpu_times(true);
+/// let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
+/// let sink = recorder.start(Count(0))?;
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert!(recorder.is_on() && recorder.flush());
+/// // A sink that keeps the last seconds would write them now.
+/// recorder.trigger("the robot fell over");
+/// sink.stop();
+/// recorder.stop();
+/// assert!(!recorder.is_on() && !Recorder::of_process().is_on() && Recorder::steady_ns() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 

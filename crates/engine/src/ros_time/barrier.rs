@@ -13,6 +13,8 @@ use super::driver::Driver;
 /// [wait](Self::wait) for it, or drop it: time moves in any case.
 ///
 /// An asynchronous callback may await it even if it holds the group of a jump callback, which runs meanwhile.
+///
+/// Cancel safe: dropped early, it has no effect on time.
 pub struct Barrier {
     driver: Arc<Driver>,
     ticket: u64,

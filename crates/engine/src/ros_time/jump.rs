@@ -49,6 +49,27 @@ impl TimeJump {
 /// Condition on which a jump of ROS time runs a callback. By default no jump does.
 ///
 /// As in rcl, only `on_clock_change` matters for a change of the source, however far apart the two times are.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, JumpThreshold, SpinOptions, Time, TimeJump};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let group = executor.create_group("estimator", Duration::ZERO);
+/// let threshold = JumpThreshold { min_backward: Some(Duration::from_secs(1)), ..JumpThreshold::default() };
+/// let forget = |back: &mut Duration, jump: &TimeJump| *back = jump.backward().max(jump.forward());
+/// let _jumps = group.create_jump_callback(threshold, forget)?;
+///
+/// let time = context.ros_time();
+/// time.set_active(true);
+/// time.set(Time::from_nanos(60_000_000_000));
+/// let barrier = time.set(Time::from_nanos(20_000_000_000));
+/// executor.spin(SpinOptions::spin_all())?;
+/// assert!(barrier.is_over() && time.is_active());
+/// assert_eq!(group.into_payload().unwrap(), Duration::from_secs(40));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JumpThreshold {
     /// Smallest jump forward that the callback is told of, inclusive; `None` for no jump forward. Every message of

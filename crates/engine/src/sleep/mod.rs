@@ -60,6 +60,8 @@ pub enum SleepError {
 /// The first poll, a poll by another executor's thread, and the drop take a lock for a moment. Their cost is
 /// logarithmic in the number of sleepers. The first poll may allocate. None of them waits for a callback.
 ///
+/// Cancel safe: dropped early, it has no effect. Polled by reference, it goes on where it was.
+///
 /// # Errors
 /// See [`SleepError`].
 #[must_use = "it sleeps only while it is awaited"]

@@ -105,8 +105,10 @@ impl Rate {
 
     /// Waits until the next tick is due. Returns true if it was not due yet, and false if the caller is late.
     ///
-    /// A tick that is due already lets callbacks run that are more urgent than the caller. A future that is dropped
-    /// early uses up no tick. See [`Sleep`] for the executor that wakes the caller, and for the costs.
+    /// A tick that is due already lets callbacks run that are more urgent than the caller. See [`Sleep`] for the
+    /// executor that wakes the caller, and for the costs.
+    ///
+    /// Cancel safe: a future that is dropped early uses up no tick.
     ///
     /// # Errors
     /// See [`SleepError`].

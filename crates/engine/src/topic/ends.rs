@@ -7,6 +7,21 @@ use super::{Topic, TopicState};
 use crate::waiters::Waiting;
 
 /// A view of the publishers and subscriptions of an in-process topic, of any message type.
+///
+/// ```
+/// use rospin_engine::{Context, ContextOptions, ExecutorOptions, SpinOptions};
+///
+/// let context = Context::new(ContextOptions::new());
+/// let executor = context.create_executor(ExecutorOptions::new("main"));
+/// let publisher = context.create_local_publisher::<u32>("scan")?;
+/// let ends = publisher.ends();
+/// assert_eq!((ends.publisher_count(), ends.subscription_count()), (1, 0));
+/// let queue = context.create_local_queue::<u32>("scan")?;
+/// let both = async { (ends.wait_for_publisher().await, ends.wait_for_subscription().await) };
+/// executor.spin_until(both, SpinOptions::new())?;
+/// # drop(queue);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct TopicEnds(Arc<dyn Ends>);
 
@@ -64,11 +79,15 @@ impl TopicEnds {
     }
 
     /// Returns a future that resolves once the topic has a publisher.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + use<> {
         self.clone().wait(|counts| counts.publishers > 0)
     }
 
     /// Returns a future that resolves once the topic has a subscription.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + use<> {
         self.clone().wait(|counts| counts.subscriptions > 0)
     }

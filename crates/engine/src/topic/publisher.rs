@@ -172,6 +172,26 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// Publishes the message like [`publish`](Self::publish), but only if that displaces no message: never waits for
     /// room, and loses nothing.
     ///
+    /// ```
+    /// use rospin_engine::{Context, ContextOptions, PublisherOptions, SubscriptionOptions};
+    ///
+    /// let context = Context::new(ContextOptions::new());
+    /// let publisher = context.create_local_publisher::<u32>(PublisherOptions::new("scan").transient_local(1))?;
+    /// assert_eq!(publisher.try_publish(1).unwrap_err().message, 1.into(), "nobody gets it");
+    /// let queue = context.create_local_queue::<u32>(SubscriptionOptions::new("scan").keep_last(1))?;
+    /// publisher.wait_for_room();
+    /// publisher.publish_if_room(2)?;
+    /// let refused = publisher.publish_if_room(3).unwrap_err();
+    /// assert_eq!((*refused.message, refused.topic.as_str()), (3, publisher.topic()));
+    /// // The rest of publishing, such as waking an executor, comes with the drop.
+    /// let begun = publisher.begin(4);
+    /// assert_eq!(begun.delivery().displaced, 1);
+    /// drop(begun);
+    /// assert_eq!((publisher.subscription_count(), *publisher.kept()[0]), (1, 4));
+    /// assert_eq!(queue.try_take().as_deref(), Some(&4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`NoRoom`] with the message if the queue of a subscription is full. No subscription gets the message then.
     pub fn publish_if_room(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoRoom<T>> {

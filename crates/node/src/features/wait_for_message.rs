@@ -41,6 +41,9 @@ pub enum WaitForMessageError {
 /// It may be awaited anywhere. It gets a message only while the executor of the node's own group spins. Its
 /// subscription ends when the future resolves or is dropped.
 ///
+/// Cancel safe: dropped early, it loses a message that came meanwhile, and nothing else. Polled by reference, it loses
+/// none.
+///
 /// # Errors
 /// See [`WaitForMessageError`].
 #[must_use = "the message is lost unless the future is awaited"]

@@ -57,6 +57,24 @@ pub enum GraphChange {
 /// more than once.
 ///
 /// Memory is bounded by the entries, plus a bounded number of changes for each watcher.
+///
+/// ```
+/// use rospin_node::{Endpoint, EndpointKind, Graph};
+///
+/// // A middleware enters what it discovers, under ids of its own.
+/// let graph = Graph::new();
+/// graph.node_came(b"host1/node1", "/robot/talker");
+/// let chatter = Endpoint::new(EndpointKind::Publisher, "/chatter", "std_msgs/msg/String");
+/// graph.endpoint_came(b"host1/writer1", chatter);
+/// graph.endpoint_belongs_to(b"host1/writer1", "/robot/talker");
+/// assert_eq!(graph.node_names(), ["/robot/talker"]);
+/// assert_eq!(graph.endpoints(EndpointKind::Publisher, "/chatter").len(), 1);
+/// graph.endpoint_went(b"host1/writer1");
+/// graph.node_went(b"host1/node1");
+/// // The host has gone, with all that may be left of it.
+/// graph.all_went(b"host1/");
+/// assert!(graph.node_names().is_empty());
+/// ```
 #[derive(Default)]
 pub struct Graph {
     state: Mutex<State>,

@@ -150,6 +150,8 @@ impl<P: Send + 'static> LifecycleHandle<P> {
     /// May be called anywhere, also in a transition. Allocates, and locks for a moment. A callback of that group must
     /// not await the future: the transition waits for the callback to end. If one does, the program tells of it after a
     /// second.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer. The transition runs in any case.
     pub fn request(
         &self,
         transition: Transition,

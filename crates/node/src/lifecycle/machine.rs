@@ -19,6 +19,14 @@ use rospin_engine::Time;
 use crate::interfaces::lifecycle_msgs as msgs;
 
 /// A state of a [`LifecycleNode`](crate::LifecycleNode), with the number that ROS 2 gives it.
+///
+/// ```
+/// use rospin_node::lifecycle::{State, Transition};
+///
+/// assert_eq!(State::from_id(3), Some(State::Active));
+/// assert_eq!((State::Active.id(), State::Active.label(), Transition::Activate.label()), (3, "active", "activate"));
+/// assert!(State::Activating.is_transition() && !State::Active.is_transition());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
@@ -113,6 +121,12 @@ impl fmt::Display for State {
 }
 
 /// A transition that can be requested of a node.
+///
+/// ```
+/// use rospin_node::lifecycle::Transition;
+///
+/// assert_eq!(Transition::Configure.label(), "configure");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transition {
     /// From unconfigured to inactive.

@@ -83,6 +83,31 @@ impl Node {
 
     /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A
     /// caller that takes the future first and reads the graph then misses no change.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    /// use rospin::{Context, ContextOptions, Node, NodeOptions, Ros};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node(NodeOptions::new("watcher").namespace("/robot"))?;
+    /// let change = node.wait_for_graph_change();
+    /// let _publisher = node.create_publisher::<Text>("chatter")?;
+    /// ros.spin_until(change)?;
+    /// assert_eq!((node.count_publishers("chatter")?, node.count_subscriptions("chatter")?), (1, 0));
+    /// assert_eq!((node.count_servers("add")?, node.count_clients("add")?), (0, 0));
+    /// assert_eq!(node.publishers_info_by_topic("chatter")?[0].type_name, "std_msgs/msg/String");
+    /// assert!(node.subscriptions_info_by_topic("chatter")?.is_empty());
+    /// assert!(node.node_names().contains(&node.fully_qualified_name()));
+    /// let topic = node.resolve_topic("chatter")?.to_string();
+    /// assert!(node.topic_names_and_types().iter().any(|(name, _)| *name == topic));
+    /// assert!(node.service_names_and_types().iter().all(|(name, _)| *name != topic));
+    /// assert_eq!((node.name(), node.namespace()), ("watcher", "/robot"));
+    /// assert_eq!(node.resolve_service("~/reset")?.as_str(), "/robot/watcher/reset");
+    /// assert_eq!(node.node_name().base_name(), "watcher");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_for_graph_change(&self) -> impl Future<Output = ()> + Send + use<> {
         // The future also resolves when the middleware ends.
         self.graph().next_change()

@@ -15,6 +15,30 @@ use crate::node::{NodeDraft, Parts};
 use crate::remap::{RemapRule, Remaps, node_name};
 
 /// Options of a node. A plain `&str` is its name.
+///
+/// ```
+/// use rospin::{Context, ContextOptions, ExecutorOptions, Node, NodeOptions, Ros};
+/// use rospin::parameters::ParameterFile;
+///
+/// let context = Context::new(ContextOptions::new());
+/// let control = context.create_executor(ExecutorOptions::new("control"));
+/// let file = ParameterFile::parse("/**: {ros__parameters: {gain: 2.0, frame: base}}")?;
+/// let options = NodeOptions::new("motor")
+///     .namespace("/left")
+///     .parameter_file(&file)
+///     .parameter_override("gain", 3.0)
+///     .remap_rule("__node:=engine")?
+///     .executor(&control.handle())
+///     .use_global_arguments(false)
+///     .start_parameter_services(false)
+///     .start_type_description_service(false)
+///     .enable_rosout(false)
+///     .enable_topic_statistics(true);
+/// let node = Ros::in_process(&context).create_node(options)?;
+/// assert_eq!(node.fully_qualified_name(), "/left/engine");
+/// assert_eq!(node.declare_parameter("gain", 1.0)?.get(), 3.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     name: String,

@@ -107,6 +107,28 @@ impl Subscription {
     }
 
     /// Returns a future that resolves once the subscription is matched with a publisher.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    /// use rospin::monitoring::LossCause;
+    /// use rospin::{Context, ContextOptions, Node, Ros, SpinOptions, SubscriptionOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("listener")?;
+    /// let subscription = node.create_subscription(SubscriptionOptions::new("chatter").keep_last(1), |_: Text| ())?;
+    /// let publisher = node.create_publisher("chatter")?;
+    /// ros.spin_until(subscription.wait_for_publisher())?;
+    /// for data in ["one", "two", "three"] {
+    ///     publisher.publish(Text { data: data.to_owned() })?;
+    /// }
+    /// // The queue keeps one.
+    /// assert_eq!((subscription.lost(LossCause::QueueFull), subscription.missed()), (2, 2));
+    /// assert_eq!((subscription.publisher_count(), subscription.missed_deadlines()), (1, 0));
+    /// assert_eq!(subscription.name(), "listener/chatter");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_for_publisher(&self) -> impl Future<Output = ()> + Send + 'static {
         self.registration.matches.wait()
     }

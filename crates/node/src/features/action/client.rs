@@ -249,8 +249,10 @@ impl<A: Action> ActionClient<A> {
     /// anywhere, also inside callbacks.
     ///
     /// If the goal is encoded, that happens on the calling thread. Allocates, and locks for a moment. Does not wait for
-    /// the server, but may wait for room on a connection, as [`Client::call`] does. Dropping the future abandons the
-    /// answer, but does not cancel the goal.
+    /// the server, but may wait for room on a connection, as [`Client::call`] does.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer and the handle. The goal is sent in any case, and
+    /// is not canceled.
     ///
     /// # Errors
     /// If the server rejects the goal, or the call fails. Use a [timeout](Node::timeout): not every middleware reports
@@ -283,6 +285,8 @@ impl<A: Action> ActionClient<A> {
     /// Sends the request at once. Allocates, and locks for a moment. May wait for room on a connection, as
     /// [`Client::call`] does.
     ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case.
+    ///
     /// # Errors
     /// If there are such goals and none of them is canceling now, because the server refused or they have just ended,
     /// or if the call fails.
@@ -292,6 +296,8 @@ impl<A: Action> ActionClient<A> {
 
     /// Asks the server to cancel the goals of all clients that it accepted at that ROS time or before, see
     /// [`cancel_all`](Self::cancel_all). A time of zero means all goals.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case.
     ///
     /// # Errors
     /// If there are such goals and none of them is canceling now, because the server refused or they have just ended,
@@ -353,6 +359,8 @@ impl<A: Action> ActionClient<A> {
 
     /// Returns a future that resolves once each of the action's five parts is matched, see
     /// [`server_is_ready`](Self::server_is_ready).
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn wait_for_server(&self) -> impl Future<Output = ()> + Send + use<A> {
         let client = self.clone();
         async move {

@@ -127,6 +127,8 @@ impl<A: Action> ClientGoalHandle<A> {
     /// Requests the result at once. The future resolves when the goal has ended. It can be awaited anywhere, also
     /// inside callbacks, and the result can be requested again.
     ///
+    /// Cancel safe: a future that is dropped early loses this answer. The result can be requested again.
+    ///
     /// # Errors
     /// If the server has gone, does not know the goal, or does not answer.
     pub fn result(&self) -> impl Future<Output = Result<GoalOutcome<A::Result>, ResultError>> + Send + use<A> {
@@ -158,6 +160,8 @@ impl<A: Action> ClientGoalHandle<A> {
 
     /// Asks the server at once to cancel the goal. The future resolves when the server has agreed. The goal ends
     /// later: await its [`result`](Self::result).
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case.
     ///
     /// # Errors
     /// If the server refuses, does not know the goal, or does not answer, or the goal has ended.

@@ -126,6 +126,8 @@ impl<A: Action> GoalHandle<A> {
 
     /// Returns a future that resolves once the execution should end, see
     /// [`is_cancel_requested`](Self::is_cancel_requested).
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn cancel_requested(&self) -> impl Future<Output = ()> + Send + 'static {
         self.kept.stop.wait()
     }

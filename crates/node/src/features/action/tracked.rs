@@ -358,6 +358,8 @@ pub struct FeedbackStream<A: Action> {
 
 impl<A: Action> FeedbackStream<A> {
     /// Waits for the next feedback, and returns it; `None` at the end. It needs no crate with methods of streams.
+    ///
+    /// Cancel safe: a future that is dropped early takes no feedback.
     pub async fn next(&mut self) -> Option<A::Feedback> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

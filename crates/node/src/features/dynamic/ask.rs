@@ -78,6 +78,8 @@ impl Node {
     ///
     /// [`serve_type_descriptions`](Self::serve_type_descriptions) has an example.
     ///
+    /// Cancel safe: a future that is dropped early has no effect but the requests that it has sent.
+    ///
     /// # Errors
     /// If the topic's name is invalid, its publishers have several types, their nodes stay unknown, or none of these
     /// answers with the type. That takes up to 12 seconds for each node.

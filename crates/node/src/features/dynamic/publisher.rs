@@ -103,6 +103,8 @@ impl DynamicPublisher {
     }
 
     /// Returns a future that resolves once a subscription is matched.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn wait_for_subscription(&self) -> impl Future<Output = ()> + Send + 'static {
         self.publisher.wait_for_subscription()
     }

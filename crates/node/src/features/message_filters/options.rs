@@ -16,6 +16,26 @@ enum Rule {
 }
 
 /// Options of a synchronizer: the rule by which messages belong together, and those of its entity.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use rospin::message_filters::SynchronizerOptions;
+/// use rospin::msgs::std_msgs::msg::Header;
+/// use rospin::{Context, ContextOptions, Node, Priority, Ros, SpinOptions};
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("fusion")?;
+/// let options = SynchronizerOptions::approximate_time(5).age_penalty(0.2).max_interval(Duration::from_millis(50));
+/// let options = options.name("fusion").priority(Priority(2)).deadline(Duration::from_millis(10)).max_in_flight(1);
+/// let near = node.create_synchronizer(options, ("camera", "lidar"), |_: (Arc<Header>, Arc<Header>)| ())?;
+/// let exact = SynchronizerOptions::exact_time(5).releases_group_at_await();
+/// let same = node.create_synchronizer(exact, ("camera", "lidar"), async |_: (Arc<Header>, Arc<Header>)| ())?;
+/// node.create_publisher("camera")?.publish(Header::default())?;
+/// ros.executor().spin(SpinOptions::spin_all())?;
+/// assert_eq!((near.name(), near.matched(), same.matched()), ("fusion", 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SynchronizerOptions {
     pub(crate) common: Common,
@@ -97,6 +117,24 @@ impl SynchronizerOptions {
 }
 
 /// A topic of a synchronizer, with its quality of service. A plain `&str` is the topic.
+///
+/// ```
+/// use std::time::Duration;
+/// use rospin::message_filters::{SyncInput, SynchronizerOptions};
+/// use rospin::msgs::std_msgs::msg::Header;
+/// use rospin::Qos;
+/// use rospin::{Context, ContextOptions, Node, Ros, SpinOptions};
+///
+/// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+/// let node = ros.create_node("fusion")?;
+/// let camera = SyncInput::new("camera").keep_last(2).best_effort().lower_bound(Duration::from_millis(30));
+/// let map = SyncInput::new("map").qos(Qos::keep_last(1)).transient_local();
+/// let both = |_: (std::sync::Arc<Header>, std::sync::Arc<Header>)| ();
+/// let sync = node.create_synchronizer(SynchronizerOptions::approximate_time(5), (camera, map), both)?;
+/// ros.executor().spin(SpinOptions::spin_all())?;
+/// assert_eq!(sync.matched(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SyncInput {
     pub(super) topic: String,

@@ -74,6 +74,34 @@ impl Synchronizer {
     }
 
     /// Returns a future that resolves once each topic has been matched with a publisher.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use rospin::monitoring::LossCause;
+    /// use rospin::message_filters::SynchronizerOptions;
+    /// use rospin::msgs::std_msgs::msg::Header;
+    /// use rospin::{Context, ContextOptions, Node, Ros, SpinOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("fusion")?;
+    /// let options = SynchronizerOptions::exact_time(1).name("fusion");
+    /// let sync = node.create_synchronizer(options, ("camera", "lidar"), |_: (Arc<Header>, Arc<Header>)| ())?;
+    /// let camera = node.create_publisher("camera")?;
+    /// let _lidar = node.create_publisher::<Header>("lidar")?;
+    /// ros.spin_until(sync.wait_for_publishers())?;
+    /// for sec in 1..=3 {
+    ///     let mut header = Header::default();
+    ///     header.stamp.sec = sec;
+    ///     camera.publish(header)?;
+    /// }
+    /// ros.executor().spin(SpinOptions::spin_all())?;
+    /// // The lidar sends nothing, and one image waits for it.
+    /// assert_eq!((sync.matched(), sync.unmatched(0), sync.lost(LossCause::Unmatched)), (0, 2, 2));
+    /// assert_eq!((sync.name(), sync.publisher_count(1), sync.missed_deadlines()), ("fusion", 1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_for_publishers(&self) -> impl Future<Output = ()> + Send + use<> {
         let waits: Vec<_> = self.matches.iter().map(|matches| matches.wait()).collect();
         async move {

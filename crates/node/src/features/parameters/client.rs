@@ -154,6 +154,8 @@ impl ParameterClient {
     }
 
     /// Returns a future that resolves once all parameter services of the node exist.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect.
     pub fn wait_for_service(&self) -> impl Future<Output = ()> + Send + 'static {
         let reading = (self.get.wait_for_service(), self.types.wait_for_service(), self.list.wait_for_service());
         let setting = (self.set.wait_for_service(), self.set_atomically.wait_for_service());
@@ -171,6 +173,8 @@ impl ParameterClient {
     /// Returns the values of these parameters, in that order. [`get_one`](Self::get_one) returns one of them in its
     /// Rust type. A parameter that is not declared has the value `NotSet`; nodes of rclcpp return no values at all in
     /// that case.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer, and nothing else. The request is sent in any case.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
@@ -191,6 +195,8 @@ impl ParameterClient {
 
     /// Returns the value of one parameter. `T` is its type, an [`Option`] for a parameter that may have no value, or a
     /// [`ParameterValue`] for any type.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer, and nothing else. The request is sent in any case.
     ///
     /// # Errors
     /// If the call fails, or the value is no `T`: it is of another type, or `T` needs a value and the parameter has
@@ -213,6 +219,8 @@ impl ParameterClient {
     /// Returns the types of these parameters, in that order. A parameter that is not declared or has no value has the
     /// type `None`; nodes of rclcpp return no types at all if one is not declared.
     ///
+    /// Cancel safe: a future that is dropped early loses the answer, and nothing else. The request is sent in any case.
+    ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
     pub fn types(
@@ -230,6 +238,9 @@ impl ParameterClient {
     }
 
     /// Sets one parameter.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case, so the values may
+    /// be set all the same.
     ///
     /// # Errors
     /// If the call fails, or the node rejects the value.
@@ -252,6 +263,9 @@ impl ParameterClient {
 
     /// Sets parameters one by one. Returns a result for each of them, with the node's reason if it was not set. A
     /// setting is a [`ParameterSetting`], or a name and a value: `[("max_speed", 0.5)]`.
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case, so the values may
+    /// be set all the same.
     ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
@@ -276,6 +290,9 @@ impl ParameterClient {
     /// Sets all of these parameters, or none. A setting is a [`ParameterSetting`], or a name and a value:
     /// `[("max_speed", 0.5)]`.
     ///
+    /// Cancel safe: a future that is dropped early loses the answer. The request is sent in any case, so the values may
+    /// be set all the same.
+    ///
     /// # Errors
     /// If the call fails, or the node rejects a value.
     #[doc(alias = "set_parameters_atomically")]
@@ -296,6 +313,8 @@ impl ParameterClient {
 
     /// Returns the descriptions of these parameters, in that order: ranges, texts and flags.
     ///
+    /// Cancel safe: a future that is dropped early loses the answer, and nothing else. The request is sent in any case.
+    ///
     /// # Errors
     /// If the call fails, or the response does not fit the request.
     pub fn describe(
@@ -310,6 +329,8 @@ impl ParameterClient {
     }
 
     /// Returns the names of the node's parameters, see [`Node::list_parameters`].
+    ///
+    /// Cancel safe: a future that is dropped early loses the answer, and nothing else. The request is sent in any case.
     ///
     /// # Errors
     /// If the call fails.

@@ -96,6 +96,23 @@ impl Node {
     /// `pid.p` is below `pid`, and `pid.p.max` is too deep. Without prefixes, returns the names of at most `depth`
     /// parts. [`DEPTH_RECURSIVE`](crate::DEPTH_RECURSIVE) is no limit. The result also has the beginnings of these
     /// names, up to their last dots.
+    ///
+    /// ```
+    /// use rospin::{Context, ContextOptions, Node, Ros};
+    /// use rospin::ParameterOptions;
+    /// use rospin::parameters::{DEPTH_RECURSIVE, ParameterValue};
+    ///
+    /// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("motor")?;
+    /// let gain = node.declare_parameter("wheel.gain", 1.0)?;
+    /// let limit = node.declare_parameter("wheel.limit", ParameterOptions::from(5_i64).description("turns a second"))?;
+    /// node.set_parameter("wheel.gain", 2.0)?;
+    /// node.set_parameters_atomically([("wheel.gain", 3.0)])?;
+    /// assert_eq!((gain.get(), limit.get(), gain.name()), (3.0, 5, "wheel.gain"));
+    /// assert_eq!(node.parameter("wheel.limit"), Some(ParameterValue::from(5_i64)));
+    /// assert_eq!(node.describe_parameter("wheel.limit").unwrap().description, "turns a second");
+    /// assert_eq!(node.list_parameters(&["wheel"], DEPTH_RECURSIVE).names, ["wheel.gain", "wheel.limit"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn list_parameters(&self, prefixes: &[&str], depth: u64) -> ListParametersResult {
         list(self.store().names(), prefixes, depth)
