@@ -1,0 +1,370 @@
+#include "rospin_rclcpp/executor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process.hpp"
+#include "rcpputils/scope_exit.hpp"
+#include "registry.hpp"
+#include "source.hpp"
+
+namespace rospin
+{
+
+namespace
+{
+
+using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
+using Groups = std::set<rclcpp::CallbackGroup::WeakPtr, std::owner_less<rclcpp::CallbackGroup::WeakPtr>>;
+
+/// Returns the groups of a node, in the order in which they were created, with their names.
+/**
+ * The node's own group has the node's name, as in Rust.
+ */
+std::vector<NamedGroup> groups_of(NodeBase & node)
+{
+  std::vector<NamedGroup> groups;
+  size_t number = 0;
+  node.for_each_callback_group(
+    [&](rclcpp::CallbackGroup::SharedPtr group) {
+      const bool is_own = group == node.get_default_callback_group();
+      const std::string name = is_own ? node.get_name() : "group" + std::to_string(number++);
+      groups.push_back({std::move(group), node.get_fully_qualified_name(), name});
+    });
+  return groups;
+}
+
+/// Returns the name and node of a group that was added by itself.
+NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const NodeBase::SharedPtr & node)
+{
+  if (node) {
+    for (NamedGroup & named : groups_of(*node)) {
+      if (named.group == group) {
+        return std::move(named);
+      }
+    }
+  }
+  return {group, "", "group"};
+}
+
+}  // namespace
+
+/// What rospin needs for an executor, and how a spin is told to end.
+class Executor::Spin
+{
+public:
+  Spin(Executor & executor, const ExecutorOptions & options);
+  ~Spin();
+
+  /// Looks for new groups and callbacks before the next callback, on the thread that spins.
+  void note_change();
+  /// Returns the groups that the registry is to have, and adds their nodes to `held`.
+  std::vector<NamedGroup> named_groups(std::vector<NodeBase::SharedPtr> & held);
+  /// True if the spin is to end. Called by rospin between callbacks.
+  static bool is_over(void * spin);
+
+  Executor & executor;
+  const std::shared_ptr<rospin_context> context = context_of_process();
+  const std::shared_ptr<Failure> failure = std::make_shared<Failure>();
+  rospin_executor * handle = nullptr;
+  std::atomic<bool> has_changed{true};
+  /// True if rospin asks is_over() in this spin.
+  std::atomic<bool> is_long{false};
+
+  /// Protects all that follows.
+  std::mutex mutex;
+  std::unique_ptr<Registry> registry;
+  /// Nodes and groups, in the order in which they were added.
+  std::vector<NodeBase::WeakPtr> nodes;
+  std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, NodeBase::WeakPtr>> groups;
+};
+
+Executor::Spin::Spin(Executor & executor, const ExecutorOptions & options)
+: executor(executor)
+{
+  const size_t threads = options.threads == 0 ? UINT16_MAX : std::min<size_t>(options.threads, UINT16_MAX);
+  rospin_executor_options asked = {};
+  asked.struct_size = sizeof(asked);
+  asked.name = options.name.c_str();
+  asked.policy = options.policy.c_str();
+  asked.threads = static_cast<uint16_t>(threads);
+  asked.busy_poll_ns = options.busy_poll.count();
+  check(rospin_executor_create(context.get(), &asked, &handle), "creating the executor `" + options.name + "`");
+  registry = std::make_unique<Registry>(context, handle, failure);
+}
+
+Executor::Spin::~Spin()
+{
+  registry.reset();
+  rospin_executor_destroy(handle);
+}
+
+void Executor::Spin::note_change()
+{
+  // In this order, and the other way around in run(): the spin sees the change, or this sees the spin.
+  has_changed.store(true);
+  if (!executor.spinning.load()) {
+    return;
+  }
+  if (is_long.load()) {
+    rospin_executor_check(handle);
+  } else {
+    rospin_executor_halt(handle);
+  }
+}
+
+std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::SharedPtr> & held)
+{
+  executor.collector_.update_collections();
+  const auto all = executor.collector_.get_all_callback_groups();
+  Groups left(all.begin(), all.end());
+  std::vector<NamedGroup> named;
+  for (auto it = nodes.begin(); it != nodes.end(); ) {
+    const auto node = it->lock();
+    if (!node) {
+      it = nodes.erase(it);
+      continue;
+    }
+    held.push_back(node);
+    for (NamedGroup & group : groups_of(*node)) {
+      if (left.erase(group.group) > 0) {
+        named.push_back(std::move(group));
+      }
+    }
+    ++it;
+  }
+  for (auto it = groups.begin(); it != groups.end(); ) {
+    const auto group = it->first.lock();
+    if (!group) {
+      it = groups.erase(it);
+      continue;
+    }
+    if (left.erase(group) > 0) {
+      held.push_back(it->second.lock());
+      named.push_back(named_group(group, held.back()));
+    }
+    ++it;
+  }
+  return named;
+}
+
+bool Executor::Spin::is_over(void * data)
+{
+  Spin & spin = *static_cast<Spin *>(data);
+  if (spin.has_changed.load()) {
+    try {
+      spin.executor.refresh();
+    } catch (...) {
+      spin.failure->keep();
+      return true;
+    }
+    if (!rclcpp::ok(spin.executor.context_)) {
+      return true;
+    }
+  }
+  return !spin.executor.spinning.load();
+}
+
+Executor::Executor(const rclcpp::ExecutorOptions & options, size_t threads)
+: Executor([&]() {
+      ExecutorOptions all;
+      all.threads = threads;
+      all.rclcpp = options;
+      return all;
+    }())
+{
+}
+
+Executor::Executor(const ExecutorOptions & options)
+: rclcpp::Executor(options.rclcpp), spin_(std::make_unique<Spin>(*this, options))
+{
+  // Nodes, groups and shutdown tell of changes by guard conditions, and this is told of all of them.
+  notify_waitable_->set_on_ready_callback([this](size_t, int) {spin_->note_change();});
+}
+
+Executor::~Executor()
+{
+  spinning.store(false);
+  notify_waitable_->clear_on_ready_callback();
+  spin_.reset();
+}
+
+void Executor::set_priority(const rclcpp::CallbackGroup::SharedPtr & group, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(group, priority);
+}
+
+void Executor::set_priority(const rclcpp::SubscriptionBase::SharedPtr & subscription, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(subscription, priority);
+}
+
+void Executor::set_priority(const rclcpp::TimerBase::SharedPtr & timer, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(timer, priority);
+}
+
+void Executor::set_priority(const rclcpp::ServiceBase::SharedPtr & service, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(service, priority);
+}
+
+void Executor::set_priority(const rclcpp::ClientBase::SharedPtr & client, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(client, priority);
+}
+
+void Executor::set_priority(const rclcpp::Waitable::SharedPtr & waitable, uint32_t priority)
+{
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  spin_->registry->set_priority(waitable, priority);
+}
+
+void Executor::add_node(NodeBase::SharedPtr node, bool)
+{
+  collector_.add_node(node);
+  {
+    std::lock_guard<std::mutex> guard(spin_->mutex);
+    spin_->nodes.push_back(node);
+  }
+  refresh();
+}
+
+void Executor::remove_node(NodeBase::SharedPtr node, bool)
+{
+  collector_.remove_node(node);
+  {
+    std::lock_guard<std::mutex> guard(spin_->mutex);
+    auto & nodes = spin_->nodes;
+    const auto is_it = [&](const NodeBase::WeakPtr & other) {return other.lock() == node;};
+    nodes.erase(std::remove_if(nodes.begin(), nodes.end(), is_it), nodes.end());
+  }
+  refresh();
+}
+
+void Executor::add_callback_group(rclcpp::CallbackGroup::SharedPtr group, NodeBase::SharedPtr node, bool)
+{
+  collector_.add_callback_group(group);
+  {
+    std::lock_guard<std::mutex> guard(spin_->mutex);
+    spin_->groups.emplace_back(group, node);
+  }
+  refresh();
+}
+
+void Executor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool)
+{
+  collector_.remove_callback_group(group);
+  {
+    std::lock_guard<std::mutex> guard(spin_->mutex);
+    auto & groups = spin_->groups;
+    const auto is_it = [&](const auto & other) {return other.first.lock() == group;};
+    groups.erase(std::remove_if(groups.begin(), groups.end(), is_it), groups.end());
+  }
+  refresh();
+}
+
+/// Tells rospin of all groups and callbacks that there are now. Those that are gone do not start any more.
+void Executor::refresh()
+{
+  // These may be the last ones to hold something, and are let go without the lock.
+  std::vector<NodeBase::SharedPtr> nodes;
+  std::vector<NamedGroup> groups;
+  std::shared_ptr<const void> callbacks;
+  std::lock_guard<std::mutex> guard(spin_->mutex);
+  // Before the look, so that no later change is missed.
+  spin_->has_changed.store(false);
+  groups = spin_->named_groups(nodes);
+  callbacks = spin_->registry->update(groups);
+}
+
+void Executor::spin()
+{
+  if (spinning.exchange(true)) {
+    throw std::runtime_error("spin() called while already spinning");
+  }
+  RCPPUTILS_SCOPE_EXIT(spinning.store(false););
+  run(ROSPIN_SPIN_UNTIL_HALTED, {}, false);
+}
+
+void Executor::spin_some(std::chrono::nanoseconds max_duration)
+{
+  if (spinning.exchange(true)) {
+    throw std::runtime_error("spin_some() called while already spinning");
+  }
+  RCPPUTILS_SCOPE_EXIT(spinning.store(false););
+  run(ROSPIN_SPIN_SOME, max_duration, max_duration.count() > 0);
+}
+
+void Executor::spin_all(std::chrono::nanoseconds max_duration)
+{
+  if (max_duration.count() < 0) {
+    throw std::invalid_argument("max_duration must be greater than or equal to 0");
+  }
+  if (spinning.exchange(true)) {
+    throw std::runtime_error("spin_all() called while already spinning");
+  }
+  RCPPUTILS_SCOPE_EXIT(spinning.store(false););
+  run(ROSPIN_SPIN_ALL, max_duration, max_duration.count() > 0);
+}
+
+void Executor::spin_once_impl(std::chrono::nanoseconds timeout)
+{
+  run(ROSPIN_SPIN_ONCE, timeout, timeout.count() >= 0);
+}
+
+/// Spins in a mode of rospin's, for at most `limit` if it is limited. Throws what leaves a callback.
+void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited)
+{
+  const auto end = std::chrono::steady_clock::now() + limit;
+  rospin_spin_options options = {};
+  options.struct_size = sizeof(options);
+  options.mode = mode;
+  options.has_timeout = is_limited;
+  spin_->is_long.store(mode == ROSPIN_SPIN_UNTIL_HALTED);
+  if (spin_->is_long) {
+    options.until = Spin::is_over;
+    options.until_data = spin_.get();
+  }
+  rospin_status status = ROSPIN_HALTED;
+  // A halt is a change, a cancel, or what is left of one that came when a spin had just ended.
+  while (status == ROSPIN_HALTED) {
+    if (spin_->has_changed.load()) {
+      refresh();
+    }
+    if (!spinning.load() || !rclcpp::ok(context_)) {
+      return;
+    }
+    const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+    options.timeout_ns = std::max<int64_t>(left.count(), 0);
+    status = rospin_executor_spin(spin_->handle, &options);
+    spin_->failure->rethrow();
+    check(status, "spinning");
+    if (status == ROSPIN_OK && mode == ROSPIN_SPIN_ALL && spin_->has_changed.load()) {
+      // What a callback has created may be ready, too.
+      status = ROSPIN_HALTED;
+    }
+  }
+}
+
+void Executor::cancel()
+{
+  if (spinning.exchange(false)) {
+    rospin_executor_halt(spin_->handle);
+  }
+}
+
+}  // namespace rospin

@@ -1,0 +1,137 @@
+// What rospin takes from and runs: one object for each callback of rclcpp.
+#ifndef SOURCE_HPP_
+#define SOURCE_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "rospin.h"
+
+namespace rospin
+{
+
+/// The first exception that left a callback, until the spin throws it.
+class Failure
+{
+public:
+  /// Keeps the exception that is being handled. A later one is logged instead.
+  void keep();
+  /// Throws the exception if there is one.
+  void rethrow();
+
+private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+/// What was taken: a message, a request, a response, or the tick of a timer, with the callback that it is for.
+class Item
+{
+public:
+  virtual ~Item() = default;
+  /// Runs the callback, which may throw.
+  virtual void run() = 0;
+};
+
+/// What a take found.
+struct Taken
+{
+  /// None if there was nothing to take.
+  std::unique_ptr<Item> item;
+  /// True if more may be left.
+  bool more = false;
+};
+
+/// The number of items that came and were not taken yet. Any thread of the middleware counts, and tells the executor.
+class Arrivals
+{
+public:
+  Arrivals() = default;
+  Arrivals(const Arrivals &) = delete;
+  Arrivals & operator=(const Arrivals &) = delete;
+  ~Arrivals();
+
+  /// Returns one whose memory is never freed, but used again: for callers that may be late.
+  /**
+   * A late call counts for the one that has the memory then. That looks, and finds nothing.
+   */
+  static std::shared_ptr<Arrivals> for_late_callers();
+
+  /// Sets the entity that is told. It may be destroyed while it is told. None: nobody is told.
+  void tell(const rospin_entity * entity);
+  /// Counts items that came, and tells the executor.
+  void add(size_t count);
+  /// True if there are any.
+  bool any() const;
+
+  /// Takes an item that `take` returns, if any came.
+  /**
+   * A null item means that the rest of those that were counted has made room for later ones. Calls must not overlap.
+   */
+  template<typename Take>
+  Taken take(Take && take)
+  {
+    const size_t count = count_.load();
+    if (count == 0) {
+      return {};
+    }
+    std::unique_ptr<Item> item;
+    try {
+      item = take();
+    } catch (...) {
+      count_.fetch_sub(1);
+      throw;
+    }
+    const size_t gone = item ? 1 : count;
+    const bool more = count_.fetch_sub(gone) > gone;
+    return {std::move(item), more};
+  }
+
+private:
+  std::atomic<size_t> count_{0};
+  std::mutex mutex_;
+  rospin_notifier * notifier_ = nullptr;
+};
+
+/// The callback of one subscription, timer, service, client or waitable. It keeps none of them alive.
+class Source
+{
+public:
+  virtual ~Source() = default;
+
+  /// Takes one item without blocking. Any thread may call it.
+  Taken take_one();
+  /// Of a timer: returns when it is next due, on rospin's clock. Asked after each take, on any thread.
+  virtual int64_t next_due();
+  /// Of a timer: returns the time between two ticks; 0 for everything else.
+  virtual int64_t period() const;
+  /// Has rclcpp tell this entity of what comes from now on, in place of an earlier one.
+  virtual void attach(const rospin_entity * entity) = 0;
+  /// Ends that. No call of rclcpp's is under way any more when this returns.
+  virtual void detach() noexcept = 0;
+  /// True once rclcpp's object is gone.
+  virtual bool is_gone() const = 0;
+
+protected:
+  /// Takes one item without blocking. Calls never overlap.
+  virtual Taken take() = 0;
+
+private:
+  /// An entity of rospin's does not take twice at once, but the one that takes its place may.
+  std::mutex taking_;
+};
+
+/// Returns the functions and the data by which rospin reaches the source. An exception of its callback goes to `failure`.
+/**
+ * The caller must create an entity with it, which destroys the data.
+ */
+rospin_source source_for_rospin(std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, bool is_timer);
+
+}  // namespace rospin
+
+#endif  // SOURCE_HPP_

@@ -1,0 +1,261 @@
+// What rclcpp's executors do, done by rospin's.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "rclcpp_action/rclcpp_action.hpp"
+#include "rig.hpp"
+#include "test_msgs/action/fibonacci.hpp"
+#include "test_msgs/srv/empty.hpp"
+
+using rig::Empty;
+using rig::Order;
+using rig::Topics;
+using std::chrono::nanoseconds;
+
+class Executor : public rig::Rclcpp {};
+
+TEST_F(Executor, an_exception_leaves_the_spin_and_the_next_spin_goes_on)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  const auto bad = topics.listen("bad", nullptr, []() {throw std::domain_error("no map");});
+  const auto good = topics.listen("good");
+  executor.add_node(topics.node);
+  topics.publish();
+  EXPECT_THROW(executor.spin(), std::domain_error);
+  EXPECT_FALSE(executor.is_spinning());
+  EXPECT_EQ(topics.order, (Order{"bad"}));
+  executor.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, (Order{"bad", "good"}));
+}
+
+TEST_F(Executor, a_cancel_in_a_callback_ends_the_spin_before_the_next_one)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  const auto first = topics.listen("first", nullptr, [&]() {executor.cancel();});
+  const auto second = topics.listen("second");
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin();
+  EXPECT_EQ(topics.order, (Order{"first"}));
+  executor.spin_some();
+  EXPECT_EQ(topics.order, (Order{"first", "second"}));
+}
+
+TEST_F(Executor, a_cancel_that_comes_too_late_ends_no_later_spin)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  const auto only = topics.listen("only", nullptr, [&]() {executor.cancel();});
+  executor.add_node(topics.node);
+  executor.cancel();
+  topics.publish();
+  executor.spin();
+  EXPECT_EQ(topics.order, (Order{"only"}));
+}
+
+TEST_F(Executor, a_node_that_was_removed_does_not_run_and_may_be_added_elsewhere)
+{
+  Topics topics("planner");
+  const auto only = topics.listen("only");
+  rospin::Executor first;
+  rospin::Executor second;
+  first.add_node(topics.node);
+  topics.publish();
+  EXPECT_THROW(second.add_node(topics.node), std::runtime_error);
+  first.remove_node(topics.node);
+  first.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, Order{});
+  second.add_node(topics.node);
+  topics.publish();
+  ASSERT_TRUE(rig::spin_until(second, [&]() {return !topics.order.empty();}));
+}
+
+TEST_F(Executor, a_subscription_that_is_gone_is_not_kept)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  auto only = topics.listen("only");
+  executor.add_node(topics.node);
+  executor.spin_all(nanoseconds(0));
+  EXPECT_EQ(only.use_count(), 1);
+  topics.publish();
+  only.reset();
+  executor.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, Order{});
+}
+
+TEST_F(Executor, what_is_created_while_it_spins_runs)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  rclcpp::Subscription<Empty>::SharedPtr second;
+  const auto first = topics.listen(
+    "first", nullptr, [&]() {
+      second = topics.listen("second", nullptr, [&]() {executor.cancel();});
+      topics.publishers.back()->publish(Empty());
+    });
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin();
+  EXPECT_EQ(topics.order, (Order{"first", "second"}));
+}
+
+TEST_F(Executor, what_another_thread_creates_while_it_waits_runs)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  executor.add_node(topics.node);
+  std::thread spinner([&]() {executor.spin();});
+  ASSERT_TRUE(rig::wait_until([&]() {return executor.is_spinning();}));
+  std::atomic<bool> has_run{false};
+  const auto only = topics.listen("only", nullptr, [&]() {has_run = true;});
+  topics.publish();
+  EXPECT_TRUE(rig::wait_until([&]() {return has_run.load();}));
+  executor.cancel();
+  spinner.join();
+}
+
+TEST_F(Executor, shutdown_ends_the_spin)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  executor.add_node(topics.node);
+  std::thread spinner([&]() {executor.spin();});
+  ASSERT_TRUE(rig::wait_until([&]() {return executor.is_spinning();}));
+  rclcpp::shutdown();
+  spinner.join();
+  EXPECT_NO_THROW(executor.spin());
+}
+
+/// Runs two callbacks of a group on two threads. Each waits for the other, for a while if `may_meet` is false.
+static bool callbacks_meet(rclcpp::CallbackGroupType type)
+{
+  Topics topics("planner");
+  rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
+  const auto group = topics.node->create_callback_group(type);
+  std::atomic<int> running{0};
+  std::atomic<int> ended{0};
+  std::atomic<bool> have_met{false};
+  const bool may_meet = type == rclcpp::CallbackGroupType::Reentrant;
+  const auto meet = [&]() {
+      running += 1;
+      if (may_meet) {
+        rig::wait_until([&]() {return running == 2 || have_met;});
+      }
+      have_met = have_met || running == 2;
+      running -= 1;
+      ended += 1;
+      if (ended == 2) {
+        executor.cancel();
+      }
+    };
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = group;
+  const auto listen = [&](const char * topic) {
+      return topics.node->create_subscription<Empty>(topic, 10, [meet](Empty::ConstSharedPtr) {meet();}, options);
+    };
+  const auto a = listen("a");
+  const auto b = listen("b");
+  executor.add_node(topics.node);
+  topics.node->create_publisher<Empty>("a", 10)->publish(Empty());
+  topics.node->create_publisher<Empty>("b", 10)->publish(Empty());
+  executor.spin();
+  return have_met;
+}
+
+TEST_F(Executor, callbacks_of_a_reentrant_group_run_at_once)
+{
+  EXPECT_TRUE(callbacks_meet(rclcpp::CallbackGroupType::Reentrant));
+}
+
+TEST_F(Executor, callbacks_of_a_mutually_exclusive_group_run_one_after_the_other)
+{
+  EXPECT_FALSE(callbacks_meet(rclcpp::CallbackGroupType::MutuallyExclusive));
+}
+
+TEST_F(Executor, serialized_messages_come_over_the_network)
+{
+  const auto node = std::make_shared<rclcpp::Node>("listener");
+  size_t bytes = 0;
+  const auto subscription = node->create_subscription<Empty>(
+    "bytes", 10, [&](std::shared_ptr<rclcpp::SerializedMessage> message) {bytes = message->size();});
+  const auto publisher = node->create_publisher<Empty>("bytes", 10);
+  rospin::Executor executor;
+  executor.add_node(node);
+  ASSERT_TRUE(rig::wait_until([&]() {return publisher->get_subscription_count() > 0;}));
+  publisher->publish(Empty());
+  EXPECT_TRUE(rig::spin_until(executor, [&]() {return bytes > 0;}));
+}
+
+TEST_F(Executor, a_request_is_answered)
+{
+  using Service = test_msgs::srv::Empty;
+  const auto node = std::make_shared<rclcpp::Node>("server");
+  const auto service = node->create_service<Service>(
+    "reset", [](Service::Request::SharedPtr, Service::Response::SharedPtr) {});
+  const auto client = node->create_client<Service>("reset");
+  rospin::Executor executor;
+  executor.add_node(node);
+  ASSERT_TRUE(client->wait_for_service(rig::LIMIT));
+  const auto response = client->async_send_request(std::make_shared<Service::Request>());
+  EXPECT_EQ(executor.spin_until_future_complete(response, rig::LIMIT), rclcpp::FutureReturnCode::SUCCESS);
+}
+
+TEST_F(Executor, a_goal_is_reached)
+{
+  using Fibonacci = test_msgs::action::Fibonacci;
+  using Goal = rclcpp_action::ServerGoalHandle<Fibonacci>;
+  const auto node = std::make_shared<rclcpp::Node>("server");
+  const auto server = rclcpp_action::create_server<Fibonacci>(
+    node, "fibonacci",
+    [](const rclcpp_action::GoalUUID &, Fibonacci::Goal::ConstSharedPtr) {
+      return rclcpp_action::GoalResponse::ACCEPT_AND_EXECUTE;
+    },
+    [](std::shared_ptr<Goal>) {return rclcpp_action::CancelResponse::REJECT;},
+    [](std::shared_ptr<Goal> goal) {
+      auto result = std::make_shared<Fibonacci::Result>();
+      result->sequence = {0, 1, 1};
+      goal->succeed(result);
+    });
+  const auto client = rclcpp_action::create_client<Fibonacci>(node, "fibonacci");
+  rospin::Executor executor;
+  executor.add_node(node);
+  ASSERT_TRUE(client->wait_for_action_server(rig::LIMIT));
+  auto goal = client->async_send_goal(Fibonacci::Goal());
+  ASSERT_EQ(executor.spin_until_future_complete(goal, rig::LIMIT), rclcpp::FutureReturnCode::SUCCESS);
+  auto result = client->async_get_result(goal.get());
+  ASSERT_EQ(executor.spin_until_future_complete(result, rig::LIMIT), rclcpp::FutureReturnCode::SUCCESS);
+  EXPECT_EQ(result.get().result->sequence.size(), 3u);
+}
+
+/// A waitable that cannot tell when it is ready.
+class Mute : public rclcpp::Waitable
+{
+public:
+  void add_to_wait_set(rcl_wait_set_t &) override {}
+  bool is_ready(const rcl_wait_set_t &) override {return false;}
+  std::shared_ptr<void> take_data() override {return nullptr;}
+  std::shared_ptr<void> take_data_by_entity_id(size_t) override {return nullptr;}
+  void execute(const std::shared_ptr<void> &) override {}
+  void set_on_ready_callback(std::function<void(size_t, int)>) override {throw std::runtime_error("no events");}
+  void clear_on_ready_callback() override {}
+};
+
+TEST_F(Executor, a_waitable_without_events_keeps_nothing_else_from_running)
+{
+  Topics topics("planner");
+  const auto mute = std::make_shared<Mute>();
+  topics.node->get_node_waitables_interface()->add_waitable(mute, nullptr);
+  const auto only = topics.listen("only");
+  rospin::Executor executor;
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, (Order{"only"}));
+}
