@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and tests the executor for rclcpp nodes. It compiles only with rclcpp, which is in no Python environment: source a ROS 2. Without
-# one, the test is skipped, unless ROSPIN_TEST_REQUIRE_RCLCPP=1 makes that a failure.
+# Builds and tests the executor for rclcpp nodes. It compiles only with rclcpp, which no Python environment has: source
+# a ROS 2. Without one, the test is skipped, unless ROSPIN_TEST_REQUIRE_RCLCPP=1 makes that a failure.
 set -euo pipefail
 cd "$(dirname "$0")"
 found=
@@ -11,7 +11,7 @@ for prefix in "${prefixes[@]}"; do
     fi
 done
 if [ -z "$found" ]; then
-    echo "SKIPPED: the executor for C++ nodes needs rclcpp: source a ROS 2 that has it (AMENT_PREFIX_PATH, CMAKE_PREFIX_PATH)"
+    echo "SKIPPED: the executor for C++ nodes needs rclcpp: source a ROS 2 that has it (AMENT_PREFIX_PATH)"
     exit "${ROSPIN_TEST_REQUIRE_RCLCPP:-0}"
 fi
 export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"

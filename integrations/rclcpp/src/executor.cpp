@@ -57,7 +57,7 @@ NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const Nod
 
 }  // namespace
 
-/// What rospin needs for an executor, and how a spin is told to end.
+/// The executor as rospin has it, and the ways in which a spin is told to end.
 class Executor::Spin
 {
 public:
@@ -354,7 +354,7 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
     spin_->failure->rethrow();
     check(status, "spinning");
     if (status == ROSPIN_OK && mode == ROSPIN_SPIN_ALL && spin_->has_changed.load()) {
-      // What a callback has created may be ready, too.
+      // Something that a callback has created may be ready, too.
       status = ROSPIN_HALTED;
     }
   }

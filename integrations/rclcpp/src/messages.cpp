@@ -1,6 +1,7 @@
 #include "messages.hpp"
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -173,8 +174,8 @@ std::unique_ptr<Item> take_message(SubscriptionBase::SharedPtr subscription)
 
 /// Has the middleware call `call` with each message.
 /**
- * Not by the subscription's own function, whose end the middleware may not know of: it calls as long as anybody has the rcl
- * handle, such as the subscription's event handlers, and these may outlive the subscription on other threads.
+ * Not by the subscription's own function, whose end the middleware may not know of: it calls as long as anybody has the
+ * rcl handle, such as the subscription's event handlers, and these may outlive the subscription on other threads.
  */
 void call_on_message(SubscriptionBase & subscription, rcl_event_callback_t call, const void * data)
 {
@@ -290,47 +291,6 @@ private:
   std::shared_ptr<void> request_;
 };
 
-class Service : public Source
-{
-public:
-  explicit Service(const ServiceBase::SharedPtr & service)
-  : service_(service)
-  {
-  }
-
-  Taken take() override
-  {
-    return arrivals_->take([this]() {
-               auto service = service_.lock();
-               return service ? Request::take(std::move(service)) : nullptr;
-             });
-  }
-
-  void attach(const rospin_entity * entity) override
-  {
-    arrivals_->tell(entity);
-    if (const auto service = service_.lock()) {
-      service->set_on_new_request_callback([arrivals = arrivals_](size_t count) {arrivals->add(count);});
-    }
-  }
-
-  void detach() noexcept override
-  {
-    if (const auto service = service_.lock()) {
-      service->clear_on_new_request_callback();
-    }
-  }
-
-  bool is_gone() const override
-  {
-    return service_.expired();
-  }
-
-private:
-  const std::weak_ptr<ServiceBase> service_;
-  const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();
-};
-
 /// The response to a call of a client's.
 class Response : public Item
 {
@@ -358,44 +318,55 @@ private:
   std::shared_ptr<void> response_;
 };
 
-class Client : public Source
+/// Requests to a service, or responses to a client.
+template<typename Of>
+class Calls : public Source
 {
 public:
-  explicit Client(const ClientBase::SharedPtr & client)
-  : client_(client)
-  {
-  }
+  /// A function of `Of`'s takes the function that is called when something came.
+  using Listen = void (Of::*)(std::function<void(size_t)>);
+  using Forget = void (Of::*)();
+  using Take = std::unique_ptr<Item> (*)(std::shared_ptr<Of>);
 
-  Taken take() override
+  Calls(const std::shared_ptr<Of> & of, Listen listen, Forget forget, Take take)
+  : of_(of), listen_(listen), forget_(forget), take_(take)
   {
-    return arrivals_->take([this]() {
-               auto client = client_.lock();
-               return client ? Response::take(std::move(client)) : nullptr;
-             });
   }
 
   void attach(const rospin_entity * entity) override
   {
     arrivals_->tell(entity);
-    if (const auto client = client_.lock()) {
-      client->set_on_new_response_callback([arrivals = arrivals_](size_t count) {arrivals->add(count);});
+    if (const auto of = of_.lock()) {
+      ((*of).*listen_)([arrivals = arrivals_](size_t count) {arrivals->add(count);});
     }
   }
 
   void detach() noexcept override
   {
-    if (const auto client = client_.lock()) {
-      client->clear_on_new_response_callback();
+    if (const auto of = of_.lock()) {
+      ((*of).*forget_)();
     }
   }
 
   bool is_gone() const override
   {
-    return client_.expired();
+    return of_.expired();
+  }
+
+protected:
+  Taken take() override
+  {
+    return arrivals_->take([this]() {
+               auto of = of_.lock();
+               return of ? take_(std::move(of)) : nullptr;
+             });
   }
 
 private:
-  const std::weak_ptr<ClientBase> client_;
+  const std::weak_ptr<Of> of_;
+  const Listen listen_;
+  const Forget forget_;
+  const Take take_;
   const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();
 };
 
@@ -408,12 +379,16 @@ std::shared_ptr<Source> source_of(const SubscriptionBase::SharedPtr & subscripti
 
 std::shared_ptr<Source> source_of(const ServiceBase::SharedPtr & service)
 {
-  return std::make_shared<Service>(service);
+  const Calls<ServiceBase>::Listen listen = &ServiceBase::set_on_new_request_callback;
+  return std::make_shared<Calls<ServiceBase>>(
+    service, listen, &ServiceBase::clear_on_new_request_callback, Request::take);
 }
 
 std::shared_ptr<Source> source_of(const ClientBase::SharedPtr & client)
 {
-  return std::make_shared<Client>(client);
+  const Calls<ClientBase>::Listen listen = &ClientBase::set_on_new_response_callback;
+  return std::make_shared<Calls<ClientBase>>(
+    client, listen, &ClientBase::clear_on_new_response_callback, Response::take);
 }
 
 Waitable::SharedPtr intra_process_of(const SubscriptionBase & subscription)

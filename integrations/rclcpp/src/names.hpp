@@ -8,15 +8,15 @@
 namespace rospin
 {
 
-/// Returns the name of a callback of the node called `node` (such as "/robot/camera") for the topic or service called `full`
-/// (such as "/robot/image"): "robot/camera/image". What is below the node or its namespace is relative to it.
+/// Returns the name of a callback of the node called `node` (such as "/robot/camera") for the topic or service called
+/// `full` (such as "/robot/image"): "robot/camera/image". Topics below the node or its namespace are relative to it.
 std::string callback_name(const std::string & node, const std::string & full);
 
 /// Returns the name of a callback that has no name in ROS: "robot/camera/timer0".
 std::string numbered_name(const std::string & node, const std::string & kind, size_t number);
 
-/// True if the service called `full` is how operators reach the node called `node`: its parameters and, if it is a managed node,
-/// its states. It is answered before all callbacks, so that an overloaded node can be told to do less.
+/// True if operators reach the node called `node` by the service called `full`: its parameters and, if it is a managed
+/// node, its states. It is answered before all callbacks, so that an overloaded node can be told to do less.
 bool is_way_in(const std::string & node, const std::string & full);
 
 }  // namespace rospin

@@ -1,4 +1,4 @@
-// What all executors of the process share: rospin's context, its trace and its log.
+// Shared by all executors of the process: rospin's context, its trace and its log.
 #ifndef PROCESS_HPP_
 #define PROCESS_HPP_
 
@@ -13,7 +13,8 @@ namespace rospin
 /// Throws the message of rospin's last error if `status` is one.
 void check(rospin_status status, const std::string & doing);
 
-/// Returns the context of the process, with the deployment that the environment names. It lives as long as anyone has it.
+/// Returns the context of the process, with the deployment that the environment names. It lives as long as anyone has
+/// it.
 /**
  * \throw std::runtime_error if a deployment file is invalid
  */

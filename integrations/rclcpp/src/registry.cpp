@@ -28,9 +28,9 @@ struct Registry::Wanted
   int32_t kind;
   /// The name of the topic or service; empty if there is none.
   std::string full;
-  /// What callbacks of this kind are called, with a number, if there is no topic or service.
+  /// The name of callbacks of this kind, before a number, if there is no topic or service.
   const char * unnamed;
-  /// How many items wait at most; 0 if that is unknown.
+  /// The largest number of items that wait; 0 if that is unknown.
   size_t depth;
   std::function<std::shared_ptr<Source>()> create;
 };

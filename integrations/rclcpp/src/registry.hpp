@@ -37,7 +37,8 @@ public:
 
   /// Adds what is new in these groups, and removes everything else.
   /**
-   * Returns what is in them, to be let go without locks: something may have its end then, which runs code of the program.
+   * Returns their contents, to be let go without locks: something may have its end then, which runs code of the
+   * program.
    */
   std::shared_ptr<const void> update(const std::vector<NamedGroup> & groups);
 
@@ -45,7 +46,7 @@ public:
   void set_priority(const std::shared_ptr<const void> & of, uint32_t priority);
 
 private:
-  /// What is to be in the registry.
+  /// A callback that is to be in the registry.
   struct Wanted;
   struct Handles;
   struct Group;

@@ -15,7 +15,7 @@ namespace rospin
 namespace
 {
 
-/// What rospin has of a source.
+/// A source as rospin has it.
 struct Data
 {
   std::shared_ptr<Source> source;

@@ -1,4 +1,4 @@
-// What rospin takes from and runs: one object for each callback of rclcpp.
+// Sources: rospin takes from them and runs what it took, one for each callback of rclcpp.
 #ifndef SOURCE_HPP_
 #define SOURCE_HPP_
 
@@ -29,7 +29,7 @@ private:
   std::exception_ptr first_;
 };
 
-/// What was taken: a message, a request, a response, or the tick of a timer, with the callback that it is for.
+/// Something that was taken: a message, a request, a response, or the tick of a timer, with its callback.
 class Item
 {
 public:
@@ -38,7 +38,7 @@ public:
   virtual void run() = 0;
 };
 
-/// What a take found.
+/// The result of a take.
 struct Taken
 {
   /// None if there was nothing to take.
@@ -126,7 +126,8 @@ private:
   std::mutex taking_;
 };
 
-/// Returns the functions and the data by which rospin reaches the source. An exception of its callback goes to `failure`.
+/// Returns the functions and the data by which rospin reaches the source. An exception of its callback goes to
+/// `failure`.
 /**
  * The caller must create an entity with it, which destroys the data.
  */

@@ -64,7 +64,10 @@ int64_t now_of(rcl_clock_t * clock)
 bool is_driven(rcl_clock_t * clock)
 {
   bool is_enabled = false;
-  return clock->type == RCL_ROS_TIME && rcl_is_enabled_ros_time_override(clock, &is_enabled) == RCL_RET_OK && is_enabled;
+  if (clock->type != RCL_ROS_TIME || rcl_is_enabled_ros_time_override(clock, &is_enabled) != RCL_RET_OK) {
+    return false;
+  }
+  return is_enabled;
 }
 
 class TimerSource : public Source
@@ -105,9 +108,13 @@ public:
     return is_on_our_clock_ ? due : on_our_clock(due);
   }
 
+  /// A clock that somebody drives has seconds of its own.
   int64_t period() const override
   {
     int64_t period = 0;
+    if (is_driven(clock_->get_clock_handle())) {
+      return 0;
+    }
     const rcl_ret_t result = rcl_timer_get_period(handle_.get(), &period);
     if (result != RCL_RET_OK) {
       rclcpp::exceptions::throw_from_rcl_error(result, "a timer does not know its period");

@@ -10,7 +10,7 @@
 namespace rospin
 {
 
-/// Returns the source of a timer on any clock. `context` must outlive it, and tells the time by which due times are given.
+/// Returns the source of a timer on any clock. Due times are on the clock of `context`.
 std::shared_ptr<Source> source_of(
   const rclcpp::TimerBase::SharedPtr & timer, std::shared_ptr<const rospin_context> context);
 

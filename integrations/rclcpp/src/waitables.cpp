@@ -72,7 +72,7 @@ private:
   std::deque<Waiting> waiting_;
 };
 
-/// What rclcpp tells of a waitable.
+/// The news of a waitable, from rclcpp.
 struct Told
 {
   Parts parts;

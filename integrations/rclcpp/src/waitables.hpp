@@ -1,4 +1,4 @@
-// Sources of waitables: the events of publishers and subscriptions, servers and clients of actions, and those of programs.
+// Sources of waitables: events of publishers and subscriptions, servers and clients of actions, and those of programs.
 #ifndef WAITABLES_HPP_
 #define WAITABLES_HPP_
 

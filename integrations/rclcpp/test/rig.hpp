@@ -1,4 +1,4 @@
-// What the tests have in common.
+// Parts that the tests have in common.
 #ifndef RIG_HPP_
 #define RIG_HPP_
 

@@ -127,7 +127,7 @@ TEST_F(Changes, while_it_spins_lose_nothing_that_stays)
     for (int step = 0; step < 60; step += 1) {
       change(*parts[random() % parts.size()], executor, random);
     }
-    // What is there now works.
+    // All that is there now works.
     for (const auto & part : parts) {
       part->drop(random);
       part->listen(random);

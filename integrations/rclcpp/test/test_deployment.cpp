@@ -1,4 +1,4 @@
-// Deployment files and traces, as the environment asks for them. A program of its own, since a process has one environment.
+// Deployment files and traces, as the environment asks for them.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What rclcpp's executors do, done by rospin's.
+// The promises of rclcpp's executors, kept by rospin's.
 #include <atomic>
 #include <chrono>
 #include <future>

@@ -30,9 +30,10 @@ struct ExecutorOptions
 
 /// An executor for rclcpp nodes whose callbacks run in the order of their priorities, on rospin's engine.
 /**
- * It is used as rclcpp's executors are. Without priorities, callbacks run in the order in which their messages, requests and
- * due times came. Deployment files (ROSPIN_DEPLOYMENT) and traces (ROSPIN_TRACE) work as in Rust programs. A callback is
- * called NODE/TOPIC or NODE/SERVICE there, with the name as `ros2 node info` shows it, and NODE/timer0, NODE/timer1, ...
+ * It is used as rclcpp's executors are. Without priorities, callbacks run in the order in which their messages,
+ * requests and due times came. Deployment files (ROSPIN_DEPLOYMENT) and traces (ROSPIN_TRACE) work as in Rust programs.
+ * Callbacks are called NODE/TOPIC or NODE/SERVICE there, with the name that `ros2 node info` shows, or NODE/timer0,
+ * NODE/timer1, ...
  *
  * An exception that leaves a callback leaves `spin`, after the callbacks on other threads have ended.
  */
@@ -58,8 +59,7 @@ public:
 
   /// Gives all callbacks of a group the priority, unless they have one of their own. A larger one is more urgent.
   /**
-   * A deployment file takes precedence over a priority that is set before the node or group is added. One that is set later
-   * counts from the next message, request or due time on, whatever the file says.
+   * A deployment file takes precedence. Messages that wait already are ordered anew.
    */
   void set_priority(const rclcpp::CallbackGroup::SharedPtr & group, uint32_t priority);
   /// Gives a subscription the priority, also for messages of the same process.
