@@ -52,10 +52,12 @@ impl Context {
     pub fn create_executor(&self, options: ExecutorOptions) -> Executor {
         self.catalog().executor(|| options.plan());
         let Some(deployed) = self.deployed() else {
-            return Executor { solo: Solo::new(options, self), companions: None };
+            let mut solo = Solo::new(options, self);
+            solo.enter_all();
+            return Executor { solo, companions: None };
         };
         let companions = self.shared::<Companions>();
-        let solo = match companions.adopt(options.name()) {
+        let mut solo = match companions.adopt(options.name()) {
             // Groups went to the executor before the program created it.
             Some(companion) => {
                 if options.plan() != ExecutorOptions::new(options.name()).plan() {
@@ -73,6 +75,7 @@ impl Context {
             None => Solo::new(deployed.adjust(options), self),
         };
         companions.enter(solo.handle());
+        solo.enter_all();
         Executor { solo, companions: Some(companions) }
     }
 }

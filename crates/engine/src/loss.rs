@@ -134,6 +134,10 @@ impl LossCounters {
 
     fn count(&self, cause: LossCause, count: u64) {
         self.counts[cause.index()].fetch_add(count, Ordering::Relaxed);
+        self.wake_watchers();
+    }
+
+    fn wake_watchers(&self) {
         if self.watched.is_on() {
             for watcher in self.watchers.lock().iter() {
                 watcher.waker.wake_by_ref();
@@ -160,9 +164,16 @@ impl LossCounters {
         drop(gone);
     }
 
-    /// Sets the total of a cause that is counted elsewhere.
+    /// Sets the total of a cause that is counted elsewhere, by one thread at a time. If it has grown, wakes the watchers
+    /// as [`add`](Self::add) does.
+    #[inline]
     pub(crate) fn set(&self, cause: LossCause, count: u64) {
-        self.counts[cause.index()].store(count, Ordering::Relaxed);
+        let total = &self.counts[cause.index()];
+        if total.load(Ordering::Relaxed) != count {
+            // A read-modify-write, as `Watched` wants it.
+            total.swap(count, Ordering::Relaxed);
+            self.wake_watchers();
+        }
     }
 
     /// Moves all counts to other counters.

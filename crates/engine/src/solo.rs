@@ -23,16 +23,18 @@ use crate::time_source::TimeListener;
 /// An executor that spins alone. Dropping it ends the executor, with all callbacks and payloads.
 pub(crate) struct Solo {
     handle: ExecutorHandle,
-    /// Keeps the list of the context's executors alive, which has this executor.
-    _all: Arc<All>,
+    /// Keeps the list of the program's executors alive, if it has this executor.
+    all: Option<Arc<All>>,
 }
 
-/// All executors of a context, to be halted together.
+/// All executors that the program has created in a context, to be halted together. Companions are not among them: they
+/// end with those, and a halt of their own would end the next spin.
 #[derive(Default)]
 struct All(Mutex<Vec<Weak<Shared>>>);
 
 impl Context {
-    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does. A program calls it when it should end.
+    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does; those that only a deployment file names end
+    /// their spins with them. A program calls it when it should end.
     ///
     /// May be called from any thread and from callbacks. Locks for a moment, and allocates.
     pub fn halt_all(&self) {
@@ -61,12 +63,17 @@ impl Solo {
         if recorder.is_on() {
             recorded.recorder_switched();
         }
-        let all = context.shared::<All>();
+        Self { handle: ExecutorHandle { core, context: context.clone(), threads }, all: None }
+    }
+
+    /// Makes it one of the executors that [`Context::halt_all`] halts.
+    pub(crate) fn enter_all(&mut self) {
+        let all = self.handle.context.shared::<All>();
         let mut executors = all.0.lock();
         executors.retain(|executor| executor.strong_count() > 0);
-        executors.push(Arc::downgrade(&core.shared));
+        executors.push(Arc::downgrade(&self.handle.core.shared));
         drop(executors);
-        Self { handle: ExecutorHandle { core, context: context.clone(), threads }, _all: all }
+        self.all = Some(all);
     }
 
     pub(crate) const fn handle(&self) -> &ExecutorHandle {

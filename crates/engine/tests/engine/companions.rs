@@ -249,3 +249,18 @@ fn a_companion_keeps_its_thread_from_one_spin_to_the_next() {
     drop(main);
     assert!(!std::fs::exists(format!("/proc/self/task/{}", threads[0])).unwrap());
 }
+
+#[test]
+fn a_halt_of_all_executors_leaves_no_halt_for_the_next_spin_of_a_companion() {
+    watchdog(|| {
+        let context = context();
+        let leader = context.create_executor(ExecutorOptions::new("leader"));
+        let group = leader.create_group("moved", ());
+        context.halt_all();
+        assert_eq!(leader.spin(SpinOptions::new()).unwrap(), SpinEnd::Halted);
+        // The companion's callback ends the next spin. If the companion did not run it, the spin would last.
+        let stop = leader.handle();
+        let _timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), move |(), _| stop.halt()).unwrap();
+        assert_eq!(leader.spin(SpinOptions::new()).unwrap(), SpinEnd::Halted);
+    });
+}

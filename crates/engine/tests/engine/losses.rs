@@ -1,6 +1,7 @@
 //! Counts of lost items, as they are read and as a source.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::common::{manual_executor, spin_all, watchdog};
 use rospin_engine::{EntityKind, EntityOptions, LossCause, SubscriptionOptions};
@@ -56,5 +57,24 @@ fn losses_are_the_source_of_another_entity() {
         spin_all(&executor);
         drop((another, subscription));
         assert_eq!(group.into_payload().unwrap(), [3, 4, 6], "one that comes later is told the total");
+    });
+}
+
+#[test]
+fn skipped_due_times_of_a_timer_are_told_to_who_watches_them() {
+    watchdog(|| {
+        let (clock, _, executor) = manual_executor();
+        let group = executor.create_group("group", Vec::new());
+        let timer = group.create_timer(Duration::from_millis(3), |_, _| ()).unwrap();
+        let skipped = timer.watch_losses(LossCause::TimerOverrun);
+        let note = |seen: &mut Vec<u64>, total| seen.push(total);
+        let watch = group.create_source(EntityKind::Waitable, EntityOptions::new("skipped"), skipped, note).unwrap();
+        spin_all(&executor);
+        clock.advance(Duration::from_millis(13));
+        spin_all(&executor);
+        clock.advance(Duration::from_millis(6));
+        spin_all(&executor);
+        drop((timer, watch));
+        assert_eq!(group.into_payload().unwrap(), [3, 4]);
     });
 }
