@@ -29,8 +29,9 @@ use crate::spin::Run;
 use crate::state::State;
 use crate::work::Callback;
 
-/// The number of entities from which on their data are prefetched.
-const MANY: usize = 256;
+/// The number of entities from which on their data are prefetched. Few are many in a model checker, so that its small
+/// programs go both ways.
+const MANY: usize = if cfg!(rospin_shuttle) { 10 } else { 256 };
 
 /// The number of callbacks by which the data of an entity are prefetched in advance.
 const AHEAD: usize = 8;

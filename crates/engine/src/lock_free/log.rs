@@ -6,6 +6,13 @@
 //!
 //! The slots are atomics, which cost nothing more than plain words here, so there is no unsafe code.
 
+#[cfg(rospin_shuttle)]
+use std::sync::Arc;
+#[cfg(rospin_shuttle)]
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+// The recording thread is no thread of shuttle's, so that neither end of a log may be a step of the model.
+#[cfg(not(rospin_shuttle))]
 use super::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 
 /// A count on a cache line of its own, so that writer and reader do not slow down each other.

@@ -7,6 +7,7 @@ pub(crate) use std::sync::atomic;
 pub(crate) use std::sync::{Condvar, Mutex as PlainMutex, MutexGuard as PlainMutexGuard};
 pub(crate) use std::thread;
 pub(crate) use std::thread_local;
+pub(crate) use std::time::Instant as Stopwatch;
 
 use super::inheriting::Inheriting;
 use super::kernel::Word;

@@ -1,9 +1,11 @@
 //! Shuttle's locks and threads, with the same interface as the operating system's.
 
+use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 pub(crate) use shuttle::sync::atomic;
 pub(crate) use shuttle::sync::{Condvar, Mutex as PlainMutex, MutexGuard as PlainMutexGuard};
@@ -41,6 +43,22 @@ impl<T> Mutex<T> {
 /// Lets another thread go on.
 pub(crate) fn back_off(_looks: u32) {
     thread::yield_now();
+}
+
+/// A measurement of real time, of which a microsecond passes with each look: so the program alone decides how long
+/// something takes.
+pub(crate) struct Stopwatch(Cell<u64>);
+
+impl Stopwatch {
+    pub(crate) const fn now() -> Self {
+        Self(Cell::new(0))
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        let looks = self.0.get();
+        self.0.set(looks + 1);
+        Duration::from_micros(looks)
+    }
 }
 
 /// Starts a thread within a scope.

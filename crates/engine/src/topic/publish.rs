@@ -26,7 +26,7 @@ use crate::loss::LossCause;
 use crate::options::PublisherOptions;
 use crate::recorder::Scribe;
 use crate::sync::atomic::Ordering;
-use crate::sync::{MutexGuard, thread};
+use crate::sync::{MutexGuard, Stopwatch, thread};
 
 /// The number of times that a publisher which waits for room in a short queue yields before it sleeps.
 const YIELDS: u32 = 16;
@@ -226,7 +226,7 @@ impl AnyPublisher {
             let Some(depth) = full else {
                 return state;
             };
-            if begin.get_or_insert_with(std::time::Instant::now).elapsed() >= at_most {
+            if begin.get_or_insert_with(Stopwatch::now).elapsed() >= at_most {
                 return state;
             }
             drop(state);

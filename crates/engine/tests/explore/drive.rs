@@ -5,21 +5,29 @@ use std::sync::{Arc, Mutex};
 
 use rospin_engine::trace::TraceEvent;
 use rospin_engine::{
-    Context, ContextOptions, Deployment, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, ManualClock,
-    OnPanic, policy,
+    Context, ContextOptions, Deployment, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, LossWatch,
+    ManualClock, OnPanic, Source, policy,
 };
 use shuttle::thread;
 
 use super::create::create;
 use super::model::{Event, Picked, Rule, Seen, SpinResult};
+use super::operations::{does, does_all};
 use super::program::{Action, ExecutorPlan, Main, PanicPlan, PolicyKind, Program, Role, Round, SpinPlan};
+use super::publish::drop_queue;
+use super::record::{record, recorder};
 use super::schedule::Quiet;
-use super::script::{act, block_on_script, call, failure, finish, halt, ms, on, options, result_of, sleep, yield_once};
+use super::script::{act, block_on_script, failure, halt, ms, options, result_of};
+use super::wait::{Own, await_service, call, finish, on, sleep, yield_once};
 use super::world::{Group, Load, World, lock, lost};
 
 /// The outcome of a run: the first rule that was broken, and the notes that led to it.
 #[derive(Default)]
-pub(crate) struct Verdict(Mutex<Option<Broken>>);
+pub(crate) struct Verdict {
+    broken: Mutex<Option<Broken>>,
+    /// The world of the run, for the notes of one that the scheduler ended.
+    world: Mutex<std::sync::Weak<World>>,
+}
 
 /// A broken rule. `story` is the text of the last notes up to it.
 #[derive(Clone, Debug)]
@@ -39,7 +47,13 @@ impl Broken {
 
 impl Verdict {
     pub(crate) fn take(&self) -> Option<Broken> {
-        lock(&self.0).take()
+        lock(&self.broken).take()
+    }
+
+    /// Returns the text of the last notes of the run.
+    pub(crate) fn story(&self) -> String {
+        let world = lock(&self.world).upgrade();
+        world.map(|world| world.story()).unwrap_or_default()
     }
 }
 
@@ -50,7 +64,8 @@ const SPINS: usize = 40;
 /// Runs the program from its beginning to its end. Panics if a rule is broken, and writes the rule to `verdict`.
 pub(crate) fn run(program: &Arc<Program>, quiet: &Quiet, verdict: &Verdict) {
     let world = build(program);
-    *lock(&verdict.0) = None;
+    *lock(&verdict.broken) = None;
+    *lock(&verdict.world) = Arc::downgrade(&world);
     let watch = Watch { world: &world, quiet, verdict };
     let spinners: Vec<_> = executors(&world).into_iter().map(|executor| spin_on_thread(&world, executor)).collect();
     let start = |actions: &Vec<Action>| {
@@ -61,6 +76,7 @@ pub(crate) fn run(program: &Arc<Program>, quiet: &Quiet, verdict: &Verdict) {
     for round in &program.rounds {
         play(&watch, round);
     }
+    record(&world, false);
     world.finish();
     world.gate.open(true);
     for executor in program.executors.iter().filter(|executor| executor.role != Role::Companion) {
@@ -94,12 +110,15 @@ impl Watch<'_> {
         self.quiet.wait();
         let world = self.world;
         let (ros, ros_active) = (world.ros.now(), world.ros.is_active());
+        does_all(&["RosTime::now", "RosTime::is_active", "Context::clock", "Clock::read"]);
+        let losses = losses_watched(world);
         let read = |kind| world.context.clock().read(kind).as_nanos() / 1_000_000;
         let seen = Seen {
             steady: read(rospin_engine::ClockKind::Steady),
             system: read(rospin_engine::ClockKind::System),
             ros: ros.as_nanos() / 1_000_000,
             ros_active,
+            losses,
             full_channels: world.channels.iter().map(|channel| channel.is_full()).collect(),
         };
         world.note(|model, _| model.judge_quiet(&seen));
@@ -112,11 +131,13 @@ impl Watch<'_> {
         let tables = std::mem::take(&mut *world.tables());
         drop(tables);
         world.channels.iter().for_each(|channel| channel.clear());
-        let left = world.tally.left();
-        let losses: Vec<_> =
-            (0..world.program.entities.len() + 64).map(|entity| lost(&world.context, entity)).collect();
+        // Publishers still have what they keep for late subscriptions.
+        let kept: usize = world.publishers.iter().map(|publisher| publisher.kept().len()).sum();
+        let left = world.tally.left() - kept as isize;
+        does("Context::losses");
+        let losses = world.context.losses();
         world.note(|model, _| {
-            model.judge_end(&|entity| losses.get(entity).copied().unwrap_or_default());
+            model.judge_end(&|name| lost(&losses, name));
             if left != 0 {
                 model.broken(Rule::Memory, format!("{left} payloads, messages or captures are left in the end"));
             }
@@ -131,10 +152,17 @@ impl Watch<'_> {
             Some(Broken { rule: violation.rule, message: violation.message, story: model.story(60) })
         });
         if let Some(broken) = broken {
-            *lock(&self.verdict.0) = Some(broken);
+            *lock(&self.verdict.broken) = Some(broken);
             panic!("a rule was broken");
         }
     }
+}
+
+/// Returns the losses that entities should have been told of, with their lives.
+fn losses_watched(world: &Arc<World>) -> Vec<(usize, u64)> {
+    let watches = world.tables().watches.clone();
+    let total = |mut watch: LossWatch| watch.try_take().ok().flatten().unwrap_or(0);
+    watches.into_iter().map(|(life, watch)| (life, total(watch))).collect()
 }
 
 /// Plays a round, judges once all threads are blocked, and then opens the gate.
@@ -142,18 +170,23 @@ fn play(watch: &Watch<'_>, round: &Round) {
     let world = watch.world;
     // Spins are left out: a spin may last, and everything waits for this thread.
     for action in round.before.iter().filter(|action| !matches!(action, Action::Spin(..))) {
-        drop(act(world, None, action));
+        match action {
+            Action::Record(on) => record(world, *on),
+            _ => drop(Own::default().act(world, action).unwrap_or_else(|| act(world, None, action))),
+        }
     }
     if round.while_blocked {
         watch.settle();
     }
     if round.advance > 0 {
         world.note(|model, task| model.advances(task, round.advance, round.while_blocked));
+        does("ManualClock::advance");
         world.clock.advance(ms(round.advance));
         world.note(|model, task| model.advanced(task));
     }
     if let Some(to) = round.set_system {
         world.note(|model, task| model.sets_system(task, to));
+        does("ManualClock::set_system");
         world.clock.set_system(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(to));
         world.note(|model, task| model.set_system(task, to));
     }
@@ -163,7 +196,15 @@ fn play(watch: &Watch<'_>, round: &Round) {
 
 /// Creates the world of a program, without executors. The model is told of incidents.
 fn build(program: &Arc<Program>) -> Arc<World> {
+    does_all(&[
+        "ManualClock::new",
+        "ContextOptions::new",
+        "ContextOptions::manual_clock",
+        "ContextOptions::on_incident",
+    ]);
+    does("Context::new");
     let clock = ManualClock::new();
+    let recorder = program.records().then(recorder);
     let told: Arc<Mutex<Option<std::sync::Weak<World>>>> = Arc::default();
     let to = Arc::clone(&told);
     let mut options = ContextOptions::new().manual_clock(clock.clone()).on_incident(move |incident| {
@@ -177,9 +218,13 @@ fn build(program: &Arc<Program>) -> Arc<World> {
         }
     });
     if let Some(deployment) = deployment(program) {
+        does("ContextOptions::deployment");
         options = options.deployment(deployment);
     }
-    let world = World::new(Arc::clone(program), Context::new(options), clock);
+    if let Some(recorder) = &recorder {
+        options = options.recorder(recorder.clone());
+    }
+    let world = World::new(Arc::clone(program), Context::new(options), clock, recorder);
     *lock(&told) = Some(Arc::downgrade(&world));
     world
 }
@@ -237,10 +282,17 @@ fn executors(world: &Arc<World>) -> Vec<(ExecutorPlan, Executor)> {
             PanicPlan::Remove => OnPanic::Remove,
             PanicPlan::Halt => OnPanic::Halt,
         };
-        let options = GroupOptions::new(format!("g{}", group.id)).on_panic(on_panic);
+        does_all(&["GroupOptions::new", "GroupOptions::on_panic"]);
+        let mut options = GroupOptions::new(format!("g{}", group.id)).on_panic(on_panic);
+        if group.releases {
+            does("GroupOptions::releases_at_await");
+            options = options.releases_at_await();
+        }
         let created = if group.reentrant {
+            does("ExecutorHandle::create_reentrant_group");
             Group::Reentrant(handle.create_reentrant_group(options))
         } else {
+            does("ExecutorHandle::create_group");
             Group::Exclusive(handle.create_group(options, Load { _token: world.token(), touched: 0 }))
         };
         world.tables().groups[group.id] = Some(created);
@@ -252,7 +304,13 @@ fn executors(world: &Arc<World>) -> Vec<(ExecutorPlan, Executor)> {
 }
 
 fn executor(world: &Arc<World>, plan: &ExecutorPlan) -> Executor {
-    let options = ExecutorOptions::new(format!("x{}", plan.id)).threads(plan.threads);
+    does_all(&["ExecutorOptions::new", "ExecutorOptions::threads", "Context::create_executor", "Executor::handle"]);
+    let mut options = ExecutorOptions::new(format!("x{}", plan.id)).threads(plan.threads);
+    if plan.polls {
+        does("ExecutorOptions::busy_poll");
+        options = options.busy_poll(std::time::Duration::MAX);
+    }
+    does(if plan.policy == PolicyKind::WaitSet { "ExecutorOptions::boxed_policy" } else { "ExecutorOptions::policy" });
     let options = match plan.policy {
         PolicyKind::FixedPriority => options.policy(policy::FixedPriority::new()),
         PolicyKind::Fifo => options.policy(policy::Fifo::new()),
@@ -262,6 +320,7 @@ fn executor(world: &Arc<World>, plan: &ExecutorPlan) -> Executor {
     let id = plan.id;
     let options = if world.note(|model, _| model.is_traced(id)) {
         let world = Arc::downgrade(world);
+        does("ExecutorOptions::trace");
         options.trace(move |_: Instant, event: TraceEvent| {
             if let (TraceEvent::Dispatched(_, activation), Some(world)) = (event, world.upgrade()) {
                 let millis = |instant: Instant| instant.as_nanos() / 1_000_000;
@@ -286,6 +345,8 @@ fn spin_on_thread(world: &Arc<World>, (plan, executor): (ExecutorPlan, Executor)
             if world.is_finishing() {
                 break;
             }
+            does("Executor::next_due");
+            let _next = executor.next_due();
             world.note(|model, task| model.spin_begins(task, plan.id, spin));
             let spun = catch_unwind(AssertUnwindSafe(|| spin_once(&world, plan.id, &executor, spin)));
             let result = match spun {
@@ -305,12 +366,14 @@ fn spin_on_thread(world: &Arc<World>, (plan, executor): (ExecutorPlan, Executor)
 
 fn spin_once(world: &Arc<World>, id: usize, executor: &Executor, spin: SpinPlan) -> SpinResult {
     let Some(main) = spin.main else {
+        does("Executor::spin");
         return result_of(executor.spin(options(spin)));
     };
     let future = async {
         let waiting = match main {
             Main::Sleep(on, clock, duration) => sleep(world, on, clock, duration),
             Main::Call(service) => call(world, service),
+            Main::AwaitService(service) => Some(await_service(world, service)),
             Main::Yields(count) => {
                 for _ in 0..count {
                     yield_once().await;
@@ -345,6 +408,7 @@ fn spin_once(world: &Arc<World>, id: usize, executor: &Executor, spin: SpinPlan)
         }
         world.note(|model, _| model.main_is_done(id));
     };
+    does("Executor::spin_until");
     match executor.spin_until(future, options(spin)) {
         Ok(()) => SpinResult::Resolved,
         Err(error) => failure(&error),
@@ -359,6 +423,7 @@ fn take_down(world: &Arc<World>, executors: Vec<(usize, Executor)>) {
             return;
         };
         world.note(|model, task| model.removes_group(task, number));
+        does("CallbackGroup::into_payload");
         let payload = group.into_payload();
         world.note(|model, task| model.removed_group(task, number));
         if payload.is_err() {
@@ -391,6 +456,9 @@ fn take_down(world: &Arc<World>, executors: Vec<(usize, Executor)>) {
     } else {
         drop_executors();
         drop_entities();
+    }
+    for queue in world.program.queues.iter().map(|queue| queue.id) {
+        drop_queue(world, queue);
     }
     world.note(|model, task| model.note(task, Event::Did("dropped everything")));
 }

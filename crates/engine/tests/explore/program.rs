@@ -14,6 +14,10 @@ pub(crate) struct Program {
     pub(crate) executors: Vec<ExecutorPlan>,
     pub(crate) groups: Vec<GroupPlan>,
     pub(crate) entities: Vec<EntityPlan>,
+    /// The publishers, by the number of their topic.
+    pub(crate) topics: Vec<TopicPlan>,
+    /// Subscriptions without a callback.
+    pub(crate) queues: Vec<QueuePlan>,
     /// The actions of threads that belong to no executor.
     pub(crate) threads: Vec<Vec<Action>>,
     /// The rounds of the main thread. Between two rounds it waits until all threads are blocked, and judges.
@@ -29,6 +33,8 @@ pub(crate) struct ExecutorPlan {
     pub(crate) threads: u16,
     pub(crate) policy: PolicyKind,
     pub(crate) role: Role,
+    /// True if its idle threads are to poll, which has no effect under a manual clock.
+    pub(crate) polls: bool,
     /// The spins on its own thread, one after the other. After the last one it spins until it is halted in the end.
     pub(crate) spins: Vec<SpinPlan>,
 }
@@ -78,6 +84,7 @@ pub(crate) enum Main {
     /// Sleeps on the executor of that number.
     Sleep(usize, Clock, Ms),
     Call(usize),
+    AwaitService(usize),
     /// Wakes itself this number of times.
     Yields(u64),
     /// Wakes itself this number of times, and before each blocks its thread until the next round.
@@ -85,6 +92,35 @@ pub(crate) enum Main {
     /// Waits twice for a change of that channel, and after each blocks its thread until the next round.
     Listens(usize),
     Never,
+}
+
+/// The publisher of a topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TopicPlan {
+    /// The number of messages that it keeps for late subscriptions.
+    pub(crate) keeps: usize,
+    /// The number of looks that it waits for room; `None` if it never waits.
+    pub(crate) patience: Option<u64>,
+    /// True if it waits only for subscriptions that keep all.
+    pub(crate) keeps_all: bool,
+}
+
+/// The properties of a queue of messages, with a callback or without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inbox {
+    pub(crate) topic: usize,
+    pub(crate) depth: usize,
+    /// True if it keeps all.
+    pub(crate) keeps_all: bool,
+    /// True if it also gets what the publisher keeps for late subscriptions.
+    pub(crate) is_late: bool,
+}
+
+/// A subscription without a callback. Actions create it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct QueuePlan {
+    pub(crate) id: usize,
+    pub(crate) inbox: Inbox,
 }
 
 /// A callback group of a program.
@@ -95,6 +131,8 @@ pub(crate) struct GroupPlan {
     /// The companion that the deployment file puts it on.
     pub(crate) moved_to: Option<usize>,
     pub(crate) reentrant: bool,
+    /// True if all its asynchronous callbacks release it.
+    pub(crate) releases: bool,
     pub(crate) on_panic: PanicPlan,
 }
 
@@ -111,11 +149,13 @@ pub(crate) struct EntityPlan {
     pub(crate) id: usize,
     pub(crate) group: usize,
     pub(crate) kind: Kind,
-    /// The priority, which is different for every entity.
+    /// The priority, which is different for every entity in most programs.
     pub(crate) priority: u32,
     pub(crate) deadline: Option<Ms>,
     pub(crate) asynchronous: bool,
     pub(crate) releases_group: bool,
+    /// True if only the group's options say that it releases the group.
+    pub(crate) by_group: bool,
     pub(crate) max_in_flight: Option<u32>,
     /// True if the entity is created at the start. Otherwise an action creates it.
     pub(crate) at_start: bool,
@@ -150,12 +190,15 @@ pub(crate) enum Kind {
         overrun: OverrunPlan,
     },
     Subscription {
-        topic: usize,
-        depth: usize,
+        inbox: Inbox,
+        /// True if the entity is made of a queue, as user code makes a source into an entity.
+        by_queue: bool,
     },
     Service {
         name: usize,
         depth: usize,
+        /// True if the entity is made of a queue of requests.
+        by_queue: bool,
     },
     /// A stream over a channel of the tests.
     Stream {
@@ -164,11 +207,41 @@ pub(crate) enum Kind {
     /// A source over a channel of the tests.
     Source {
         channel: usize,
+        style: Style,
+    },
+    /// The losses of another entity, which are there when the entity is created.
+    LossWatch {
+        of: usize,
     },
     /// A callback for jumps back of ROS time, or for jumps in both directions and changes of the source.
     Jump {
         all: bool,
     },
+}
+
+/// The methods that a source of the tests has of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Style {
+    /// None: it is taken from until there is nothing.
+    Plain,
+    /// It tells what is left, and when that arrived.
+    Looks,
+    /// As [`Self::Looks`], but it notifies only after it was asked, and found empty.
+    AskAgain,
+}
+
+/// A way to publish.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Plain,
+    /// Gets the message back if nobody is there to have it.
+    Try,
+    /// Only if that displaces nothing.
+    IfRoom,
+    /// In two steps. Between them, the thread lets others go on, and publishes on that other topic.
+    Begin(usize),
+    /// Waits for room before.
+    Waits,
 }
 
 /// An action of a callback, of an outside thread, or of the main thread in a round.
@@ -177,11 +250,34 @@ pub(crate) enum Kind {
 /// entity of [`Self::Drop`] and so on.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
-    Publish(usize),
+    Publish(usize, Way),
+    /// Publishes that many messages.
+    Burst(usize, usize),
+    /// Looks at the messages that the publisher of that topic keeps.
+    LookAtKept(usize),
+    CreateQueue(usize),
+    DropQueue(usize),
+    TakeFromQueue(usize),
+    /// Sets the waker of the queue, which panics when it is called, and when it is dropped, if that is true.
+    SetWaker(usize, bool),
     /// Sends a request, and awaits the response if it can.
     Call(usize),
     /// Sends a request and forgets it.
     CallAndForget(usize),
+    /// Calls with a time limit, of the call itself if the executor is `None`, or else one that the executor measures.
+    CallWithin(usize, Option<usize>, Ms),
+    /// Waits until the service exists.
+    AwaitService(usize),
+    /// Waits until the topic has a subscription.
+    AwaitSubscription(usize),
+    /// Has the next waker of this script that is waited with panic when it is called, and when it is dropped.
+    PanicWaker,
+    /// Waits for the next tick of a rate that the script creates when it first does this.
+    Tick(usize, Clock, Ms),
+    /// Begins the rates of the script anew.
+    ResetRates,
+    /// Sleeps on that executor until a time, if it can await.
+    SleepUntil(usize, Clock, Ms),
     Send(usize),
     CloseChannel(usize),
     /// Makes every stream of the channel panic whenever it is polled from now on.
@@ -192,6 +288,8 @@ pub(crate) enum Action {
     Cancel(usize),
     Reset(usize),
     SetPeriod(usize, Ms),
+    /// Asks the entity, and the timer if it is one, for all that its handle tells.
+    Ask(usize),
     /// Sleeps on that executor, if it can await.
     Sleep(usize, Clock, Ms),
     /// Creates a sleep and drops it.
@@ -202,6 +300,9 @@ pub(crate) enum Action {
     Gate,
     Panic,
     Halt(usize),
+    HaltAll,
+    /// Starts the recorder, or stops it. Only the main thread does it.
+    Record(bool),
     SetRos(Ms),
     ActivateRos(bool),
     /// Sets ROS time, and awaits the move if it can. A synchronous callback asks to wait, which may be refused.
@@ -239,6 +340,35 @@ impl Program {
         self.entities.iter().find(|entity| entity.id == id)
     }
 
+    /// Returns true if the program publishes many messages at once.
+    pub(crate) fn has_bursts(&self) -> bool {
+        self.actions().any(|action| matches!(action, Action::Burst(..)))
+    }
+
+    /// Returns true if the program uses a recorder.
+    pub(crate) fn records(&self) -> bool {
+        self.actions().any(|action| matches!(action, Action::Record(_)))
+    }
+
+    pub(crate) fn actions_mut(&mut self) -> impl Iterator<Item = &mut Action> {
+        let scripts = self.entities.iter_mut().flat_map(|entity| &mut entity.script);
+        let rounds = self.rounds.iter_mut().flat_map(|round| &mut round.before);
+        scripts.chain(rounds).chain(self.threads.iter_mut().flatten())
+    }
+
+    fn actions(&self) -> impl Iterator<Item = &Action> {
+        let scripts = self.entities.iter().flat_map(|entity| &entity.script);
+        let rounds = self.rounds.iter().flat_map(|round| &round.before);
+        scripts.chain(rounds).chain(self.threads.iter().flatten())
+    }
+
+    /// Returns true if several entities have the same priority.
+    pub(crate) fn has_ties(&self) -> bool {
+        let mut priorities: Vec<_> = self.entities.iter().map(|entity| entity.priority).collect();
+        priorities.sort_unstable();
+        priorities.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
     /// Returns the number of the executor that runs the group: its companion, if it is moved to one that exists.
     pub(crate) fn runs(&self, group: &GroupPlan) -> usize {
         let moved = group.moved_to.filter(|to| self.executor(*to).is_some());
@@ -251,26 +381,37 @@ impl Program {
         let threads: usize = self.threads.iter().map(|actions| actions.len() + 1).sum();
         let rounds: usize = self.rounds.iter().map(|round| round.before.len() + 1).sum();
         let spins: usize = self.executors.iter().map(|executor| executor.spins.len() + 1).sum();
-        self.groups.len() + self.entities.len() + scripts + threads + rounds + spins
+        self.groups.len() + self.entities.len() + self.queues.len() + scripts + threads + rounds + spins
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for executor in &self.executors {
-            let ExecutorPlan { id, threads, policy, role, spins } = executor;
-            writeln!(f, "executor {id}: {policy:?}, {threads} threads, {role:?}")?;
+            let ExecutorPlan { id, threads, policy, role, polls, spins } = executor;
+            let polls = if *polls { ", polls" } else { "" };
+            writeln!(f, "executor {id}: {policy:?}, {threads} threads, {role:?}{polls}")?;
             spins.iter().try_for_each(|spin| writeln!(f, "    {}", plain(spin)))?;
         }
         for group in &self.groups {
-            let GroupPlan { id, executor, moved_to, reentrant, on_panic } = group;
-            let kind = if *reentrant { "reentrant" } else { "exclusive" };
+            let GroupPlan { id, executor, moved_to, reentrant, releases, on_panic } = group;
+            let kind = match (reentrant, releases) {
+                (true, _) => "reentrant",
+                (_, true) => "exclusive, released at await",
+                _ => "exclusive",
+            };
             write!(f, "group {id} on executor {executor}: {kind}, on panic {on_panic:?}")?;
             moved_to.iter().try_for_each(|to| write!(f, ", moved to executor {to}"))?;
             writeln!(f)?;
             for entity in self.entities.iter().filter(|entity| entity.group == *id) {
                 write_entity(f, entity)?;
             }
+        }
+        for (topic, plan) in self.topics.iter().enumerate().filter(|(_, plan)| **plan != TopicPlan::default()) {
+            writeln!(f, "topic {topic}: {}", plain(plan))?;
+        }
+        for queue in &self.queues {
+            writeln!(f, "queue {}", plain(queue))?;
         }
         for (number, actions) in self.threads.iter().enumerate() {
             writeln!(f, "thread {number}")?;

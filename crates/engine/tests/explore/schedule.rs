@@ -1,5 +1,6 @@
 //! Schedules: the thread that goes on at each step, from a seed; and the moments at which all threads are blocked.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,6 +8,26 @@ use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 use super::rng::Rng;
 use super::search::Jobs;
+
+thread_local! {
+    /// By thread of the model: how often it let others go on. All of them share one thread of the process.
+    static YIELDS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns how often the thread of the model that runs has let others go on.
+pub(crate) fn yields_here() -> u64 {
+    let me = super::world::me();
+    YIELDS.with_borrow(|yields| yields.get(me).copied().unwrap_or(0))
+}
+
+fn count_yield(task: usize) {
+    YIELDS.with_borrow_mut(|yields| {
+        if yields.len() <= task {
+            yields.resize(task + 1, 0);
+        }
+        yields[task] += 1;
+    });
+}
 
 /// The way in which the next thread is chosen.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +99,7 @@ impl Scheduler for Steps {
         self.quiet.0.store(false, Ordering::Relaxed);
         self.rng = Rng::new(seed);
         self.priorities.clear();
+        YIELDS.with_borrow_mut(Vec::clear);
         self.style = match self.rng.below(4) {
             0 => Style::Random,
             1 => Style::Sticky(60),
@@ -89,6 +111,9 @@ impl Scheduler for Steps {
 
     fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
         let main = TaskId::from(0);
+        if let Some(current) = current.filter(|_| is_yielding) {
+            count_yield(usize::from(current));
+        }
         let mut ids: Vec<TaskId> = runnable.iter().map(|task| task.id()).collect();
         if self.quiet.0.load(Ordering::Relaxed) {
             if ids == [main] {

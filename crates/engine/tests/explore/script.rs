@@ -2,22 +2,23 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rospin_engine::{Barrier, Call, ClockKind, Payload, Sleep, SpinEnd, SpinError, SpinOptions};
+use rospin_engine::{Barrier, ClockKind, LossCause, Payload, SpinEnd, SpinError, SpinOptions};
 
+use super::channel::Parcel;
 use super::create::create;
-use super::model::{At, Change, Event, Place, SpinResult, WaitOn};
+use super::model::{Change, Event, SpinResult};
+use super::operations::{does, does_all};
 use super::program::{Action, Clock, Ms, SpinPlan, Until};
-use super::world::{Group, Handle, Load, Request, Response, World};
+use super::publish::{create_queue, drop_queue, judge_ends, look_at_kept, publish, set_waker, take_from_queue};
+use super::wait::{Own, Waiting, await_service, await_subscription, call, call_within, on, sleep, sleep_until};
+use super::world::{Group, Handle, Load, World};
 
-/// The waiting part of an action, for scripts that can wait.
-pub(crate) enum Waiting {
-    Sleep(Sleep, WaitOn, At),
-    Call(Call<Response>, usize),
-    Barrier(Barrier),
-    Yield,
+pub(crate) const fn us(us: u64) -> Duration {
+    Duration::from_micros(us)
 }
 
 pub(crate) const fn ms(ms: Ms) -> Duration {
@@ -36,10 +37,29 @@ pub(crate) const fn kind(clock: Clock) -> ClockKind {
 /// whose callback does it; `None` outside of callbacks.
 pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Option<Waiting> {
     match *action {
-        Action::Publish(topic) => publish(world, topic),
+        Action::Publish(topic, way) => publish(world, topic, way, run.is_some()),
+        Action::Burst(topic, count) => {
+            (0..count).for_each(|_| publish(world, topic, super::program::Way::Plain, run.is_some()));
+        }
+        Action::LookAtKept(topic) => {
+            judge_ends(world, topic);
+            look_at_kept(world, topic);
+        }
+        Action::CreateQueue(queue) => create_queue(world, queue),
+        Action::DropQueue(queue) => drop_queue(world, queue),
+        Action::TakeFromQueue(queue) => take_from_queue(world, queue),
+        Action::SetWaker(queue, panics) => set_waker(world, queue, panics),
         Action::Call(service) => return call(world, service),
         Action::CallAndForget(service) => drop(call(world, service)),
-        Action::Send(channel) if world.spend() => world.channels[channel].change(Some(world.token()), false, false),
+        Action::CallWithin(service, executor, limit) => return call_within(world, service, executor, limit),
+        Action::AwaitService(service) if run.is_some() || !world.is_finishing() => {
+            return Some(await_service(world, service));
+        }
+        Action::AwaitSubscription(topic) if run.is_some() || !world.is_finishing() => {
+            return Some(await_subscription(world, topic));
+        }
+        Action::SleepUntil(executor, clock, until) => return sleep_until(world, executor, clock, until),
+        Action::Send(channel) if world.spend() => send(world, channel),
         Action::CloseChannel(channel) => world.channels[channel].change(None, true, false),
         Action::Poison(channel) => world.channels[channel].change(None, false, true),
         Action::Create(entity) if world.spend() => create(world, entity),
@@ -48,6 +68,7 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
         Action::Cancel(entity) => change(world, entity, Change::Cancel),
         Action::Reset(entity) => change(world, entity, Change::Reset),
         Action::SetPeriod(entity, period) => change(world, entity, Change::Period(period)),
+        Action::Ask(entity) => ask(world, entity),
         Action::Sleep(executor, clock, duration) => return sleep(world, executor, clock, duration),
         Action::SleepAndForget(executor, clock, duration) => drop(sleep(world, executor, clock, duration)),
         Action::Yield => return Some(Waiting::Yield),
@@ -59,6 +80,7 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
             }
         }
         Action::Halt(executor) => halt(world, executor),
+        Action::HaltAll => halt_all(world),
         Action::SetRos(to) if world.spend() => drop(set_ros(world, Some(to), None)),
         Action::ActivateRos(active) if world.spend() => drop(set_ros(world, None, Some(active))),
         Action::AwaitRos(to) if world.spend() => return Some(Waiting::Barrier(set_ros(world, Some(to), None))),
@@ -73,10 +95,14 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
 /// Runs the script of a synchronous callback, which drops at once what it would have to wait for. For a move of ROS
 /// time it asks to wait first, which the engine must refuse unless time has moved already.
 pub(crate) fn run_script(world: &Arc<World>, run: usize, actions: &[Action], payload: Option<&mut Load>) {
-    let mut touched = 0;
+    let (mut touched, mut own) = (0, Own::default());
     for action in actions {
-        match act(world, Some(run), action) {
-            Some(Waiting::Barrier(barrier)) => drop(barrier.wait()),
+        match own.act(world, action).unwrap_or_else(|| act(world, Some(run), action)) {
+            Some(Waiting::Barrier(barrier)) => {
+                does_all(&["Barrier::is_over", "Barrier::wait"]);
+                let _is_over = barrier.is_over();
+                let _outcome = barrier.wait();
+            }
             waiting => drop(waiting),
         }
         touched += usize::from(*action == Action::Touch);
@@ -95,16 +121,18 @@ pub(crate) async fn await_script(
     payload: Option<Payload<Load>>,
 ) {
     let script = async {
+        let mut own = Own::default();
         for action in actions.iter() {
             if *action == Action::Touch
                 && let Some(payload) = &payload
             {
+                does("Payload::with");
                 payload.with(|load| load.touched += 1);
             }
-            if let Some(waiting) = act(&world, Some(run), action) {
+            if let Some(waiting) = own.act(&world, action).unwrap_or_else(|| act(&world, Some(run), action)) {
                 let on = on(&waiting);
                 world.note(|model, task| model.waits(task, run, on));
-                finish(&world, waiting).await;
+                own.finish(&world, waiting).await;
                 world.note(|model, _| model.waited(run));
             }
         }
@@ -114,8 +142,9 @@ pub(crate) async fn await_script(
 
 /// Runs the script of a thread that belongs to no executor.
 pub(crate) fn block_on_script(world: &Arc<World>, actions: &[Action]) {
+    let mut own = Own::default();
     for action in actions {
-        let Some(waiting) = act(world, None, action) else {
+        let Some(waiting) = own.act(world, action).unwrap_or_else(|| act(world, None, action)) else {
             continue;
         };
         let on = on(&waiting);
@@ -124,55 +153,9 @@ pub(crate) fn block_on_script(world: &Arc<World>, actions: &[Action]) {
             continue;
         }
         world.note(|model, task| model.blocks(task, on, None));
-        shuttle::future::block_on(finish(world, waiting));
+        shuttle::future::block_on(own.finish(world, waiting));
         world.note(|model, task| model.unblocks(task, None));
     }
-}
-
-pub(crate) const fn on(waiting: &Waiting) -> WaitOn {
-    match waiting {
-        Waiting::Sleep(_, on, _) => *on,
-        Waiting::Call(_, item) => WaitOn::Call { item: *item },
-        Waiting::Barrier(_) => WaitOn::Barrier,
-        Waiting::Yield => WaitOn::Itself,
-    }
-}
-
-pub(crate) async fn finish(world: &Arc<World>, waiting: Waiting) {
-    match waiting {
-        Waiting::Sleep(sleep, on, since) => {
-            let slept = sleep.await;
-            world.note(|model, task| model.slept(task, on, since, slept.is_ok()));
-        }
-        Waiting::Call(call, item) => {
-            let outcome = match call.await {
-                Ok(response) => {
-                    drop(response.token);
-                    "a response".to_owned()
-                }
-                Err(error) => error.to_string(),
-            };
-            world.note(|model, task| model.answered(task, item, outcome));
-        }
-        Waiting::Barrier(barrier) => {
-            let outcome = format!("{:?}", barrier.await);
-            world.note(|model, task| model.note(task, Event::RosMoved { outcome }));
-        }
-        Waiting::Yield => yield_once().await,
-    }
-}
-
-/// Wakes itself and lets other callbacks go first.
-pub(crate) async fn yield_once() {
-    let mut is_first = true;
-    std::future::poll_fn(|cx| {
-        if std::mem::take(&mut is_first) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    })
-    .await;
 }
 
 /// A future that notes each poll of the callback and its outcome.
@@ -209,32 +192,42 @@ impl<F> Drop for Segments<'_, F> {
     }
 }
 
-fn publish(world: &Arc<World>, topic: usize) {
-    if !world.spend() {
+fn send(world: &Arc<World>, channel: usize) {
+    does("Clock::now");
+    // It is told late that the item has arrived.
+    let arrival = (world.context.clock().now().as_nanos() / 1_000_000).saturating_sub(2);
+    let told = Arc::<AtomicUsize>::default();
+    let parcel = Parcel { _token: world.token(), arrival, told: Arc::clone(&told) };
+    world.channels[channel].change(Some(parcel), false, false);
+    let at = world.note(|model, task| model.note(task, Event::Did("sent an item through a channel")));
+    told.store(at, Ordering::Relaxed);
+}
+
+/// Asks an entity for all that its handle tells. Only what a handle alone can tell wrongly is judged.
+fn ask(world: &Arc<World>, entity: usize) {
+    let handle = world.tables().entities.get(entity).and_then(|lives| lives.last().cloned());
+    let Some((life, handle)) = handle else {
         return;
+    };
+    does_all(&["handle!::name", "handle!::lost", "handle!::missed_deadlines", "handle!::account"]);
+    let (name, lost) = (handle.name().to_owned(), handle.lost(LossCause::QueueFull));
+    world.note(|model, _| model.judge_handle(life, &name, lost));
+    if let Handle::Timer(timer) = &*handle {
+        does_all(&[
+            "Timer::is_canceled",
+            "Timer::period",
+            "Timer::time_until_next_call",
+            "Timer::is_ready",
+            "Timer::skips",
+            "Skips::count",
+        ]);
+        let since = world.note(|model, task| model.note(task, Event::Did("asks a timer")));
+        let canceled = timer.is_canceled();
+        let period = timer.period().map(|period| period.as_millis() as Ms);
+        let left = timer.time_until_next_call().map(|left| left.as_millis() as Ms);
+        let _told = (timer.is_ready(), timer.skips().count());
+        world.note(|model, _| model.judge_timer_asked(life, since, canceled, period, left));
     }
-    let item = world.note(|model, task| model.sends(task, Place::Topic(topic)));
-    let delivery = world.publishers[topic].publish(super::world::Message { item, _token: world.token() });
-    world.note(|model, task| model.published(task, item, delivery.queued, delivery.displaced));
-}
-
-pub(crate) fn call(world: &Arc<World>, service: usize) -> Option<Waiting> {
-    if !world.spend() {
-        return None;
-    }
-    let item = world.note(|model, task| model.sends(task, Place::Service(service)));
-    let call = world.clients[service].call(Request { item, _token: world.token() });
-    world.note(|model, task| model.called(task, item));
-    Some(Waiting::Call(call, item))
-}
-
-pub(crate) fn sleep(world: &Arc<World>, executor: usize, clock: Clock, duration: Ms) -> Option<Waiting> {
-    let handle = world.tables().executors.get(executor)?.clone()?;
-    let since = world.note(|model, task| model.note(task, Event::Did("makes a sleep")));
-    let on = world.note(|model, _| model.sleep_on(executor, clock, duration));
-    let sleep = handle.sleep(kind(clock), ms(duration));
-    let on = world.note(|model, _| model.sleep_made(on, duration));
-    Some(Waiting::Sleep(sleep, on, since))
 }
 
 fn drop_entity(world: &Arc<World>, entity: usize, detach: bool) {
@@ -250,6 +243,7 @@ fn drop_entity(world: &Arc<World>, entity: usize, detach: bool) {
         }
     };
     if detach {
+        does("handle!::detach");
         handle.detach();
         world.note(|model, task| model.note(task, Event::Detached { life }));
         return;
@@ -267,9 +261,18 @@ fn change(world: &Arc<World>, entity: usize, change: Change) {
     if let Handle::Timer(timer) = &*handle {
         world.note(|model, task| model.changes(task, life, change));
         match change {
-            Change::Cancel => timer.cancel(),
-            Change::Reset => timer.reset(),
-            Change::Period(period) => timer.set_period(ms(period)),
+            Change::Cancel => {
+                does("Timer::cancel");
+                timer.cancel();
+            }
+            Change::Reset => {
+                does("Timer::reset");
+                timer.reset();
+            }
+            Change::Period(period) => {
+                does("Timer::set_period");
+                timer.set_period(ms(period));
+            }
         }
         world.note(|model, task| model.changed(task, life));
     }
@@ -278,8 +281,25 @@ fn change(world: &Arc<World>, entity: usize, change: Change) {
 pub(crate) fn halt(world: &Arc<World>, executor: usize) {
     let handle = world.tables().executors.get(executor).cloned().flatten();
     if let Some(handle) = handle {
+        does_all(&["ExecutorHandle::halt", "ExecutorHandle::name"]);
+        let name = handle.name().to_owned();
+        world.note(|model, _| model.judge_name(executor, &name));
         world.note(|model, task| model.halts(task, executor));
         handle.halt();
+        world.note(|model, task| model.halted(task, executor));
+    }
+}
+
+/// Halts all executors at once.
+fn halt_all(world: &Arc<World>) {
+    does("Context::halt_all");
+    let there = world.tables().executors.clone();
+    let there: Vec<usize> = there.iter().enumerate().filter_map(|(id, handle)| handle.as_ref().map(|_| id)).collect();
+    for executor in &there {
+        world.note(|model, task| model.halts(task, *executor));
+    }
+    world.context.halt_all();
+    for executor in there {
         world.note(|model, task| model.halted(task, executor));
     }
 }
@@ -287,8 +307,14 @@ pub(crate) fn halt(world: &Arc<World>, executor: usize) {
 fn set_ros(world: &Arc<World>, time: Option<Ms>, active: Option<bool>) -> Barrier {
     world.note(|model, task| model.asks_ros(task, time, active));
     let barrier = match (time, active) {
-        (Some(time), _) => world.ros.set(rospin_engine::Time::from_millis(time)),
-        (None, active) => world.ros.set_active(active.unwrap_or(true)),
+        (Some(time), _) => {
+            does("RosTime::set");
+            world.ros.set(rospin_engine::Time::from_millis(time))
+        }
+        (None, active) => {
+            does("RosTime::set_active");
+            world.ros.set_active(active.unwrap_or(true))
+        }
     };
     world.note(|model, task| model.asked_ros(task));
     barrier
@@ -300,6 +326,7 @@ fn remove_group(world: &Arc<World>, group: usize) {
         return;
     };
     world.note(|model, task| model.removes_group(task, group));
+    does("common_methods!::remove");
     match handle {
         Group::Exclusive(handle) => handle.remove(),
         Group::Reentrant(handle) => handle.remove(),
@@ -311,6 +338,7 @@ fn spin_spare(world: &Arc<World>, executor: usize, plan: SpinPlan) {
     let spare = world.tables().spares.get(executor).cloned().flatten();
     if let Some(spare) = spare.filter(|_| !world.is_finishing()) {
         world.note(|model, task| model.spin_begins(task, executor, plan));
+        does("Executor::spin");
         let result = result_of(spare.spin(options(plan)));
         world.note(|model, task| model.spin_ended(task, executor, result));
     }
@@ -318,12 +346,24 @@ fn spin_spare(world: &Arc<World>, executor: usize, plan: SpinPlan) {
 
 pub(crate) fn options(plan: SpinPlan) -> SpinOptions {
     let options = match plan.until {
-        Until::Halted => SpinOptions::new(),
-        Until::Once => SpinOptions::spin_once(),
-        Until::All => SpinOptions::spin_all(),
+        Until::Halted => {
+            does("SpinOptions::new");
+            SpinOptions::new()
+        }
+        Until::Once => {
+            does("SpinOptions::spin_once");
+            SpinOptions::spin_once()
+        }
+        Until::All => {
+            does("SpinOptions::spin_all");
+            SpinOptions::spin_all()
+        }
     };
     match plan.timeout {
-        Some(timeout) => options.timeout(ms(timeout)),
+        Some(timeout) => {
+            does("SpinOptions::timeout");
+            options.timeout(ms(timeout))
+        }
         None => options,
     }
 }

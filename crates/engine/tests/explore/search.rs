@@ -88,7 +88,7 @@ fn run_here(jobs: &Arc<Jobs>) -> Option<Failure> {
     std::mem::forget(panic);
     let broken = verdict.take().unwrap_or_else(|| {
         let message = text.unwrap_or_else(|| "a panic without text".to_owned());
-        Broken { rule: Rule::Engine, message, story: String::new() }
+        Broken { rule: Rule::Engine, message, story: verdict.story() }
     });
     Some(Failure { job, broken })
 }

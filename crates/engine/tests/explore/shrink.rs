@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::program::{Kind, PolicyKind, Program, SpinPlan};
+use super::program::{Action, Inbox, Kind, PolicyKind, Program, SpinPlan, Style, TopicPlan, Way};
 use super::search::{Failure, try_program};
 
 /// The time for the search for a smaller program.
-const LIMIT: Duration = Duration::from_secs(25);
+const LIMIT: Duration = Duration::from_secs(60);
 /// The number of schedules that each candidate is tried with.
 const SCHEDULES: u64 = 150;
 
@@ -76,6 +76,7 @@ impl Search {
         self.without(|program| Some(&mut program.threads));
         self.without(|program| Some(&mut program.rounds));
         self.without(|program| Some(&mut program.entities));
+        self.without(|program| Some(&mut program.queues));
         self.without(|program| Some(&mut program.groups));
         self.without(|program| Some(&mut program.executors));
         for number in 0..self.best.job.program.threads.len() {
@@ -92,9 +93,41 @@ impl Search {
         }
     }
 
+    /// Makes topics, queues, sources, and the ways to publish plain.
+    fn make_topics_plain(&mut self) {
+        let plain = |inbox: &mut Inbox| (inbox.keeps_all, inbox.is_late) = (false, false);
+        for topic in 0..self.best.job.program.topics.len() {
+            self.accept(|program| program.topics[topic] = TopicPlan::default());
+            self.accept(|program| program.topics[topic].patience = None);
+        }
+        for number in 0..self.best.job.program.queues.len() {
+            self.accept(|program| plain(&mut program.queues[number].inbox));
+        }
+        for number in 0..self.best.job.program.entities.len() {
+            self.accept(|program| match &mut program.entities[number].kind {
+                Kind::Subscription { inbox, .. } => plain(inbox),
+                Kind::Source { style, .. } => *style = Style::Plain,
+                _ => {}
+            });
+            self.accept(|program| match &mut program.entities[number].kind {
+                Kind::Subscription { by_queue, .. } | Kind::Service { by_queue, .. } => *by_queue = false,
+                _ => {}
+            });
+        }
+        self.accept(|program| {
+            for action in program.actions_mut() {
+                if let Action::Publish(_, way) = action {
+                    *way = Way::Plain;
+                }
+            }
+        });
+    }
+
     fn make_plain(&mut self) {
+        self.make_topics_plain();
         for number in 0..self.best.job.program.executors.len() {
             self.accept(|program| program.executors[number].threads = 1);
+            self.accept(|program| program.executors[number].polls = false);
             self.accept(|program| program.executors[number].policy = PolicyKind::FixedPriority);
             for spin in 0..self.best.job.program.executors[number].spins.len() {
                 self.accept(|program| program.executors[number].spins[spin].main = None);
@@ -104,12 +137,24 @@ impl Search {
         }
         for number in 0..self.best.job.program.groups.len() {
             self.accept(|program| program.groups[number].reentrant = false);
+            self.accept(|program| {
+                let id = program.groups[number].id;
+                program.groups[number].releases = false;
+                let entities = program.entities.iter_mut().filter(|entity| entity.group == id);
+                entities.for_each(|entity| entity.by_group = false);
+            });
             self.accept(|program| program.groups[number].moved_to = None);
             self.accept(|program| program.groups[number].on_panic = super::program::PanicPlan::Continue);
         }
         for number in 0..self.best.job.program.entities.len() {
-            self.accept(|program| program.entities[number].asynchronous = false);
-            self.accept(|program| program.entities[number].releases_group = false);
+            self.accept(|program| {
+                let entity = &mut program.entities[number];
+                (entity.asynchronous, entity.by_group) = (false, false);
+            });
+            self.accept(|program| {
+                let group = program.group(program.entities[number].group).is_some_and(|group| group.releases);
+                program.entities[number].releases_group &= group;
+            });
             self.accept(|program| program.entities[number].max_in_flight = None);
             self.accept(|program| program.entities[number].deadline = None);
             self.accept(|program| program.entities[number].bomb = false);

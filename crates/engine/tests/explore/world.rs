@@ -3,24 +3,30 @@
 //! The locks here are the standard library's, so that taking one is no step of the model. No engine code runs under
 //! them.
 
-use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Poll, Waker};
 
-use super::generate::{CHANNELS, SERVICES, TOPICS};
-use super::model::{Model, Rule};
-use super::program::Program;
-use futures::Stream;
 use rospin_engine::{
-    CallbackGroup, Client, Context, Entity, Executor, ExecutorHandle, JumpCallback, LossCause, ManualClock, Notifier,
-    Publisher, ReentrantGroup, RosTime, Service, Source, Subscription, TakeError, Timer,
+    CallbackGroup, Client, Context, Entity, Executor, ExecutorHandle, JumpCallback, Loss, LossCause, LossWatch,
+    ManualClock, Publisher, Queue, Recorder, ReentrantGroup, RosTime, Service, Subscription, Timer,
 };
+
+use super::channel::Channel;
+use super::generate::{CHANNELS, SERVICES, TOPICS};
+use super::model::{Model, Switched};
+use super::operations::{does, does_all};
+use super::program::Program;
+use super::publish::publisher_options;
+use super::record::Recording;
 
 /// The number of things that a program may publish, send and create, so that callbacks that feed themselves come to an
 /// end.
 const BUDGET: usize = 60;
+/// The same for programs with bursts.
+const LARGE_BUDGET: usize = 150;
 
 /// The engine's objects, the model that judges them, and the state of the program that runs.
 pub(crate) struct World {
@@ -37,8 +43,11 @@ pub(crate) struct World {
     pub(crate) tables: Mutex<Tables>,
     /// True once the rounds are over, so that nothing new shall begin.
     finishing: AtomicBool,
-    /// The number of things taken from the budget.
-    spent: AtomicUsize,
+    /// The number of things that may be taken from the budget.
+    left: AtomicUsize,
+    /// The recorder, if the program records; and the recording, while there is one.
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recording: Mutex<Option<(Switched, Recording)>>,
 }
 
 /// Handles, by the numbers of the program.
@@ -49,6 +58,9 @@ pub(crate) struct Tables {
     pub(crate) groups: Vec<Option<Group>>,
     /// The handles, with the numbers of their lives.
     pub(crate) entities: Vec<Vec<(usize, Arc<Handle>)>>,
+    pub(crate) queues: Vec<Option<(usize, Arc<Queue<Message>>)>>,
+    /// Copies of the sources of entities that watch losses, with the numbers of their lives.
+    pub(crate) watches: Vec<(usize, LossWatch)>,
 }
 
 #[derive(Clone)]
@@ -66,21 +78,54 @@ pub(crate) enum Handle {
     Jump(JumpCallback),
 }
 
-impl Handle {
-    pub(crate) fn detach(self) {
-        match self {
-            Self::Timer(handle) => handle.detach(),
-            Self::Subscription(handle) => handle.detach(),
-            Self::Service(handle) => handle.detach(),
-            Self::Entity(handle) => handle.detach(),
-            Self::Jump(handle) => handle.detach(),
+/// Calls a method that the handles of all kinds have.
+macro_rules! of_handle {
+    ($handle:expr, $method:ident ( $($argument:expr)? )) => {
+        match $handle {
+            Handle::Timer(handle) => handle.$method($($argument)?),
+            Handle::Subscription(handle) => handle.$method($($argument)?),
+            Handle::Service(handle) => handle.$method($($argument)?),
+            Handle::Entity(handle) => handle.$method($($argument)?),
+            Handle::Jump(handle) => handle.$method($($argument)?),
         }
+    };
+}
+
+impl Handle {
+    pub(crate) fn name(&self) -> &str {
+        _ = (of_handle!(self, account()), of_handle!(self, missed_deadlines()));
+        of_handle!(self, name())
+    }
+
+    pub(crate) fn lost(&self, cause: LossCause) -> u64 {
+        of_handle!(self, lost(cause))
+    }
+
+    pub(crate) fn watch_losses(&self, cause: LossCause) -> LossWatch {
+        does("handle!::watch_losses");
+        of_handle!(self, watch_losses(cause))
+    }
+
+    pub(crate) fn detach(self) {
+        of_handle!(self, detach());
     }
 }
 
 impl World {
-    pub(crate) fn new(program: Arc<Program>, context: Context, clock: ManualClock) -> Arc<Self> {
-        let publishers = (0..TOPICS).map(|topic| context.create_local_publisher(format!("t{topic}").as_str()).unwrap());
+    pub(crate) fn new(
+        program: Arc<Program>,
+        context: Context,
+        clock: ManualClock,
+        recorder: Option<Recorder>,
+    ) -> Arc<Self> {
+        does_all(&["Context::create_local_publisher", "Context::create_local_client", "Context::ros_time"]);
+        let publishers = (0..TOPICS).map(|topic| {
+            let plan = program.topics.get(topic).copied().unwrap_or_default();
+            context.create_local_publisher(publisher_options(topic, plan)).unwrap()
+        });
+        let publishers = publishers.collect();
+        let queues = program.queues.iter().map(|queue| queue.id + 1).max().unwrap_or(0);
+        let budget = if program.has_bursts() { LARGE_BUDGET } else { BUDGET };
         let clients = (0..SERVICES).map(|service| context.create_local_client(&format!("s{service}")).unwrap());
         let executors = program.executors.iter().map(|executor| executor.id + 1).max().unwrap_or(0);
         let groups = program.groups.iter().map(|group| group.id + 1).max().unwrap_or(0);
@@ -90,12 +135,14 @@ impl World {
             spares: (0..executors).map(|_| None).collect(),
             groups: vec![None; groups],
             entities: (0..entities).map(|_| Vec::new()).collect(),
+            queues: vec![None; queues],
+            watches: Vec::new(),
         };
         Arc::new(Self {
             model: Mutex::new(Model::new(Arc::clone(&program))),
             program,
             ros: context.ros_time(),
-            publishers: publishers.collect(),
+            publishers,
             clients: clients.collect(),
             channels: (0..CHANNELS).map(|_| Arc::default()).collect(),
             context,
@@ -104,7 +151,9 @@ impl World {
             gate: Gate::default(),
             tables: Mutex::new(tables),
             finishing: AtomicBool::new(false),
-            spent: AtomicUsize::new(0),
+            left: AtomicUsize::new(budget),
+            recorder,
+            recording: Mutex::default(),
         })
     }
 
@@ -113,13 +162,19 @@ impl World {
         note(&mut lock(&self.model), me())
     }
 
+    /// Returns the text of the last notes, also when no thread of the model runs.
+    pub(crate) fn story(&self) -> String {
+        lock(&self.model).story(60)
+    }
+
     pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
         lock(&self.tables)
     }
 
     /// Takes one from the budget. Returns false if nothing is left, or the program comes to its end.
     pub(crate) fn spend(&self) -> bool {
-        self.spent.fetch_add(1, Ordering::Relaxed) < BUDGET && !self.is_finishing()
+        let take = |left: usize| left.checked_sub(1);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() && !self.is_finishing()
     }
 
     pub(crate) fn finish(&self) {
@@ -239,6 +294,8 @@ struct GateState {
     times: usize,
     is_open: bool,
     wakers: Vec<Waker>,
+    /// The wakers of those that wait until it is open for good.
+    last: Vec<Waker>,
 }
 
 impl Gate {
@@ -255,137 +312,42 @@ impl Gate {
         }));
     }
 
+    /// Waits for the future, at most until the gate is open for good. Returns true if the future has resolved.
+    pub(crate) async fn unless_over(&self, mut future: Pin<Box<dyn Future<Output = ()> + Send>>) -> bool {
+        std::future::poll_fn(|cx| {
+            if future.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(true);
+            }
+            let mut state = lock(&self.0);
+            if state.is_open {
+                return Poll::Ready(false);
+            }
+            state.last.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
     /// Lets all threads at the gate go on, and those that come later if it is `for_good`.
     pub(crate) fn open(&self, for_good: bool) {
         let mut state = lock(&self.0);
         state.times += 1;
         state.is_open |= for_good;
-        let wakers = std::mem::take(&mut state.wakers);
+        let mut wakers = std::mem::take(&mut state.wakers);
+        if for_good {
+            wakers.append(&mut state.last);
+        }
         drop(state);
-        wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// A channel whose items are taken by streams and by sources.
-#[derive(Default)]
-pub(crate) struct Channel(Mutex<Contents>);
-
-#[derive(Default)]
-struct Contents {
-    items: VecDeque<Token>,
-    is_closed: bool,
-    /// True if streams panic when they are polled.
-    is_poisoned: bool,
-    wakers: Vec<Waker>,
-    notifiers: Vec<Notifier>,
-}
-
-impl Channel {
-    /// Adds an item, closes the channel or poisons it, and tells its readers. A closed channel drops the item.
-    pub(crate) fn change(&self, item: Option<Token>, close: bool, poison: bool) {
-        let mut contents = lock(&self.0);
-        if !contents.is_closed {
-            contents.items.extend(item);
-        }
-        contents.is_closed |= close;
-        contents.is_poisoned |= poison;
-        let wakers = std::mem::take(&mut contents.wakers);
-        let notifiers = contents.notifiers.clone();
-        drop(contents);
-        wakers.into_iter().for_each(Waker::wake);
-        notifiers.iter().for_each(Notifier::notify);
-    }
-
-    /// Waits for the next change of the channel.
-    pub(crate) async fn change_comes(&self) {
-        let mut is_first = true;
-        std::future::poll_fn(|cx| {
-            if std::mem::take(&mut is_first) {
-                lock(&self.0).wakers.push(cx.waker().clone());
-                return Poll::Pending;
-            }
-            Poll::Ready(())
-        })
-        .await;
-    }
-
-    /// Returns true if there is an item that can be taken.
-    pub(crate) fn is_full(&self) -> bool {
-        let contents = lock(&self.0);
-        !contents.items.is_empty() && !contents.is_poisoned
-    }
-
-    /// Empties the channel, and forgets its waiters.
-    pub(crate) fn clear(&self) {
-        let contents = std::mem::take(&mut *lock(&self.0));
-        drop(contents);
-    }
-}
-
-/// A stream of a channel's items.
-pub(crate) struct ChannelStream {
-    pub(crate) world: Arc<World>,
-    pub(crate) channel: Arc<Channel>,
-    pub(crate) life: usize,
-    pub(crate) has_ended: bool,
-}
-
-impl Stream for ChannelStream {
-    type Item = Token;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Token>> {
-        if self.has_ended {
-            self.world.note(|model, _| model.broken(Rule::Stream, "a stream was polled after its end".to_owned()));
-            return Poll::Ready(None);
-        }
-        let waker = cx.waker().clone();
-        let mut contents = lock(&self.channel.0);
-        let polled = match contents.items.pop_front() {
-            _ if contents.is_poisoned => {
-                drop(contents);
-                let life = self.life;
-                self.world.note(|model, task| model.stream_panics(task, life));
-                panic!("a stream panics, as it was asked to");
-            }
-            Some(item) => Poll::Ready(Some(item)),
-            None if contents.is_closed => Poll::Ready(None),
-            None => {
-                contents.wakers.push(waker);
-                Poll::Pending
-            }
-        };
-        drop(contents);
-        self.has_ended = matches!(polled, Poll::Ready(None));
-        polled
-    }
-}
-
-/// A source of a channel's items.
-pub(crate) struct ChannelSource(pub(crate) Arc<Channel>);
-
-impl Source for ChannelSource {
-    type Item = Token;
-    type Attachment = ();
-
-    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
-        lock(&self.0.0).notifiers.push(notifier);
-        Ok(())
-    }
-
-    fn try_take(&mut self) -> Result<Option<Token>, TakeError> {
-        let mut contents = lock(&self.0.0);
-        match contents.items.pop_front() {
-            None if contents.is_closed => Err(TakeError::Closed),
-            item => Ok(item),
+        for waker in wakers {
+            // Some panic, as they are asked to.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }
 }
 
-/// Returns the number of items that an entity lost to a full queue; and in all, with those that were in its queue at
-/// its end.
-pub(crate) fn lost(context: &Context, entity: usize) -> (u64, u64) {
-    let name = format!("e{entity}");
-    let losses = context.losses();
+/// Returns the number of items that an entity or queue of that name lost to a full queue; and in all, with those that
+/// were in its queue at its end.
+pub(crate) fn lost(losses: &[Loss], name: &str) -> (u64, u64) {
     let of = |causes: &[LossCause]| {
         let those = losses.iter().filter(|loss| loss.entity == name && causes.contains(&loss.cause));
         those.map(|loss| loss.count).sum()

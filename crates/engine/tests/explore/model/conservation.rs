@@ -5,9 +5,9 @@ use super::lives::Place;
 use super::{Model, Rule};
 
 impl Model {
-    /// Judges the end of the program. `lost` returns the number of items that an entity lost to a full queue, and in
-    /// all.
-    pub(crate) fn judge_end(&mut self, lost: &dyn Fn(usize) -> (u64, u64)) {
+    /// Judges the end of the program. `lost` returns the number of items that an entity or a queue of that name lost to
+    /// a full queue, and in all.
+    pub(crate) fn judge_end(&mut self, lost: &dyn Fn(&str) -> (u64, u64)) {
         let program = self.program.clone();
         for plan in &program.entities {
             if !matches!(plan.kind, Kind::Subscription { .. } | Kind::Service { .. }) {
@@ -16,12 +16,15 @@ impl Model {
             let lives = self.lives.iter().filter(|life| life.entity == plan.id);
             let (mut least, mut most, mut taken) = (0, 0, 0);
             for life in lives {
-                let (at_least, at_most) = self.sent_to(life);
+                let Some(receiver) = self.receiver(life, plan) else {
+                    continue;
+                };
+                let (at_least, at_most) = self.sent_to(&receiver);
                 least += at_least;
                 most += at_most;
                 taken += life.taken.len();
             }
-            let (_, all) = lost(plan.id);
+            let (_, all) = lost(&format!("e{}", plan.id));
             let accounted = taken + all as usize;
             if accounted < least || accounted > most {
                 let message = format!(
@@ -31,14 +34,10 @@ impl Model {
                 self.broken(Rule::Loss, message);
             }
         }
-        let topics = program.entities.iter().filter_map(|plan| match plan.kind {
-            Kind::Subscription { topic, .. } => Some(topic),
-            _ => None,
-        });
-        let mut topics: Vec<_> = topics.collect();
-        topics.sort_unstable();
-        topics.dedup();
-        for topic in topics {
+        for queue in &program.queues {
+            self.judge_queue(*queue, lost(&format!("q{}", queue.id)).1);
+        }
+        for topic in 0..program.topics.len() {
             self.judge_displaced(topic, lost);
         }
         if let Some(item) = self.unanswered() {
@@ -50,12 +49,15 @@ impl Model {
         }
     }
 
-    fn judge_displaced(&mut self, topic: usize, lost: &dyn Fn(usize) -> (u64, u64)) {
+    fn judge_displaced(&mut self, topic: usize, lost: &dyn Fn(&str) -> (u64, u64)) {
         let items = self.items.iter().filter(|item| item.place == Place::Topic(topic));
         let told: usize = items.filter_map(|item| item.delivery).map(|(_, displaced)| displaced).sum();
-        let is_of = |kind: Kind| matches!(kind, Kind::Subscription { topic: of, .. } if of == topic);
+        let is_of = |kind: Kind| matches!(kind, Kind::Subscription { inbox, .. } if inbox.topic == topic);
         let entities = self.program.entities.iter().filter(|plan| is_of(plan.kind));
-        let counted: u64 = entities.map(|plan| lost(plan.id).0).sum();
+        let names = entities.map(|plan| format!("e{}", plan.id));
+        let queues = self.program.queues.iter().filter(|plan| plan.inbox.topic == topic);
+        let names = names.chain(queues.map(|plan| format!("q{}", plan.id)));
+        let counted: u64 = names.map(|name| lost(&name).0).sum();
         if told as u64 != counted {
             let message = format!("publishers of topic {topic} were told of {told} displaced messages, not {counted}");
             self.broken(Rule::Loss, message);
@@ -65,7 +67,7 @@ impl Model {
     /// Returns a request whose response an outside thread still waits for.
     fn unanswered(&self) -> Option<usize> {
         self.waits.iter().find_map(|wait| match wait.on {
-            super::WaitOn::Call { item } if wait.main_of.is_none() => Some(item),
+            super::WaitOn::Call { item } | super::WaitOn::Within { item, .. } if wait.main_of.is_none() => Some(item),
             _ => None,
         })
     }

@@ -33,6 +33,12 @@ pub(crate) enum WaitOn {
     Sleep { executor: usize, clock: Clock, not_before: Ms, due_by: Ms },
     /// The response to that request.
     Call { item: usize },
+    /// The response to that request, for some time. `executor` measures it; `None` if that is unknown.
+    Within { item: usize, executor: Option<usize>, not_before: Ms, due_by: Ms },
+    /// A service of that name.
+    Service { name: usize },
+    /// A subscription of that topic.
+    Subscription { topic: usize },
     /// A barrier of ROS time.
     Barrier,
     /// Its own wake-up, which has come already.
@@ -132,6 +138,59 @@ pub(crate) enum Event {
         item: usize,
         queued: usize,
         displaced: usize,
+    },
+    /// The message was not published for want of room.
+    Refused {
+        item: usize,
+    },
+    LooksAtKept {
+        topic: usize,
+    },
+    Kept {
+        topic: usize,
+        kept: Vec<usize>,
+    },
+    CreatesQueue {
+        queue: usize,
+    },
+    CreatedQueue {
+        queue: usize,
+    },
+    DropsQueue {
+        queue: usize,
+    },
+    DroppedQueue {
+        queue: usize,
+    },
+    TakesFromQueue {
+        queue: usize,
+    },
+    LookedAtQueue {
+        queue: usize,
+        length: usize,
+    },
+    TookFromQueue {
+        queue: usize,
+        item: Option<usize>,
+    },
+    SetsWaker {
+        queue: usize,
+    },
+    QueueWakes {
+        queue: usize,
+    },
+    /// The source of an entity is told to close.
+    Closes {
+        life: usize,
+    },
+    /// An entity that watches losses is told of them.
+    ToldOfLosses {
+        life: usize,
+        count: u64,
+    },
+    /// The recorder is switched.
+    Records {
+        on: bool,
     },
     Calls {
         service: usize,

@@ -1,6 +1,6 @@
 //! The lives of entities from creation to end, and the items that they take.
 
-use super::super::program::{EntityPlan, Kind, Ms};
+use super::super::program::{Clock, Kind, Ms};
 use super::timers::TimerModel;
 use super::{At, Event, Model};
 
@@ -13,6 +13,8 @@ pub(crate) struct Life {
     pub(crate) executor: usize,
     pub(crate) creating: At,
     pub(crate) created: Option<At>,
+    /// The latest time of its creation, on the steady clock.
+    pub(crate) created_by: Ms,
     /// The note at which it was asked to end. `dropped` is the note at which that was done.
     pub(crate) dropping: Option<At>,
     pub(crate) dropped: Option<At>,
@@ -27,6 +29,10 @@ pub(crate) struct Life {
     pub(crate) broken: bool,
     /// True if its callback panicked and its group removes it for that.
     pub(crate) removed_by_panic: bool,
+    /// The number of times that its source was told to close.
+    pub(crate) closes: usize,
+    /// The losses that it was last told of, if it watches those of another entity.
+    pub(crate) told: u64,
 }
 
 /// A message or a request on its way.
@@ -40,6 +46,8 @@ pub(crate) struct Item {
     pub(crate) stamp_max: Ms,
     /// For a message that was published: the number of queues that got it, and of older items that made room.
     pub(crate) delivery: Option<(usize, usize)>,
+    /// The note at which it was last taken.
+    pub(crate) taken: Option<At>,
     /// For a request: the note at which it was answered.
     pub(crate) answered: Option<At>,
 }
@@ -49,20 +57,14 @@ pub(crate) struct Item {
 pub(crate) enum Place {
     Topic(usize),
     Service(usize),
+    /// The place of a message that was refused.
+    Nowhere,
 }
 
 impl Life {
     /// Returns true if the entity surely exists from the note `seen` until now.
     pub(crate) fn is_alive(&self, seen: At) -> bool {
         self.created.is_some_and(|created| created <= seen) && self.dropping.is_none() && !self.broken
-    }
-
-    fn takes(plan: &EntityPlan, item: &Item) -> bool {
-        match (plan.kind, item.place) {
-            (Kind::Subscription { topic, .. }, Place::Topic(of)) => topic == of,
-            (Kind::Service { name, .. }, Place::Service(of)) => name == of,
-            _ => false,
-        }
     }
 }
 
@@ -82,6 +84,7 @@ impl Model {
             executor,
             creating: at,
             created: None,
+            created_by: 0,
             dropping,
             dropped: None,
             closed: None,
@@ -90,6 +93,8 @@ impl Model {
             timer,
             broken: false,
             removed_by_panic: false,
+            closes: 0,
+            told: 0,
         });
         life
     }
@@ -106,6 +111,7 @@ impl Model {
             life.gone = true;
         } else {
             life.created = Some(at);
+            life.created_by = clocks.reading_max(Clock::Steady);
             if let Some(timer) = &mut life.timer {
                 timer.change_ended(task, at, clocks);
             }
@@ -121,6 +127,19 @@ impl Model {
         let at = self.note(task, Event::Dropped { life });
         self.lives[life].dropped.get_or_insert(at);
         self.lives[life].closed.get_or_insert(at);
+        let closes = self.lives[life].closes;
+        let has_closer = matches!(self.plan_of(life).kind, Kind::Source { .. });
+        if has_closer && closes != 1 {
+            let message = format!("the handle of life {life} was dropped, and its source was closed {closes} times");
+            self.broken(super::Rule::Gone, message);
+        }
+    }
+
+    /// Notes that a source is told to close. It panics then if that is true.
+    pub(crate) fn closes(&mut self, task: usize, life: usize, panics: bool) {
+        self.note(task, Event::Closes { life });
+        self.lives[life].closes += 1;
+        self.panics += usize::from(panics);
     }
 
     pub(crate) fn removes_group(&mut self, task: usize, group: usize) {
@@ -147,102 +166,23 @@ impl Model {
         let at = match place {
             Place::Topic(topic) => self.note(task, Event::Publishes { topic, item }),
             Place::Service(service) => self.note(task, Event::Calls { service, item }),
+            Place::Nowhere => unreachable!("it is sent somewhere"),
         };
         let stamp_max = Ms::MAX;
-        self.items.push(Item { place, sending: at, sent: None, stamp_max, delivery: None, answered: None });
+        self.items.push(Item {
+            place,
+            sending: at,
+            sent: None,
+            stamp_max,
+            delivery: None,
+            taken: None,
+            answered: None,
+        });
         item
-    }
-
-    pub(crate) fn published(&mut self, task: usize, item: usize, queued: usize, displaced: usize) {
-        let at = self.note(task, Event::Published { item, queued, displaced });
-        self.sent(item, at);
-        self.items[item].delivery = Some((queued, displaced));
-        let Place::Topic(topic) = self.items[item].place else {
-            return;
-        };
-        let sending = self.items[item].sending;
-        let (mut least, mut most) = (0, 0);
-        for life in &self.lives {
-            let plan = self.program.entity(life.entity);
-            if plan.is_none_or(|plan| !matches!(plan.kind, Kind::Subscription { topic: of, .. } if of == topic)) {
-                continue;
-            }
-            let was_there = life.created.is_some_and(|created| created < sending) && life.dropping.is_none();
-            let may_be_there = life.closed.is_none_or(|closed| closed > sending);
-            least += usize::from(was_there && !life.broken);
-            most += usize::from(may_be_there);
-        }
-        if queued < least || queued > most {
-            let message = format!("{queued} subscriptions got message {item}, of {least} to {most} that there were");
-            self.broken(super::Rule::Loss, message);
-        }
-    }
-
-    pub(crate) fn called(&mut self, task: usize, item: usize) {
-        let at = self.note(task, Event::Called { item });
-        self.sent(item, at);
     }
 
     pub(crate) fn answered(&mut self, task: usize, item: usize, outcome: String) {
         let at = self.note(task, Event::Answered { item, outcome });
         self.items[item].answered = Some(at);
-    }
-
-    fn sent(&mut self, item: usize, at: At) {
-        let now = self.clocks.reading_max(super::super::program::Clock::Steady);
-        let item = &mut self.items[item];
-        item.sent = Some(at);
-        item.stamp_max = now;
-    }
-
-    /// Returns the latest publication time of an item that is surely in the life's queue, counting only items that were
-    /// sent before `seen`.
-    ///
-    /// A queue returns its items in order, and only a newer item displaces the newest one. So the queue has an item if
-    /// one was sent after all items that were taken.
-    pub(crate) fn surely_queued(&self, life: &Life, seen: At) -> Option<Ms> {
-        let created = life.created?;
-        let plan = self.program.entity(life.entity)?;
-        let (Kind::Subscription { depth, .. } | Kind::Service { depth, .. }) = plan.kind else {
-            return None;
-        };
-        // The queue may be empty for a moment while a publisher makes room.
-        let may_be_there = |number: usize, item: &Item| {
-            item.sending > life.creating && Life::takes(plan, item) && !life.taken.contains(&number)
-        };
-        let there = self.items.iter().enumerate().filter(|(number, item)| may_be_there(*number, item));
-        let (mut count, mut making_room) = (0, false);
-        for (_, item) in there {
-            count += 1;
-            making_room |= item.sent.is_none_or(|sent| sent > seen);
-        }
-        if making_room && count > depth {
-            return None;
-        }
-        let is_queued = |item: &Item| {
-            let is_sent = item.sending > created && item.sent.is_some_and(|sent| sent <= seen);
-            let after = |taken: &usize| self.items[*taken].sent.is_some_and(|sent| sent < item.sending);
-            is_sent && Life::takes(plan, item) && life.taken.iter().all(after)
-        };
-        let stamps = self.items.iter().filter(|item| is_queued(item)).map(|item| item.stamp_max);
-        // The oldest item is still there, unless it may have made room for another.
-        if count > depth { stamps.max() } else { stamps.min() }
-    }
-
-    /// Returns the least and the most items that the life's queue got.
-    pub(crate) fn sent_to(&self, life: &Life) -> (usize, usize) {
-        let Some(plan) = self.program.entity(life.entity) else {
-            return (0, 0);
-        };
-        let (mut least, mut most) = (0, 0);
-        for item in self.items.iter().filter(|item| Life::takes(plan, item)) {
-            let begins_after = life.created.is_some_and(|created| item.sending > created);
-            let ends_before = life.dropping.is_none_or(|dropping| item.sent.is_some_and(|sent| sent < dropping));
-            least += usize::from(begins_after && ends_before && item.sent.is_some());
-            let overlaps = item.sent.is_none_or(|sent| sent > life.creating)
-                && life.closed.is_none_or(|closed| item.sending < closed);
-            most += usize::from(overlaps);
-        }
-        (least, most)
     }
 }

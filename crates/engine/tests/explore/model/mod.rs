@@ -13,10 +13,14 @@ mod conservation;
 mod event;
 mod lives;
 mod order;
+mod queues;
 mod quiet;
+mod records;
 mod runs;
 mod spins;
 mod timers;
+mod topics;
+mod waits;
 
 use std::sync::Arc;
 
@@ -26,8 +30,11 @@ pub(crate) use lives::Place;
 pub(crate) use lives::{Item, Life};
 pub(crate) use order::Picked;
 pub(crate) use quiet::Seen;
+pub(crate) use records::{Record, Switched};
 pub(crate) use runs::{Run, RunState};
 pub(crate) use spins::ExecutorState;
+pub(crate) use topics::Sent;
+pub(crate) use waits::{Tick, Ticks};
 
 use super::program::Program;
 
@@ -61,6 +68,8 @@ pub(crate) enum Rule {
     Memory,
     /// Streams are not polled after their end.
     Stream,
+    /// A recording has what happened while the recorder was on.
+    Record,
     /// Every panic is reported once.
     Incident,
     /// The engine neither panics nor goes on for ever.
@@ -77,6 +86,8 @@ pub(crate) struct Violation {
 /// The knowledge of a program that runs.
 pub(crate) struct Model {
     pub(crate) program: Arc<Program>,
+    /// True if several entities have the same priority.
+    has_ties: bool,
     pub(crate) notes: Vec<(usize, Event)>,
     /// The first rule that was broken, and the number of notes before that.
     pub(crate) violation: Option<(Violation, At)>,
@@ -87,6 +98,8 @@ pub(crate) struct Model {
     /// By the number of the group: the notes between which it was removed.
     pub(crate) removals: Vec<Option<(At, Option<At>)>>,
     pub(crate) lives: Vec<Life>,
+    /// Queues without a callback.
+    pub(crate) queues: Vec<queues::QueueLife>,
     pub(crate) runs: Vec<Run>,
     /// Messages, requests and responses, by their number.
     pub(crate) items: Vec<Item>,
@@ -112,8 +125,10 @@ impl Model {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         let groups = program.groups.iter().map(|group| group.id + 1).max().unwrap_or(0);
         let executors = ExecutorState::all(&program);
+        let has_ties = program.has_ties();
         Self {
             program,
+            has_ties,
             notes: Vec::new(),
             violation: None,
             clocks: Clocks::default(),
@@ -121,6 +136,7 @@ impl Model {
             executors,
             removals: vec![None; groups],
             lives: Vec::new(),
+            queues: Vec::new(),
             runs: Vec::new(),
             items: Vec::new(),
             waits: Vec::new(),

@@ -79,7 +79,7 @@ impl Model {
     pub(super) fn surely_waiting(&self, life: &Life, seen: At) -> Option<Ms> {
         let plan = self.program.entity(life.entity)?;
         match plan.kind {
-            Kind::Subscription { .. } | Kind::Service { .. } => self.surely_queued(life, seen),
+            Kind::Subscription { .. } | Kind::Service { .. } => self.surely_queued(&self.receiver(life, plan)?, seen),
             Kind::Timer { clock, .. } => {
                 let due_by = life.timer.as_ref()?.due_by(seen)?;
                 let is_quiet = seen >= self.last_quiet && self.last_quiet == self.notes.len();
@@ -92,7 +92,7 @@ impl Model {
                 };
                 (due_by <= reading).then_some(due_by)
             }
-            Kind::Stream { .. } | Kind::Source { .. } | Kind::Jump { .. } => None,
+            Kind::Stream { .. } | Kind::Source { .. } | Kind::LossWatch { .. } | Kind::Jump { .. } => None,
         }
     }
 
@@ -169,6 +169,12 @@ impl Model {
                 serves && due_by <= reading
             }
             WaitOn::Call { item } => is_quiet && self.is_answered(item),
+            WaitOn::Within { item, executor, not_before, due_by } => {
+                let of_time = |executor| WaitOn::Sleep { executor, clock: Clock::Steady, not_before, due_by };
+                let is_late = executor.or(on_executor).is_some_and(|by| self.is_over(of_time(by), on_executor, seen));
+                is_late || is_quiet && self.is_answered(item)
+            }
+            WaitOn::Service { .. } | WaitOn::Subscription { .. } => is_quiet && self.surely_there(on),
             WaitOn::Itself => true,
             WaitOn::Barrier => is_quiet && self.nobody_holds_ros_time(),
         }
@@ -235,6 +241,9 @@ impl Model {
                 return false;
             }
             match (policy, picked) {
+                (PolicyKind::FixedPriority, Some(picked)) if !is_segment && ready.priority == priority => {
+                    !ready.goes_on && ready.release_by < picked.release
+                }
                 (PolicyKind::FixedPriority, _) => ready.priority > priority,
                 (PolicyKind::Fifo, Some(picked)) if !is_segment => ready.release_by < picked.release,
                 (PolicyKind::Edf, Some(picked)) if !is_segment => {
@@ -263,7 +272,8 @@ impl Model {
             // A trace changes the engine's way, so there is one only if a judge needs it.
             let orders = matches!(plan.policy, PolicyKind::Fifo | PolicyKind::Edf);
             let several = plan.policy == PolicyKind::FixedPriority && plan.threads > 1 && plan.id % 2 == 0;
-            plan.role != Role::Companion && (orders || several)
+            let ties = plan.policy == PolicyKind::FixedPriority && plan.id % 2 == 0 && self.has_ties;
+            plan.role != Role::Companion && (orders || several || ties)
         })
     }
 

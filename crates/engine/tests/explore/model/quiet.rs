@@ -12,6 +12,8 @@ pub(crate) struct Seen {
     pub(crate) ros_active: bool,
     /// By channel: true if it has an item that can be taken.
     pub(crate) full_channels: Vec<bool>,
+    /// Lives that watch the losses of others, with those that there are.
+    pub(crate) losses: Vec<(usize, u64)>,
 }
 
 impl Model {
@@ -139,7 +141,7 @@ impl Model {
         let waits_for_channel = |life: &Life| {
             let kind = self.program.entity(life.entity).map(|plan| plan.kind);
             match kind {
-                Some(Kind::Stream { channel } | Kind::Source { channel }) => seen.full_channels[channel],
+                Some(Kind::Stream { channel } | Kind::Source { channel, .. }) => seen.full_channels[channel],
                 _ => false,
             }
         };
@@ -150,6 +152,13 @@ impl Model {
         if let Some(forgotten) = forgotten {
             let entity = self.lives[forgotten].entity;
             self.broken(Rule::Forgotten, format!("entity {entity} (life {forgotten}) has something to take, {what}"));
+        }
+        for (number, count) in &seen.losses {
+            let life = &self.lives[*number];
+            let told = life.told;
+            if life.executor == executor && told != *count && self.is_free(*number, now) {
+                self.broken(Rule::Forgotten, format!("life {number} was told of {told} losses of {count}, {what}"));
+            }
         }
     }
 

@@ -26,6 +26,9 @@ pub(crate) struct Run {
     pub(crate) left: At,
     /// The message or request that the run took, by its number.
     pub(crate) item: Option<usize>,
+    /// The note at which it began, and the note up to which its thread had seen everything when it was picked.
+    pub(crate) began: At,
+    pub(crate) seen: At,
 }
 
 impl Model {
@@ -42,7 +45,7 @@ impl Model {
         let at = self.note(task, Event::Starts { entity, life, run, item });
         let waits_on = None;
         let state = RunState::Running;
-        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: 0, item });
+        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: 0, item, began: at, seen });
         self.begins(task, run, seen);
         let what = format!("entity {entity} (life {life})");
         let clocks = &self.clocks;
@@ -50,8 +53,23 @@ impl Model {
         if let Some(Err((rule, why))) = timer {
             self.broken(rule, format!("timer {what} runs at {:?}: {why}", self.readings()));
         }
-        self.lives[life].taken.extend(item);
+        if let Some(item) = item {
+            self.takes(life, item, at);
+        }
         run
+    }
+
+    /// Judges and notes that an entity takes an item.
+    fn takes(&mut self, life: usize, item: usize, at: At) {
+        let taker = self.lives[life].clone();
+        let plan = self.plan_of(life);
+        let group = self.program.group(plan.group).expect("its group is there");
+        let in_order = !group.reentrant || self.threads_of(taker.executor) <= 1;
+        if let Some(receiver) = self.receiver(&taker, plan) {
+            self.judge_taken(&receiver, &format!("entity {} (life {life})", taker.entity), item, in_order);
+        }
+        self.lives[life].taken.push(item);
+        self.items[item].taken = Some(at);
     }
 
     fn readings(&self) -> String {
@@ -96,6 +114,11 @@ impl Model {
         if same > self.limit(life) {
             self.broken(Rule::Exclusion, format!("{what} runs {same} times at once"));
         }
+        let is_there = self.lives[life].dropping.is_none() && !self.lives[life].broken;
+        if is_there && self.in_flight(life) > self.limit(life) {
+            let (count, limit) = (self.in_flight(life), self.limit(life));
+            self.broken(Rule::Exclusion, format!("{what} is the {count} th in flight, of {limit}"));
+        }
         self.count_start(executor, task);
         self.judge_order(task, run, seen);
     }
@@ -133,7 +156,13 @@ impl Model {
         let plan = self.plan_of(life);
         let group = self.program.group(plan.group).expect("its group is there");
         let threads = self.program.executor(self.lives[life].executor).map_or(1, |executor| executor.threads);
-        let default = if plan.asynchronous { 16 } else { usize::from(threads) };
+        let default = if plan.by_group {
+            1
+        } else if plan.asynchronous {
+            16
+        } else {
+            usize::from(threads)
+        };
         let several = group.reentrant || (plan.asynchronous && plan.releases_group);
         match plan.kind {
             Kind::Jump { .. } => 1,
@@ -224,7 +253,8 @@ impl Model {
         let at = self.note(task, Event::Did("a stream panics"));
         // The thread has the group until the activation is completed.
         let (state, waits_on, item) = (RunState::Ended, None, None);
-        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: at, item });
+        let (began, seen) = (0, 0);
+        self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: at, item, began, seen });
         self.panics += 1;
         self.lives[life].broken = true;
         let group = self.program.group(self.lives[life].group).expect("its group is there");

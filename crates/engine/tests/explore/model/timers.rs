@@ -2,7 +2,7 @@
 
 use super::super::program::{Clock, EntityPlan, Kind, Ms};
 use super::clocks::Clocks;
-use super::{At, Change, Event, Model, Rule};
+use super::{At, Change, Event, Life, Model, Rule};
 
 /// A request to a timer, and its effect on the next due time.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +159,56 @@ impl Model {
         let clocks = &self.clocks;
         if let Some(timer) = &mut self.lives[life].timer {
             timer.change_ended(task, at, clocks);
+        }
+    }
+}
+
+impl Model {
+    /// Judges what the handle of an entity tells: its name, and the items that it lost to a full queue.
+    pub(crate) fn judge_handle(&mut self, life: usize, name: &str, lost: u64) {
+        let Life { entity, .. } = self.lives[life];
+        let plan = self.plan_of(life);
+        // Jump callbacks are not given a name.
+        let is_right = name == format!("e{entity}") || matches!(plan.kind, Kind::Jump { .. });
+        let most = self.receiver(&self.lives[life], plan).map_or(0, |receiver| self.sent_to(&receiver).1);
+        if !is_right || lost > most as u64 {
+            let message = format!("entity {entity} says that it is {name:?} and lost {lost}, of at most {most}");
+            self.broken(Rule::Loss, message);
+        }
+    }
+
+    /// Judges the name of an executor.
+    pub(crate) fn judge_name(&mut self, executor: usize, name: &str) {
+        if name != format!("x{executor}") {
+            self.broken(Rule::Engine, format!("executor {executor} is called {name}"));
+        }
+    }
+
+    /// Judges what the handle of a timer tells, which was asked after the note `since`.
+    pub(crate) fn judge_timer_asked(
+        &mut self,
+        life: usize,
+        since: At,
+        canceled: bool,
+        period: Option<Ms>,
+        left: Option<Ms>,
+    ) {
+        let Some(timer) = &self.lives[life].timer else {
+            return;
+        };
+        let asked = timer.candidates(since).map(|number| timer.asked[number].is_cancel);
+        let asked: Vec<bool> = asked.collect();
+        let is_possible = asked.contains(&canceled);
+        let has_period = period.map_or(!timer.is_periodic, |period| timer.waits.contains(&period));
+        // Other clocks may be set back.
+        let is_near =
+            timer.clock != super::super::program::Clock::Steady || left.is_none_or(|left| left <= timer.longest());
+        if !is_possible || !has_period || !is_near {
+            let message = format!(
+                "timer life {life} says canceled: {canceled}, period {period:?}, {left:?} left; asked to: {asked:?}, waits {:?}",
+                timer.waits
+            );
+            self.broken(Rule::Gone, message);
         }
     }
 }
