@@ -9,6 +9,7 @@ mod repeat;
 mod snapshot;
 mod timers;
 
+use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -230,7 +231,10 @@ impl Scheduler {
             let was_at_limit = !entity.may_start();
             entity.in_flight = entity.in_flight.saturating_sub(1);
             if was_at_limit && let Some(pending) = entity.pending() {
-                self.ready.release(pending);
+                // If the policy panics here, it is told of the group nevertheless.
+                let freed = FreedAfterPanic { ready: &mut self.ready, group: has_left.then_some(activation.group) };
+                freed.ready.release(pending);
+                forget(freed);
             }
         }
         if has_left {
@@ -381,6 +385,21 @@ impl Scheduler {
     fn record(&mut self, now: Instant, event: TraceEvent) {
         if let Some(trace) = &mut self.trace {
             trace.record(now, event);
+        }
+    }
+}
+
+/// Guard that tells the policy of a free group, if there is one, when a panic of the policy drops it.
+struct FreedAfterPanic<'a> {
+    ready: &'a mut Ready,
+    group: Option<GroupId>,
+}
+
+impl Drop for FreedAfterPanic<'_> {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            // A second panic while the first one unwinds would abort.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.ready.group_freed(group)));
         }
     }
 }

@@ -33,8 +33,10 @@ impl Mine {
 }
 
 /// A policy that is first in, first out, with a mine in one of its methods.
+#[derive(Default)]
 struct Mined {
     fifo: Fifo,
+    release: Mine,
     pick: Mine,
     group_freed: Mine,
     withdraw: Mine,
@@ -52,6 +54,7 @@ impl Policy for Mined {
     }
     fn release(&mut self, activation: &Activation) {
         self.fifo.release(activation);
+        self.release.step_on();
     }
     fn pick(&mut self, view: &mut View<'_>) -> Option<Activation> {
         self.pick.step_on();
@@ -173,8 +176,8 @@ fn an_entity_is_ready_although_the_trace_panics_at_its_release() {
 #[test]
 fn a_policy_that_panics_leaves_no_group_held() {
     let (pick, group_freed, withdraw) = (Mine::default(), Mine::default(), Mine::default());
-    let mined =
-        Mined { fifo: Fifo::new(), pick: pick.clone(), group_freed: group_freed.clone(), withdraw: withdraw.clone() };
+    let [in_pick, in_group_freed, in_withdraw] = [&pick, &group_freed, &withdraw].map(Mine::clone);
+    let mined = Mined { pick: in_pick, group_freed: in_group_freed, withdraw: in_withdraw, ..Mined::default() };
     let mut scheduler = Scheduler::new(Box::new(mined));
     let [a, b] = pair(&mut scheduler);
     release_all(&mut scheduler, at(1), [a, b]);
@@ -195,6 +198,28 @@ fn a_policy_that_panics_leaves_no_group_held() {
     withdraw.lay();
     panics(|| scheduler.remove_entity(a));
     assert_eq!(run(&mut scheduler, at(4)), [b]);
+}
+
+#[test]
+fn a_policy_that_panics_at_the_next_activation_of_an_entity_is_told_that_the_group_is_free() {
+    for panics_twice in [false, true] {
+        let (release, group_freed) = (Mine::default(), Mine::default());
+        let mined = Mined { release: release.clone(), group_freed: group_freed.clone(), ..Mined::default() };
+        let mut scheduler = Scheduler::new(Box::new(mined));
+        let [a, b] = pair(&mut scheduler);
+        scheduler.release(at(1), a);
+        let activation = scheduler.next(at(1), THREAD).unwrap();
+        // One is held back, since its entity has an activation under way, and the other one waits for the group.
+        scheduler.release(at(2), b);
+        scheduler.release(at(3), a);
+        assert_eq!(scheduler.next(at(3), THREAD), None);
+        release.lay();
+        if panics_twice {
+            group_freed.lay();
+        }
+        panics(|| scheduler.complete(at(3), &activation));
+        assert_eq!(run(&mut scheduler, at(3)), [b, a]);
+    }
 }
 
 /// First in, first out, with a key that is a mine.
