@@ -61,14 +61,19 @@ impl Spin<'_> {
         }
     }
 
+    /// Returns true if a thread is parked that could do other work.
+    #[inline]
+    pub(crate) const fn has_parked(&self, state: &State) -> bool {
+        self.threads > 1 && state.parked > 0
+    }
+
     /// Returns true if a parked thread should wake: there is more to run, a due time will come that no parked thread
     /// watches, or ROS time has come to one that the executor waits for.
     #[inline]
     pub(crate) fn others_are_needed(&self, state: &State) -> bool {
         let unwatched = |due| state.watch.is_none_or(|(_, until)| due < until);
         let is_ros_time_up = || self.executor.times.ros_watch.is_up_now(self.executor.times.dial());
-        self.threads > 1
-            && state.parked > 0
+        self.has_parked(state)
             && (state.scheduler.has_candidates()
                 || state.next_due(self.executor).is_some_and(unwatched)
                 || is_ros_time_up())

@@ -149,13 +149,14 @@ impl<'a> Spin<'a> {
             main_waits: false,
             lookout: Lookout::new(if self.executor.times.clock.passes() { TickCounter::new() } else { None }),
             slices: None,
+            panic: None,
         };
         let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
         if let Err(panic) = looped {
-            // Other threads must stop, and the group must get its payload back.
+            // Other threads must stop, and the group must get its payload back. A run that is left in the seat is over:
+            // `dispatch` runs each that was picked.
             self.stop();
-            let run = seat.run.take();
-            contain(|| access.with(|state| state.give_back_and_end(run)));
+            contain(|| access.with(|state| self.complete(state, &mut seat, self.executor.now())));
             resume_unwind(panic);
         }
     }

@@ -57,6 +57,9 @@ mod drain;
 mod pick;
 mod run;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use rospin_core::{Instant, ThreadIndex};
 
 use crate::access::Access;
@@ -90,6 +93,8 @@ pub(crate) struct Seat {
     pub(crate) lookout: Lookout,
     /// The thread's short time slices, once it waited for work.
     pub(crate) slices: Option<ShortSlices>,
+    /// The panic of a policy between a pick and its run.
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
 
 /// The next action of a thread.
@@ -131,10 +136,11 @@ impl Spin<'_> {
                 let next = self.step(state, seat);
                 // A thread that is about to run user code leaves other work to other threads.
                 let is_busy = matches!(next, Next::Run | Next::CleanUp | Next::Wake(_));
-                (next, is_busy && self.others_are_needed(state))
+                (next, is_busy && self.has_parked(state) && self.ask_for_others(state, seat))
             });
             if wake_another {
                 self.executor.call_another();
+                unwind_after_run(seat);
             }
             let is_called = || {
                 let main_woken = main.as_ref().is_some_and(MainFuture::is_woken);
@@ -231,6 +237,19 @@ impl Spin<'_> {
         }
     }
 
+    /// Returns true if another thread is needed for other work, or if the policy panics when it is asked. The seat has
+    /// the panic then, and [`unwind_after_run`] unwinds: the thread first runs what it has picked, which would be lost
+    /// otherwise.
+    fn ask_for_others(&self, state: &State, seat: &mut Seat) -> bool {
+        match catch_unwind(AssertUnwindSafe(|| self.others_are_needed(state))) {
+            Ok(are_needed) => are_needed,
+            Err(panic) => {
+                seat.panic = Some(panic);
+                true
+            }
+        }
+    }
+
     /// Stops the spin if it is over. Returns true if it was stopped.
     fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
         let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
@@ -241,5 +260,15 @@ impl Spin<'_> {
             self.time_out();
         }
         self.stopped()
+    }
+}
+
+/// If the policy has panicked after the pick, runs what was picked, and unwinds.
+fn unwind_after_run(seat: &mut Seat) {
+    if let Some(panic) = seat.panic.take() {
+        if let Some(run) = &mut seat.run {
+            run.run();
+        }
+        resume_unwind(panic);
     }
 }

@@ -1,5 +1,6 @@
 //! Runs that failed: the callback panicked, or its source has ended or could not be taken from.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use rospin_core::recording::Event;
@@ -16,24 +17,20 @@ use crate::spin::Run;
 use crate::work::Label;
 
 impl State {
-    /// Gives back a run that failed, ends its activation, and [judges](Self::judge) the failure.
+    /// Gives back a run that failed, ends its activation, and [judges](Self::judge) the failure, also if a policy or a
+    /// trace panics meanwhile.
     #[cold]
     pub(crate) fn fail(&mut self, executor: &Shared, run: Run, now: Instant) {
         let Run { activation, mut callback } = run;
         let label = Arc::clone(&callback.label);
         let result = std::mem::replace(&mut callback.result, Ok(Ran::Nothing));
-        self.end_activation(&activation, callback, now);
+        let ended = catch_unwind(AssertUnwindSafe(|| self.end_activation(&activation, callback, now)));
         let is_removed = self.judge(executor, &activation, &label, result);
         if !is_removed {
             self.remove_if_over(activation.entity);
         }
-    }
-
-    /// Gives back what a thread has after a policy or a trace panicked, and ends the activation.
-    #[cold]
-    pub(crate) fn give_back_and_end(&mut self, lent: Option<Run>) {
-        if let Some(Run { activation, callback }) = lent {
-            self.end_activation(&activation, callback, activation.release);
+        if let Err(panic) = ended {
+            resume_unwind(panic);
         }
     }
 
@@ -76,18 +73,9 @@ impl State {
             entity: label.entity.to_string(),
             kind,
         };
-        let mut is_removed = false;
-        if matches!(incident.kind, IncidentKind::Panicked(_)) {
-            match label.on_panic {
-                OnPanic::Continue => {}
-                OnPanic::Remove => {
-                    self.remove_entity(activation.entity);
-                    is_removed = true;
-                }
-                OnPanic::Halt => {
-                    self.fatal.get_or_insert_with(|| incident.clone());
-                }
-            }
+        let panicked = matches!(incident.kind, IncidentKind::Panicked(_));
+        if panicked && label.on_panic == OnPanic::Halt {
+            self.fatal.get_or_insert_with(|| incident.clone());
         }
         executor.scribe.note(|| Event::Incident {
             executor: executor.number.get(),
@@ -95,6 +83,11 @@ impl State {
             kind: incident.kind.index(),
         });
         self.leftovers.incidents.push(incident);
+        let is_removed = panicked && label.on_panic == OnPanic::Remove;
+        if is_removed {
+            // Last, since the policy and the trace are told, and may panic.
+            self.remove_entity(activation.entity);
+        }
         is_removed
     }
 }

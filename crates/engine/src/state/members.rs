@@ -1,5 +1,6 @@
 //! Adding and removing groups and entities.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use rospin_core::{ClockKind, EntityId, GroupId, GroupKind};
@@ -114,7 +115,16 @@ impl State {
 
     pub(crate) fn remove_entity(&mut self, id: EntityId) {
         self.note_orphans(id);
-        self.scheduler.remove_entity(id);
+        // The entity is gone also if the policy or the trace panics.
+        let told = catch_unwind(AssertUnwindSafe(|| self.scheduler.remove_entity(id)));
+        self.forget_slot(id);
+        if let Err(panic) = told {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Forgets what the state has of an entity, if it has anything.
+    fn forget_slot(&mut self, id: EntityId) {
         if self.entity_mut(id).is_none() {
             return;
         }

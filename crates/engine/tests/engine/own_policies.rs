@@ -9,11 +9,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::common::ears::{ear, executor, on, publish};
-use crate::common::{Log, manual, manual_executor, ms, spin_all, watchdog};
+use crate::common::{Count, Log, manual, manual_executor, ms, spin_all, watchdog, with_incidents};
 use rospin_core::{EntityId, EntitySpec, GroupId};
 use rospin_engine::policy::{Ordered, View};
 use rospin_engine::trace::TraceEvent;
-use rospin_engine::{Activation, Context, Executor, ExecutorOptions, Instant, Order, Payload, Policy, SpinOptions};
+use rospin_engine::{
+    Activation, Context, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, OnPanic, Order, Payload,
+    Policy, SpinError, SpinOptions,
+};
 
 /// The order by relative deadline, longest first.
 #[derive(Default)]
@@ -121,7 +124,9 @@ impl Policy for Moody {
         "moody"
     }
     fn register(&mut self, _: EntityId, _: &EntitySpec) {}
-    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {}
+    fn unregister(&mut self, _: EntityId, _: &EntitySpec) {
+        self.may_panic("unregister");
+    }
     fn release(&mut self, activation: &Activation) {
         self.stack.release(activation);
         self.may_panic("release");
@@ -137,8 +142,16 @@ impl Policy for Moody {
         self.stack.withdraw(activation);
     }
     fn has_candidates(&self) -> bool {
+        self.may_panic("has_candidates");
         self.stack.has_candidates()
     }
+}
+
+/// Creates an executor with that policy, and the place of where the policy panics next.
+fn moody(context: &Context, threads: u16) -> (Executor, Arc<Mutex<Option<&'static str>>>) {
+    let panics_in = Arc::new(Mutex::new(None));
+    let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
+    (context.create_executor(ExecutorOptions::new("main").threads(threads).policy(policy)), panics_in)
 }
 
 /// Checks that the executor goes on after a panic: it takes two messages, and panics while it does once `arm` was
@@ -162,10 +175,8 @@ fn goes_on_after_a_panic(context: &Context, executor: &Executor, place: &str, ar
 fn a_policy_that_panics_leaves_groups_free_and_payloads_where_they_are() {
     watchdog(|| {
         for place in ["release", "pick", "group_freed"] {
-            let panics_in = Arc::new(Mutex::new(None));
             let (_, context) = manual();
-            let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
-            let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+            let (executor, panics_in) = moody(&context, 1);
             goes_on_after_a_panic(&context, &executor, place, || *panics_in.lock().unwrap() = Some(place));
         }
     });
@@ -175,10 +186,8 @@ fn a_policy_that_panics_leaves_groups_free_and_payloads_where_they_are() {
 #[test]
 fn a_policy_that_panics_loses_no_notification() {
     watchdog(|| {
-        let panics_in = Arc::new(Mutex::new(None));
         let (_, context) = manual();
-        let policy = Moody { stack: Stack::default(), panics_in: Arc::clone(&panics_in) };
-        let executor = context.create_executor(ExecutorOptions::new("main").policy(policy));
+        let (executor, panics_in) = moody(&context, 1);
         let log = Log::new();
         let names = ["a", "b", "c"];
         let _ears = names.map(|name| ear(&executor, &log, name, on(name)));
@@ -291,5 +300,124 @@ fn a_spin_ends_after_a_trace_has_panicked_in_a_change() {
         let removed = catch_unwind(AssertUnwindSafe(|| drop(second)));
         assert!(removed.is_err(), "the second callback is ready, so the trace is told of its end");
         spin_all(&executor);
+    });
+}
+
+/// With several threads the policy is asked for more between the pick and the run, if another thread is idle.
+#[test]
+fn a_policy_that_panics_between_pick_and_run_loses_no_activation() {
+    watchdog(|| {
+        for panics_at_segment in [0, 1] {
+            let (_, context) = manual();
+            let (executor, panics_in) = moody(&context, 2);
+            let group = executor.create_group("group", ());
+            let heard = Count::new();
+            let (count, arm) = (heard.clone(), Arc::clone(&panics_in));
+            let callback = move |_: Payload<()>, _: Arc<u32>| {
+                let (count, arm) = (count.clone(), Arc::clone(&arm));
+                let mut is_woken = false;
+                poll_fn(move |cx| {
+                    if !std::mem::replace(&mut is_woken, true) {
+                        if panics_at_segment == 1 {
+                            *arm.lock().unwrap() = Some("has_candidates");
+                        }
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    count.up();
+                    Poll::Ready(())
+                })
+            };
+            let _subscription = group.create_local_subscription_async("topic", callback).unwrap();
+            let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+            if panics_at_segment == 0 {
+                *panics_in.lock().unwrap() = Some("has_candidates");
+            }
+            let mut published = 0;
+            std::thread::scope(|scope| {
+                let spin = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::default()))));
+                // One message after the other, until one is picked while the other thread is idle.
+                while !spin.is_finished() {
+                    if heard.get() == published {
+                        publisher.publish(1);
+                        published += 1;
+                    }
+                    std::thread::yield_now();
+                }
+                assert!(spin.join().unwrap().is_err(), "the panic is the caller's to see");
+            });
+            spin_all(&executor);
+            assert_eq!(heard.get(), published, "{panics_at_segment}");
+        }
+    });
+}
+
+/// What arrives while a callback runs is released before the run is given back.
+#[test]
+fn a_policy_that_panics_at_a_release_loses_no_suspended_callback() {
+    watchdog(|| {
+        let (_, context) = manual();
+        let (executor, panics_in) = moody(&context, 1);
+        let group = executor.create_group("group", 0);
+        let log = Log::new();
+        let _ear = ear(&executor, &log, "other", on("other"));
+        let wakers = Log::new();
+        let (arm, waiting, to) = (Arc::clone(&panics_in), wakers.clone(), context.clone());
+        let callback = move |sum: Payload<u32>, n: Arc<u32>| {
+            let (arm, waiting, to) = (Arc::clone(&arm), waiting.clone(), to.clone());
+            let mut is_woken = false;
+            poll_fn(move |cx| {
+                if !std::mem::replace(&mut is_woken, true) {
+                    waiting.push(cx.waker().clone());
+                    publish(&to, "other", 0);
+                    *arm.lock().unwrap() = Some("release");
+                    return Poll::Pending;
+                }
+                sum.with(|sum| *sum += *n);
+                Poll::Ready(())
+            })
+        };
+        let _subscription = group.create_local_subscription_async("topic", callback).unwrap();
+        context.create_local_publisher::<u32>("topic").unwrap().publish(1);
+        let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+        assert!(spun.is_err(), "the panic is the caller's to see");
+        wakers.take().into_iter().for_each(std::task::Waker::wake);
+        spin_all(&executor);
+        assert_eq!((log.take(), group.into_payload().unwrap()), (vec!["other0".to_owned()], 1));
+    });
+}
+
+#[test]
+fn a_policy_that_panics_hides_no_panic_of_a_callback() {
+    watchdog(|| {
+        for place in ["release", "group_freed", "unregister"] {
+            for on_panic in [OnPanic::Continue, OnPanic::Remove, OnPanic::Halt] {
+                let (context, incidents) = with_incidents();
+                let (executor, panics_in) = moody(&context, 1);
+                let group = executor.create_group(GroupOptions::new("group").on_panic(on_panic), ());
+                let arm = Arc::clone(&panics_in);
+                let callback = move |(): &mut (), _: Arc<u32>| {
+                    *arm.lock().unwrap() = Some(place);
+                    panic!("the callback panics");
+                };
+                let _subscription = group.create_local_subscription("topic", callback).unwrap();
+                let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+                (0..2).for_each(|n| drop(publisher.publish(n)));
+                let spin = || catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+                let spun = spin();
+                let is_removed = on_panic == OnPanic::Remove;
+                assert_eq!(spun.is_err(), place != "unregister" || is_removed, "{place} {on_panic:?}");
+                let next = spin();
+                *panics_in.lock().unwrap() = None;
+                let told: Vec<_> = incidents.take().into_iter().map(|incident| incident.kind).collect();
+                let told_once = IncidentKind::Panicked("the callback panics".into());
+                assert_eq!(told.first(), Some(&told_once), "{place} {on_panic:?}");
+                if on_panic == OnPanic::Halt {
+                    let ends =
+                        [spun, next].into_iter().flatten().filter(|end| matches!(end, Err(SpinError::Panicked(_))));
+                    assert!(ends.count() > 0, "{place}");
+                }
+            }
+        }
     });
 }
