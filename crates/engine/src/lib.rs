@@ -142,8 +142,8 @@ pub use sync::{Mutex, MutexGuard};
 pub use time_source::ManualClock;
 pub use timer::{DueSetter, Skips, Timer};
 pub use topic::{
-    Delivery, Envelope, Inlet, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription, Published, Publisher, Pushed,
-    TopicEnds, TopicError,
+    Carried, Delivery, Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription,
+    Published, Publisher, Pushed, TopicEnds, TopicError,
 };
 pub use topics::Topics;
 pub use waiters::{Waiters, Waiting};

@@ -9,7 +9,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rospin_engine::Instant;
+use rospin_engine::{Carried, Instant};
 
 use crate::info::{Origin, Packet};
 
@@ -20,11 +20,16 @@ type AnyMessage = Arc<dyn Any + Send + Sync>;
 pub(crate) enum Envelope {
     /// A message that a publisher of this process shares, with its origin.
     Shared { message: AnyMessage, origin: Origin },
-    /// An encoded message, and when it arrived.
-    Encoded { packet: Packet, arrival: Instant },
+    /// An encoded message, when it arrived, and perhaps a message of this process that it has displaced.
+    Encoded { packet: Packet, arrival: Instant, carried: Option<Carried> },
 }
 
 impl Envelope {
+    /// Returns an encoded message that arrived at that time.
+    pub(crate) const fn encoded(packet: Packet, arrival: Instant) -> Self {
+        Self::Encoded { packet, arrival, carried: None }
+    }
+
     /// Returns the shared message and its origin; `None` if it is encoded, or has another type, which the name of the
     /// topic rules out.
     pub(crate) fn shared<M: Send + Sync + 'static>(&self) -> Option<(&M, Origin)> {
@@ -36,20 +41,28 @@ impl Envelope {
 }
 
 impl rospin_engine::Envelope for Envelope {
-    fn may_expire(&self) -> bool {
-        matches!(self, Self::Encoded { packet, .. } if packet.lifespan().is_some())
-    }
-
     fn is_expired(&self, now: Instant) -> bool {
         match self {
-            Self::Encoded { packet, arrival } => {
-                packet.lifespan().is_some_and(|lifespan| now.saturating_since(*arrival) >= lifespan)
-            }
+            Self::Encoded { packet, arrival, .. } => packet.is_expired(*arrival, now),
             Self::Shared { .. } => false,
+        }
+    }
+
+    fn order(&self) -> u64 {
+        match self {
+            Self::Encoded { packet, .. } => packet.order(),
+            Self::Shared { origin, .. } => origin.order,
         }
     }
 
     fn came_through_inlet(&self) -> bool {
         matches!(self, Self::Encoded { .. })
+    }
+
+    fn carried(&mut self) -> Option<&mut Option<Carried>> {
+        match self {
+            Self::Encoded { carried, .. } => Some(carried),
+            Self::Shared { .. } => None,
+        }
     }
 }

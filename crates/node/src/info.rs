@@ -94,7 +94,8 @@ pub struct MessageInfo {
 pub struct Packet {
     payload: Bytes,
     way: Way,
-    /// Time from its arrival on for which it may be taken; `None` is no limit.
+    /// Time for which it may be taken, from its publication on if it is of this process, and else from its arrival on;
+    /// `None` is no limit.
     lifespan: Option<Duration>,
 }
 
@@ -114,8 +115,12 @@ pub struct Publication {
 pub(crate) struct Origin {
     pub(crate) publisher: Gid,
     pub(crate) number: u64,
-    /// On the steady clock. For a message that was kept for a late subscription this is earlier than its arrival.
+    /// On the steady clock. For a message that was kept for a late subscription, or waited for room in its queue, this
+    /// is earlier than its arrival.
     pub(crate) published: Instant,
+    /// The message's place in the order of publication on its topic, if publishers keep it for late subscriptions or
+    /// its topic has several [forms](crate::address::Form); else 0.
+    pub(crate) order: u64,
 }
 
 /// The way of a message to its subscription, with what is known of its publication.
@@ -154,8 +159,13 @@ impl Packet {
         self
     }
 
-    pub(crate) const fn lifespan(&self) -> Option<Duration> {
-        self.lifespan
+    /// Returns true if the lifespan of the message, which arrived at that time, is over at `now`.
+    pub(crate) fn is_expired(&self, arrival: Instant, now: Instant) -> bool {
+        let begin = match self.way {
+            Way::Here(Some(origin)) => origin.published,
+            _ => arrival,
+        };
+        self.lifespan.is_some_and(|lifespan| now.saturating_since(begin) >= lifespan)
     }
 
     /// Returns an encoded message of this process, whose publisher and subscription have different
@@ -171,11 +181,16 @@ impl Packet {
     pub(crate) const fn way(&self) -> Way {
         self.way
     }
+
+    /// Returns the place of a message of this process in the order of publication on its topic; 0 for others.
+    pub(crate) const fn order(&self) -> u64 {
+        if let Way::Here(Some(origin)) = self.way { origin.order } else { 0 }
+    }
 }
 
 impl MessageInfo {
-    /// Returns the info of a message that came on that way. `arrival` is on the steady clock; `None` stands for now.
-    pub(crate) fn new(way: Way, arrival: Option<Instant>, clock: &Clock) -> Self {
+    /// Returns the info of a message that came on that way. `arrival` is on the steady clock.
+    pub(crate) fn new(way: Way, arrival: Instant, clock: &Clock) -> Self {
         let now = Now::read(clock);
         let publication = match way {
             Way::Outside(publication) => publication,
@@ -187,7 +202,7 @@ impl MessageInfo {
         };
         Self {
             source_timestamp: publication.and_then(|publication| publication.time),
-            received_timestamp: now.system_time(arrival.unwrap_or(now.steady)),
+            received_timestamp: now.system_time(arrival),
             publisher_gid: publication.map(|publication| publication.publisher),
             publication_sequence_number: publication.and_then(|publication| publication.number),
             is_in_process: matches!(way, Way::Here(_)),

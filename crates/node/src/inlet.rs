@@ -15,46 +15,40 @@ use crate::info::Packet;
 #[derive(Clone)]
 pub struct Inlet {
     queue: rospin_engine::Inlet<Envelope>,
-    depth: usize,
     clock: Clock,
     /// Record of the subscription's events, if it must be told of each arrival.
     told: Option<EndEvents>,
 }
 
 impl Inlet {
-    pub(crate) fn new(queue: rospin_engine::Inlet<Envelope>, depth: usize, clock: Clock, events: &EndEvents) -> Self {
+    pub(crate) fn new(queue: rospin_engine::Inlet<Envelope>, clock: Clock, events: &EndEvents) -> Self {
         let told = if events.is_timed() { Some(events.clone()) } else { None };
-        Self { queue, depth, clock, told }
+        Self { queue, clock, told }
     }
 
-    /// Returns how many messages the queue keeps at most.
-    pub(crate) const fn depth(&self) -> usize {
-        self.depth
-    }
-
-    /// Adds a message, on any thread. In a full queue the oldest message whose lifespan is over makes room, or else the
-    /// oldest of all, and is counted as lost. So are the `missing` messages: those that never arrived, as far as the
-    /// caller can tell.
+    /// Adds a message, on any thread. In a full queue the oldest message makes room, and is counted as lost. So are the
+    /// `missing` messages: those that never arrived, as far as the caller can tell.
     ///
-    /// Locks, with priority inheritance, while it moves the message, and while it searches a full queue for a message
-    /// whose lifespan is over. Allocates. A message of this process that makes room is dropped on the calling thread.
+    /// Locks, with priority inheritance, while it moves the message. Allocates. A message of this process that makes
+    /// room is not dropped on the calling thread, where the middleware may hold locks, but by the executor that takes
+    /// the new message, or by a publisher of this process that displaces that one in turn.
     pub fn push(&self, packet: Packet, missing: u64) {
         drop(self.begin(packet, missing));
     }
 
-    /// Adds a message as [`push`](Self::push) does. The drop of the result wakes the executor, and drops the message
-    /// that made room, which may be user code. Drop it after the caller's locks are unlocked.
+    /// Adds a message as [`push`](Self::push) does. The drop of the result wakes the executor. Drop it after the
+    /// caller's locks are unlocked.
     pub(crate) fn begin(&self, packet: Packet, missing: u64) -> Pushed {
         let arrival = self.clock.now();
         if let Some(told) = &self.told {
             told.message(arrival);
         }
-        self.queue.push(Envelope::Encoded { packet, arrival }, arrival, missing)
+        self.queue.push(Envelope::encoded(packet, arrival), arrival, missing)
     }
 }
 
 impl fmt::Debug for Inlet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inlet").field("depth", &self.depth).finish_non_exhaustive()
+        f.debug_struct("Inlet").finish_non_exhaustive()
     }
 }

@@ -7,6 +7,17 @@
 //!
 //! A message is encoded only if somebody else may hear it, and once. Middlewares leave out what their own process
 //! published. Ends of this process are matched by quality of service as the middleware matches them.
+//!
+//! A late subscription gets the newest messages that publishers of all forms have kept, in the order of their
+//! publication. Encoding those of other forms is user code, so it is done without the lock, between two steps under it:
+//!
+//! 1. The subscription joins its topic. It learns what publishers of other forms have kept until now. What they publish
+//!    from now on waits for it.
+//! 2. Its queue is created, with what was kept and what waited. Messages of its own form need no waiting: until now
+//!    their publishers have kept them, and from now on these put them into the queue.
+//!
+//! Messages that publishers keep, and those that cross from one form to another, are published and numbered under the
+//! lock, so that the order of both is known.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
@@ -14,12 +25,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
+use bytes::Bytes;
 use rospin_engine::{Guarantees, Mutex, MutexGuard, Pushed, Topics, Waiters};
 
 use crate::address::{Address, Form};
 use crate::events::{EndEvents, QosPolicy};
-use crate::info::Packet;
+use crate::info::{Origin, Packet};
 use crate::inlet::Inlet;
 use crate::matches::{Awaited, Matches};
 use crate::terms::Terms;
@@ -54,6 +67,16 @@ struct TopicEnds {
     last_id: u64,
     ends: Vec<End>,
     waiters: Waiters,
+    /// The number of messages that were published under the lock.
+    published: u64,
+}
+
+/// What a new end learns when it joins.
+struct Joined {
+    /// What publishers of other forms have kept for it.
+    kept: Vec<Kept>,
+    /// The number of the last message that was published before.
+    since: u64,
 }
 
 struct End {
@@ -61,15 +84,12 @@ struct End {
     form: Form,
     kind: EndKind,
     events: EndEvents,
-    /// Messages that were published while those that publishers kept for this late subscription are being encoded; else
-    /// `None`.
-    meanwhile: Option<Meanwhile>,
 }
 
-/// Messages for a late subscription that has not got its kept messages yet: the newest ones, as many as its depth says,
-/// and the number of older ones that these displaced.
-#[derive(Default)]
+/// Messages that came for a subscription while those are encoded that publishers kept for it: the newest ones, as many
+/// as its depth says, and the number of older ones that these displaced.
 struct Meanwhile {
+    depth: usize,
     messages: VecDeque<Packet>,
     lost: u64,
 }
@@ -78,9 +98,28 @@ struct Meanwhile {
 pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
 
 /// Side of the topic that an end is on: its quality of service, and the way of encoded messages.
-pub(crate) enum EndKind {
+enum EndKind {
     Publisher { offered: Terms, kept: Box<dyn Fn() -> Kept + Send + Sync> },
-    Subscription { requested: Terms, inlet: Inlet },
+    Subscription { requested: Terms, entry: Entry },
+}
+
+/// The way of encoded messages to a subscription.
+enum Entry {
+    /// They wait until the subscription has its queue.
+    Waits(Meanwhile),
+    Queue(Inlet),
+}
+
+/// The end of a subscription that has joined its topic.
+pub(crate) struct Entered<R> {
+    pub(crate) end: LocalEnd,
+    pub(crate) inlet: Inlet,
+    /// What was created with the inlet.
+    pub(crate) with: R,
+    /// The number of the last message that was published before the subscription joined. Later ones are its own.
+    pub(crate) since: u64,
+    /// The number of messages that came meanwhile, and were displaced.
+    pub(crate) lost: u64,
 }
 
 impl EndKind {
@@ -125,8 +164,62 @@ pub(crate) struct LocalEnd {
 }
 
 impl LocalTopics {
-    /// Adds an end to its topic, and creates the topic for its first end.
-    pub(crate) fn enter(self: &Arc<Self>, address: Address, kind: EndKind, events: EndEvents) -> LocalEnd {
+    /// Adds a publisher to its topic, and creates the topic for its first end. `kept` returns what it keeps for late
+    /// subscriptions.
+    pub(crate) fn enter_publisher(
+        self: &Arc<Self>,
+        address: Address,
+        offered: Terms,
+        events: EndEvents,
+        kept: Box<dyn Fn() -> Kept + Send + Sync>,
+    ) -> LocalEnd {
+        let end = self.end(address);
+        end.join(EndKind::Publisher { offered, kept }, events);
+        end
+    }
+
+    /// Adds a subscription of that depth to its topic, and creates the topic for its first end. `create` creates its
+    /// queue, with messages that others have kept for it, or published since it joined. It is called under the topic's
+    /// lock.
+    ///
+    /// # Errors
+    /// Those of `create`.
+    pub(crate) fn enter_subscription<R, E>(
+        self: &Arc<Self>,
+        address: Address,
+        requested: Terms,
+        events: EndEvents,
+        depth: usize,
+        create: impl FnOnce(Vec<Packet>) -> Result<(Inlet, R), E>,
+    ) -> Result<Entered<R>, E> {
+        // If encoding panics, or the queue is not created, the drop of the end removes it again.
+        let end = self.end(address);
+        let meanwhile = Meanwhile { depth, messages: VecDeque::new(), lost: 0 };
+        let kind = EndKind::Subscription { requested, entry: Entry::Waits(meanwhile) };
+        let Joined { kept, since } = end.join(kind, events);
+        let mut messages = Vec::new();
+        for kept in kept {
+            messages.extend(kept());
+        }
+        let mut state = end.topic.lock();
+        let meanwhile = state.take_meanwhile(end.id);
+        let lost = meanwhile.as_ref().map_or(0, |meanwhile| meanwhile.lost);
+        messages.extend(meanwhile.into_iter().flat_map(|meanwhile| meanwhile.messages));
+        let (inlet, with) = match create(messages) {
+            Ok(created) => created,
+            Err(error) => {
+                // The drop of the end locks.
+                drop(state);
+                return Err(error);
+            }
+        };
+        state.open(end.id, &inlet);
+        drop(state);
+        Ok(Entered { end, inlet, with, since, lost })
+    }
+
+    /// Returns a new end, which has not joined its topic yet.
+    fn end(self: &Arc<Self>, address: Address) -> LocalEnd {
         let Address { name, type_key, form } = address;
         let mut topics = self.known.lock();
         let types = topics.entry(name.clone()).or_default();
@@ -138,10 +231,7 @@ impl LocalTopics {
         let topic = Arc::clone(&known.topic);
         drop(topics);
         let id = topic.lock().next_id();
-        // Made before `join`, so that the end is removed again if encoding panics.
-        let end = LocalEnd { topics: Arc::clone(self), topic, id, form };
-        end.join(kind, events);
-        end
+        LocalEnd { topics: Arc::clone(self), topic, id, form }
     }
 
     /// Counts one end of the topic less, and removes the topic with its last end.
@@ -191,6 +281,29 @@ impl TopicEnds {
         kept.collect()
     }
 
+    /// Takes the messages that came for a subscription which has no queue yet.
+    fn take_meanwhile(&mut self, id: u64) -> Option<Meanwhile> {
+        let end = self.ends.iter_mut().find(|end| end.id == id)?;
+        match &mut end.kind {
+            EndKind::Subscription { entry: Entry::Waits(meanwhile), .. } => {
+                let depth = meanwhile.depth;
+                Some(std::mem::replace(meanwhile, Meanwhile { depth, messages: VecDeque::new(), lost: 0 }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Passes the messages for that subscription to the inlet from now on.
+    fn open(&mut self, id: u64, inlet: &Inlet) {
+        for end in &mut self.ends {
+            if let EndKind::Subscription { entry, .. } = &mut end.kind
+                && end.id == id
+            {
+                *entry = Entry::Queue(inlet.clone());
+            }
+        }
+    }
+
     /// Returns the number of ends that match the one with that id.
     fn matched_with(&self, id: u64) -> usize {
         let own = self.ends.iter().find(|end| end.id == id);
@@ -199,70 +312,52 @@ impl TopicEnds {
 }
 
 impl End {
-    /// Passes the subscription an encoded message of a publisher of another form, if the two match. The message waits
-    /// if older ones are still being encoded. Drop the result after the unlock.
+    /// Passes the subscription an encoded message of a publisher of another form, if the two match. Drop the result
+    /// after the unlock.
     fn push(&mut self, offered: Terms, packet: &Packet) -> Option<Pushed> {
-        let EndKind::Subscription { requested, inlet } = &self.kind else { return None };
+        let EndKind::Subscription { requested, entry } = &mut self.kind else { return None };
         if offered.meet(requested).is_err() {
             return None;
         }
-        let Some(Meanwhile { messages, lost }) = &mut self.meanwhile else {
-            let pushed = inlet.begin(packet.clone(), 0);
-            return if pushed.is_done() { None } else { Some(pushed) };
-        };
-        if messages.len() == inlet.depth() {
-            messages.pop_front();
-            *lost += 1;
+        match entry {
+            Entry::Queue(inlet) => {
+                let pushed = inlet.begin(packet.clone(), 0);
+                if pushed.is_done() { None } else { Some(pushed) }
+            }
+            Entry::Waits(meanwhile) => {
+                meanwhile.push(packet.clone());
+                None
+            }
         }
-        messages.push_back(packet.clone());
-        None
     }
+}
 
-    /// Passes the subscription the messages that were kept for it, and then those that were published meanwhile. Drop
-    /// the result after the unlock.
-    fn catch_up(&mut self, kept: Vec<Packet>) -> Vec<Pushed> {
-        let mut pushed = Vec::new();
-        let Some(Meanwhile { messages, mut lost }) = self.meanwhile.take() else { return pushed };
-        if let EndKind::Subscription { inlet, .. } = &self.kind {
-            for message in kept {
-                pushed.push(inlet.begin(message, 0));
-            }
-            for message in messages {
-                pushed.push(inlet.begin(message, std::mem::take(&mut lost)));
-            }
+impl Meanwhile {
+    fn push(&mut self, packet: Packet) {
+        if self.messages.len() == self.depth {
+            self.messages.pop_front();
+            self.lost += 1;
         }
-        pushed
+        self.messages.push_back(packet);
     }
 }
 
 impl LocalEnd {
-    fn join(&self, kind: EndKind, events: EndEvents) {
+    /// Adds the end to its topic. The lock separates messages that were kept from those that are published from now on,
+    /// so that none is delivered twice or not at all.
+    fn join(&self, kind: EndKind, events: EndEvents) -> Joined {
         let mut state = self.topic.lock();
         for other in &state.ends {
             tell_both(&other.kind, &other.events, &kind, &events);
         }
-        // The lock separates messages that were kept from those that are published from now on, so none is delivered
-        // twice or not at all.
         let kept = state.kept_by_others(&self.form, &kind);
-        let depth = if let EndKind::Subscription { inlet, .. } = &kind { inlet.depth() } else { 0 };
-        let meanwhile = (!kept.is_empty()).then(Meanwhile::default);
-        let is_late = meanwhile.is_some();
-        state.ends.push(End { id: self.id, form: self.form.clone(), kind, events, meanwhile });
+        let since = state.published;
+        state.ends.push(End { id: self.id, form: self.form.clone(), kind, events });
         self.topic.has_several_forms.store(state.has_several_forms(), Ordering::Release);
         let waiters = state.waiters.take();
         drop(state);
         waiters.wake();
-        if is_late {
-            // Encoding is code of the message's type, so it is done without the lock.
-            let mut messages: Vec<_> = kept.into_iter().flat_map(|kept| kept()).collect();
-            // Kept messages beyond the depth are no loss: they were never this subscription's.
-            messages.drain(..messages.len().saturating_sub(depth));
-            let mut state = self.topic.lock();
-            let end = state.ends.iter_mut().find(|end| end.id == self.id);
-            let pushed = end.map(|end| end.catch_up(messages));
-            drop(state);
-            drop(pushed);
-        }
+        Joined { kept, since }
     }
 
     /// Returns true if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
@@ -270,30 +365,33 @@ impl LocalEnd {
         self.topic.has_several_forms.load(Ordering::Acquire)
     }
 
-    /// Publishes a message: `publish` passes it to ends of the same form, and subscriptions of other forms get it
-    /// encoded. `packet` is the encoded message. If it is `None` and there is an end of another form, `encode` encodes
-    /// it.
+    /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication, and
+    /// returns its origin. Subscriptions of other forms get it encoded, as `payload`. If that is `None` and there is an
+    /// end of another form, `encode` encodes it.
     ///
-    /// Locks, so that a subscription that is being added gets the message once. The result of `publish` is dropped
-    /// after the unlock.
+    /// Locks, so that a subscription that is being added gets the message once. What `publish` returns besides the
+    /// origin is dropped after the unlock.
     pub(crate) fn publish<R>(
         &self,
-        mut packet: Option<Packet>,
-        encode: impl FnOnce() -> Option<Packet>,
-        publish: impl FnOnce() -> R,
+        mut payload: Option<Bytes>,
+        encode: impl FnOnce() -> Option<Bytes>,
+        lifespan: Option<Duration>,
+        publish: impl FnOnce(u64) -> (Origin, R),
     ) {
         let mut state = self.topic.lock();
-        if packet.is_none() && state.has_several_forms() {
+        if payload.is_none() && state.has_several_forms() {
             // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the
             // lock.
             drop(state);
-            packet = encode();
+            payload = encode();
             state = self.topic.lock();
         }
-        let published = publish();
+        state.published += 1;
+        let (origin, published) = publish(state.published);
         let mut pushed = Vec::new();
         let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
-        if let (Some(packet), Some(&EndKind::Publisher { offered, .. })) = (packet, own) {
+        if let (Some(payload), Some(&EndKind::Publisher { offered, .. })) = (payload, own) {
+            let packet = Packet::of_here(payload, origin).with_lifespan(lifespan);
             for end in state.ends.iter_mut().filter(|end| end.form != self.form) {
                 pushed.extend(end.push(offered, &packet));
             }

@@ -6,26 +6,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, Envelope, Executor, ExecutorOptions, Instant, ManualClock,
-    Mixed, MixedPublisher, MixedQueue, Recorder, SpinOptions, SubscriptionOptions, TimerOptions,
+    Carried, Context, ContextOptions, EntityKind, EntityOptions, Envelope, Executor, ExecutorOptions, Instant,
+    ManualClock, Mixed, MixedPublisher, MixedQueue, Recorder, SpinOptions, SubscriptionOptions, TimerOptions,
 };
 use rospin_trace::live::{Feed, Live};
 use rospin_trace::{FileSink, Model, ProcessName, Recording};
 
-/// A message from elsewhere.
-struct Letter(#[expect(dead_code, reason = "an envelope is aligned")] u32);
+/// A message from elsewhere, and whether it has expired.
+struct Letter {
+    is_expired: bool,
+    carried: Option<Carried>,
+}
+
+fn letter() -> Letter {
+    Letter { is_expired: false, carried: None }
+}
 
 impl Envelope for Letter {
-    fn may_expire(&self) -> bool {
-        false
+    fn is_expired(&self, _: Instant) -> bool {
+        self.is_expired
     }
 
-    fn is_expired(&self, _: Instant) -> bool {
-        false
+    fn order(&self) -> u64 {
+        0
     }
 
     fn came_through_inlet(&self) -> bool {
         true
+    }
+
+    fn carried(&mut self) -> Option<&mut Option<Carried>> {
+        Some(&mut self.carried)
     }
 }
 
@@ -84,7 +95,7 @@ fn a_value_that_a_callback_displaces_is_no_input_of_that_callback() {
     let talk = TimerOptions::periodic(Duration::from_millis(10)).name("talker");
     let _talker = group.create_timer(talk, move |(), _| {
         publisher.publish(Arc::new(1));
-        drop(inlet.push(Letter(0), context.clock().now(), 0));
+        drop(inlet.push(letter(), context.clock().now(), 0));
     });
     world.record(|| {
         world.clock.advance(Duration::from_millis(10));
@@ -111,7 +122,7 @@ fn a_queue_that_had_one_message_at_a_time_was_never_fuller() {
         world.publisher.publish(Arc::new(1));
         world.spin_all();
         for _ in 0..8 {
-            drop(inlet.push(Letter(0), world.context.clock().now(), 0));
+            drop(inlet.push(letter(), world.context.clock().now(), 0));
             world.spin_all();
         }
         world.publisher.publish(Arc::new(2));
@@ -125,4 +136,28 @@ fn a_queue_that_had_one_message_at_a_time_was_never_fuller() {
     drop(listener);
     world.spin_all();
     assert_eq!(group.into_payload().unwrap(), 10);
+}
+
+#[test]
+fn messages_keep_their_links_in_a_full_queue_with_lifespans() {
+    let world = World::new("lifespans");
+    let group = world.executor.create_group("group", 0);
+    let queue = world.queue(3);
+    let inlet = queue.inlet();
+    let hear = |heard: &mut u32, _: Mixed<u32, Letter>| *heard += 1;
+    let listener = group.create_source(EntityKind::Subscription, EntityOptions::new("listener"), queue, hear).unwrap();
+    world.record(|| {
+        world.publisher.publish(Arc::new(0));
+        world.publisher.publish(Arc::new(1));
+        drop(inlet.push(Letter { is_expired: true, carried: None }, world.context.clock().now(), 0));
+        world.publisher.publish(Arc::new(2));
+        world.publisher.publish(Arc::new(3));
+        world.spin_all();
+    });
+    let model = Model::new(&Recording::open(&world.path).unwrap());
+    let is_taken: Vec<_> = model.messages.iter().map(|message| message.taken.is_some()).collect();
+    assert_eq!(is_taken, [false, false, true, true]);
+    drop(listener);
+    world.spin_all();
+    assert_eq!(group.into_payload().unwrap(), 3);
 }

@@ -23,14 +23,13 @@
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a
 //! consumer that was preempted for long could mistake one message for another.
 //!
-//! A message in the middle cannot be claimed. To take one out, the producer claims all that there are by one step of
-//! `head`, and appends the others again ([`take_out`]).
+//! A message in the middle cannot be claimed, so the one that makes room is the oldest, also if a later one is of no use
+//! any more.
 //!
 //! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a
 //! consumer waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.
-//!
-//! [`take_out`]: Producer::take_out
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -142,10 +141,20 @@ impl<P: OwningPointer> Shared<P> {
         }
     }
 
-    /// Claims and returns the oldest message with its number, if there is one.
+    /// Claims and returns the oldest message, if there is one.
     #[inline]
-    fn claim_oldest(&self) -> Option<(P, u64)> {
-        self.claim(|head| self.stamp_of(head).is_some())
+    fn claim_oldest(&self) -> Option<Popped<P>> {
+        let stamp = Cell::new(0);
+        let is_there = |head| match self.stamp_of(head) {
+            Some(of_head) => {
+                stamp.set(of_head);
+                true
+            }
+            None => false,
+        };
+        let (message, number) = self.claim(is_there)?;
+        // The claim succeeded, so the slot was not overwritten before: the stamp is that of the message.
+        Some(Popped { message, number, stamp: stamp.get() })
     }
 }
 
@@ -172,6 +181,15 @@ pub(crate) struct Displaced<P> {
     /// True if a consumer [looked](Consumer::pop_and_look) for this message before it was published, and has not looked
     /// for a later one since. May be false if it looked only nanoseconds ago.
     pub(crate) was_missed: bool,
+}
+
+/// A message that a consumer has taken.
+pub(crate) struct Popped<P> {
+    pub(crate) message: P,
+    /// Its number, counted from 0.
+    pub(crate) number: u64,
+    /// Its publication time.
+    pub(crate) stamp: u64,
 }
 
 /// A consuming end of a ring.
@@ -256,46 +274,6 @@ impl<P: OwningPointer> Producer<P> {
         Ok(())
     }
 
-    /// Appends a message as [`push`](Self::push) does. But if the ring was full, the oldest of those messages for which
-    /// `is_over` returns true makes room, if there is one. Takes as many steps as the ring has messages then.
-    pub(crate) fn push_over(&mut self, message: P, stamp: u64, is_over: impl Fn(&P) -> bool) -> Option<Displaced<P>> {
-        debug_assert!(message.is_of(self.ring.kind), "the messages of a ring are of its kind");
-        let over = if self.is_full() { self.take_out(is_over) } else { None };
-        let displaced = if over.is_some() { over } else { self.make_room() };
-        self.append(message, stamp);
-        displaced
-    }
-
-    /// Takes out the oldest message for which `is_over` returns true.
-    ///
-    /// All messages are claimed at once, because one in the middle cannot be, and those that stay are appended again in
-    /// their order. So a consumer gets either a message from before or the oldest one of those that stay. Meanwhile the
-    /// ring looks empty, as it may while a message is displaced.
-    fn take_out(&mut self, is_over: impl Fn(&P) -> bool) -> Option<Displaced<P>> {
-        let end = self.tail;
-        let mut head = self.ring.head.count.load(Ordering::Acquire);
-        while let Err(now) = self.ring.head.count.compare_exchange_weak(head, end, Ordering::AcqRel, Ordering::Acquire)
-        {
-            head = now;
-        }
-        self.head_seen = end;
-        let mut out = None;
-        for number in head..end {
-            let slot = self.ring.slot(number);
-            // Only producers write slots.
-            let (raw, stamp) = (slot.message.load(Ordering::Relaxed), slot.stamp.load(Ordering::Relaxed) & !LAP);
-            // SAFETY: the exchange claimed this message, and its slot was not overwritten since: those that were
-            // appended again are no more than those that were claimed before it. It is of the ring's kind.
-            let message = unsafe { P::from_raw(raw, self.ring.kind) };
-            if out.is_none() && is_over(&message) {
-                out = Some(Displaced { message, stamp, was_missed: false });
-            } else {
-                self.append(message, stamp);
-            }
-        }
-        out
-    }
-
     /// Prefetches what the next message will be written to.
     #[inline(always)]
     pub(crate) fn prefetch_slot(&self) {
@@ -334,8 +312,9 @@ impl<P: OwningPointer> Producer<P> {
         is_full(self.head_seen) && is_full(self.ring.head.count.load(Ordering::Relaxed))
     }
 
+    /// Takes out the oldest message if the ring is full, so that the next one displaces none.
     #[inline]
-    fn make_room(&mut self) -> Option<Displaced<P>> {
+    pub(crate) fn make_room(&mut self) -> Option<Displaced<P>> {
         if self.tail - self.head_seen < self.ring.depth { None } else { self.displace() }
     }
 
@@ -391,13 +370,13 @@ impl<P: OwningPointer> Consumer<P> {
 
     /// Takes the oldest message.
     pub(crate) fn pop(&self) -> Option<P> {
-        self.pop_numbered().map(|(message, _)| message)
+        self.pop_with_stamp().map(|popped| popped.message)
     }
 
     /// Takes the oldest message. Returns it, and the publication time of the next one, if there is a next one.
     #[inline]
     pub(crate) fn pop_and_look(&self) -> Option<(P, Option<u64>)> {
-        let (message, number) = self.pop_numbered()?;
+        let Popped { message, number, .. } = self.pop_with_stamp()?;
         let next = self.ring.stamp_of(number + 1);
         // Without a stamp, the producer may have displaced the next message, and others may wait.
         let next = if next.is_none() { self.ring.oldest_stamp() } else { next };
@@ -407,8 +386,8 @@ impl<P: OwningPointer> Consumer<P> {
         Some((message, next))
     }
 
-    /// Takes the oldest message, and returns its number, counted from 0.
-    pub(crate) fn pop_numbered(&self) -> Option<(P, u64)> {
+    /// Takes the oldest message, and returns it with its number and its publication time.
+    pub(crate) fn pop_with_stamp(&self) -> Option<Popped<P>> {
         self.ring.claim_oldest()
     }
 

@@ -10,7 +10,7 @@ use std::thread;
 use super::depth::Depth;
 use super::inbox::{BOOK, Book, Flag, Inbox};
 use super::parker::{Deadline, Parker};
-use super::ring::{Consumer, Producer, ring};
+use super::ring::{Consumer, Popped, Producer, ring};
 
 /// Desk on which a notifier leaves a letter for the consumer. Only the notification orders the accesses to the letter.
 struct Desk {
@@ -99,9 +99,10 @@ fn take_all(consumer: &Consumer<Box<[usize; 2]>>, count: usize, pushed: &AtomicU
     loop {
         // The flag is read before the pop, so that the pop finds all messages that are left.
         let over = pushed.load(Ordering::Acquire) == count;
-        match consumer.pop() {
-            Some(message) => {
+        match consumer.pop_with_stamp() {
+            Some(Popped { message, stamp, .. }) => {
                 assert_eq!(message[0], message[1]);
+                assert_eq!(stamp, message[0] as u64, "the stamp of another message");
                 taken.push(message[0]);
             }
             None if over => return taken,

@@ -8,6 +8,7 @@
 //! most of a small program's build. A check of the type of each message would cost some 20 instructions.
 
 use std::any::{TypeId, type_name};
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -44,6 +45,17 @@ pub(crate) unsafe trait SharedPointer: Clone + Send + Sync + 'static {
     /// Returns true if the message is recorded when it is queued and when it is taken.
     fn is_recorded(&self) -> bool {
         true
+    }
+
+    /// Returns the message's place in the order of publication; `None` if the topic knows the order itself.
+    fn order(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the place where the message carries one that it has displaced; `None` if it carries none, or has several
+    /// owners.
+    fn carried(&mut self) -> Option<&mut Option<Carried>> {
+        None
     }
 }
 
@@ -86,6 +98,8 @@ struct Functions {
     release: unsafe fn(NonNull<()>),
     is_expired: unsafe fn(NonNull<()>, Instant) -> bool,
     is_recorded: unsafe fn(NonNull<()>) -> bool,
+    order: unsafe fn(NonNull<()>) -> Option<u64>,
+    take_carried: unsafe fn(NonNull<()>) -> Option<Carried>,
 }
 
 /// Adds an owner to the message of `raw`.
@@ -129,6 +143,10 @@ impl MessageType {
                     is_expired: |raw, now| unsafe { look::<P>(raw) }.is_expired(now),
                     // SAFETY: the caller has a message of this type.
                     is_recorded: |raw| unsafe { look::<P>(raw) }.is_recorded(),
+                    // SAFETY: the caller has a message of this type.
+                    order: |raw| unsafe { look::<P>(raw) }.order(),
+                    // SAFETY: the caller has a message of this type.
+                    take_carried: |raw| unsafe { look::<P>(raw) }.carried()?.take(),
                 }
             },
         )
@@ -196,6 +214,31 @@ impl AnyMessage {
     pub(super) fn is_recorded(&self) -> bool {
         // SAFETY: the raw pointer is of this type, and `self` is an owner.
         unsafe { (self.message_type.0.is_recorded)(self.raw) }
+    }
+
+    /// Returns the message's place in the order of publication; `None` if the topic knows the order itself.
+    pub(super) fn order(&self) -> Option<u64> {
+        // SAFETY: the raw pointer is of this type, and `self` is an owner.
+        unsafe { (self.message_type.0.order)(self.raw) }
+    }
+
+    /// Takes the message that this one carries, if it carries one.
+    pub(super) fn take_carried(&mut self) -> Option<Carried> {
+        // SAFETY: the raw pointer is of this type, and `self` is an owner. If there is another one, nothing is taken.
+        unsafe { (self.message_type.0.take_carried)(self.raw) }
+    }
+}
+
+/// A message of this process that one from an [`Inlet`](super::Inlet) has displaced, and carries until its own end.
+///
+/// Its drop may run user code. The thread that pushes through an inlet may be one of a middleware that holds locks, so
+/// it must not drop the message. The message that carries it is dropped by the thread that takes it, or by a publisher
+/// of this process that displaces it in turn.
+pub struct Carried(#[expect(dead_code, reason = "it is kept to be dropped")] pub(super) AnyMessage);
+
+impl fmt::Debug for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carried").finish_non_exhaustive()
     }
 }
 

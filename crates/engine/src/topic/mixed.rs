@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rospin_core::Instant;
 
 use super::publish::{AnyPublisher, Delivery};
-use super::{Alarm, AnyMessage, MessageType, Published, SharedPointer, Topic, TopicError, TopicSource};
+use super::{Alarm, AnyMessage, Carried, MessageType, Published, SharedPointer, Topic, TopicError, TopicSource};
 use crate::context::Context;
 use crate::guarantees::Guarantees;
 use crate::loss::LossCause;
@@ -27,13 +27,23 @@ use crate::sync::atomic::Ordering;
 
 /// A message with what is known of it: see [`Mixed`].
 pub trait Envelope: Send + Sync + 'static {
-    /// Returns true if there will be a time from which on the message is of no use any more.
-    fn may_expire(&self) -> bool;
-    /// Returns true if the message is of no use any more at `now`, on the steady clock. In a full queue such a message
-    /// makes room before others do. Called under the topic's lock.
-    fn is_expired(&self, now: Instant) -> bool;
+    /// Returns true if the message is of no use any more at `now`, on the steady clock. If it makes room in a full queue,
+    /// it is then counted as [expired](LossCause::Expired). Until it makes room or is taken, it keeps its place. Called
+    /// under the topic's lock.
+    fn is_expired(&self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Returns the message's place in the order of publication, for messages that are kept for late subscriptions.
+    /// Called under the topic's lock.
+    fn order(&self) -> u64;
+
     /// Returns true if the message came through an [`Inlet`]. Such messages are not recorded as messages of the topic.
     fn came_through_inlet(&self) -> bool;
+
+    /// Returns the place where a message that came through an inlet [carries](Carried) one that it has displaced; `None`
+    /// for other messages. Called under the topic's lock.
+    fn carried(&mut self) -> Option<&mut Option<Carried>>;
 }
 
 /// A message of a mixed topic.
@@ -95,6 +105,14 @@ unsafe impl<T: Send + Sync + 'static, E: Envelope> SharedPointer for Mixed<T, E>
     fn is_recorded(&self) -> bool {
         if let Self::Envelope(envelope) = self { !E::came_through_inlet(envelope) } else { true }
     }
+
+    fn order(&self) -> Option<u64> {
+        if let Self::Envelope(envelope) = self { Some(E::order(envelope)) } else { None }
+    }
+
+    fn carried(&mut self) -> Option<&mut Option<Carried>> {
+        if let Self::Envelope(envelope) = self { E::carried(Arc::get_mut(envelope)?) } else { None }
+    }
 }
 
 impl<T, E> Clone for Mixed<T, E> {
@@ -145,11 +163,36 @@ impl Context {
         options: impl Into<SubscriptionOptions>,
         wants_envelopes: bool,
     ) -> Result<MixedQueue<T, E>, TopicError> {
+        self.create_late_mixed_queue(options, wants_envelopes, Vec::new()).map(|late| late.queue)
+    }
+
+    /// Creates a subscription as [`create_mixed_queue`](Self::create_mixed_queue) does, for which messages are also kept
+    /// elsewhere. The queue begins with the newest ones of these and of those that the topic's publishers keep, as many
+    /// as it has room for, in the [order](Envelope::order) of their publication. The older ones are not counted as lost.
+    ///
+    /// # Errors
+    /// As [`create_local_queue`](Self::create_local_queue).
+    pub fn create_late_mixed_queue<T: Send + Sync + 'static, E: Envelope>(
+        &self,
+        options: impl Into<SubscriptionOptions>,
+        wants_envelopes: bool,
+        kept_elsewhere: Vec<E>,
+    ) -> Result<LateQueue<T, E>, TopicError> {
         let mut options = options.into();
         if wants_envelopes {
             options.demands = options.demands | Guarantees::ENVELOPE;
         }
-        TopicSource::subscribe_alone(self, &options).map(|source| MixedQueue { source })
+        let mut kept = Vec::new();
+        for envelope in kept_elsewhere {
+            kept.push(AnyMessage::new(Mixed::<T, E>::Envelope(Arc::new(envelope))));
+        }
+        let (source, left) = TopicSource::subscribe_late(self, &options, kept)?;
+        let mut older = Vec::new();
+        for message in left {
+            // SAFETY: the topic's messages are shared by this pointer.
+            older.push(unsafe { message.into_pointer() });
+        }
+        Ok(LateQueue { queue: MixedQueue { source }, older })
     }
 }
 
@@ -239,20 +282,20 @@ impl<T: Send + Sync + 'static, E: Envelope> fmt::Debug for MixedPublisher<T, E> 
 ///
 /// ```
 /// use std::sync::Arc;
-/// use rospin_engine::{Context, ContextOptions, Envelope, Instant, Mixed, Source};
+/// use rospin_engine::{Carried, Context, ContextOptions, Envelope, Mixed, Source};
 ///
 /// /// A number in words, from elsewhere.
-/// struct Words(String);
+/// struct Words(String, Option<Carried>);
 ///
 /// impl Envelope for Words {
-///     fn may_expire(&self) -> bool {
-///         false
-///     }
-///     fn is_expired(&self, _: Instant) -> bool {
-///         false
+///     fn order(&self) -> u64 {
+///         0
 ///     }
 ///     fn came_through_inlet(&self) -> bool {
 ///         true
+///     }
+///     fn carried(&mut self) -> Option<&mut Option<Carried>> {
+///         Some(&mut self.1)
 ///     }
 /// }
 ///
@@ -260,13 +303,23 @@ impl<T: Send + Sync + 'static, E: Envelope> fmt::Debug for MixedPublisher<T, E> 
 /// let mut queue = context.create_mixed_queue::<u32, Words>("numbers", false)?;
 /// let publisher = context.create_mixed_publisher::<u32, Words>("numbers")?;
 /// publisher.publish(Arc::new(1));
-/// drop(queue.inlet().push(Words("two".to_owned()), context.clock().now(), 0));
+/// drop(queue.inlet().push(Words("two".to_owned(), None), context.clock().now(), 0));
 /// assert!(matches!(queue.try_take()?, Some(Mixed::Value(number)) if *number == 1));
 /// assert!(matches!(queue.try_take()?, Some(Mixed::Envelope(words)) if words.0 == "two"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MixedQueue<T: Send + Sync + 'static, E: Envelope> {
     source: TopicSource<Mixed<T, E>>,
+}
+
+/// The queue of a subscription for which messages were kept.
+#[derive(Debug)]
+pub struct LateQueue<T: Send + Sync + 'static, E: Envelope> {
+    /// The queue.
+    pub queue: MixedQueue<T, E>,
+    /// The kept messages that it has no room for. Drop them after the caller's locks are unlocked, since that may be
+    /// user code.
+    pub older: Vec<Mixed<T, E>>,
 }
 
 impl<T: Send + Sync + 'static, E: Envelope> MixedQueue<T, E> {
@@ -283,7 +336,12 @@ impl<T: Send + Sync + 'static, E: Envelope> MixedQueue<T, E> {
         self.source.any().oldest()
     }
 
-    /// Counts messages as lost that were taken.
+    /// Takes the oldest message as `try_take` does, and returns it with the time at which it arrived.
+    pub fn take_with_arrival(&mut self) -> Option<(Mixed<T, E>, Instant)> {
+        self.source.take_with_arrival()
+    }
+
+    /// Counts messages as lost that are not in the queue.
     pub fn count_lost(&self, cause: LossCause, count: u64) {
         self.source.any().losses().add(cause, count);
     }
@@ -340,43 +398,54 @@ pub struct Inlet<E: Envelope> {
 #[must_use = "its drop wakes the subscription's executor"]
 pub struct Pushed {
     alarm: Option<Alarm>,
-    /// The message that made room, or the message itself if the subscription has ended.
+    /// The message from an inlet that made room, or the message itself if the subscription has ended.
     left: Option<AnyMessage>,
 }
 
 impl<E: Envelope> Inlet<E> {
-    /// Appends a message, which arrived at that time on the steady clock. In a full queue the oldest message that has
-    /// expired makes room, or else the oldest of all, and is counted as lost. So are the `missing` messages: those that
-    /// never arrived, as far as the caller can tell. Does nothing if the subscription has ended.
+    /// Appends a message, which arrived at that time on the steady clock. In a full queue the oldest message makes room,
+    /// and is counted as lost. So are the `missing` messages: those that never arrived, as far as the caller can tell.
+    /// Does nothing if the subscription has ended.
     ///
-    /// The drop of the result wakes the executor if it sleeps, and drops the message that made room, which may be user
-    /// code. Drop it after the caller's locks are unlocked.
+    /// A message of this process that makes room is not dropped here, where the middleware may hold locks: the new one
+    /// [carries](Carried) it. The drop of the result wakes the executor if it sleeps, and drops an older message from an
+    /// inlet that made room. Drop it after the caller's locks are unlocked.
     ///
     /// May wait for a thread that publishes on the same topic, as [`Publisher::publish`](super::Publisher::publish)
     /// does. Allocates the envelope.
     pub fn push(&self, envelope: E, arrival: Instant, missing: u64) -> Pushed {
-        let may_expire = envelope.may_expire();
-        let raw = raw_envelope(Arc::new(envelope));
-        // SAFETY: the topic's messages are a `Mixed` with envelopes of type `E`, whose raw pointers do not depend on the
-        // type of its values.
-        let message = unsafe { AnyMessage::of_type(raw, self.topic.message_type) };
+        let mut envelope = Arc::new(envelope);
         let mut state = self.topic.lock();
         // Queues are in the order of their numbers.
         let Ok(at) = state.queues.binary_search_by_key(&self.queue, |queue| queue.id) else {
-            return Pushed { alarm: None, left: Some(message) };
+            return Pushed { alarm: None, left: Some(self.message(envelope)) };
         };
         let queue = &mut state.queues[at];
-        queue.may_expire |= may_expire;
-        let displaced = queue.push(message, arrival);
-        if let Some(oldest) = &displaced {
-            queue.count_displaced(oldest, arrival);
+        let mut left = queue.producer.make_room().map(|oldest| {
+            queue.count_displaced(&oldest, arrival);
+            oldest.message
+        });
+        // There is one owner yet.
+        if let Some(place) = Arc::get_mut(&mut envelope).and_then(E::carried) {
+            *place = match left.take_if(|left| left.is_recorded()) {
+                Some(of_this_process) => Some(Carried(of_this_process)),
+                None => left.as_mut().and_then(AnyMessage::take_carried),
+            };
         }
+        // There is room, unless nobody has taken one meanwhile.
+        queue.producer.push(self.message(envelope), arrival.as_nanos());
         if missing > 0 {
             queue.losses.add(LossCause::QueueFull, missing);
         }
         let alarm = queue.alarm.as_ref().filter(|alarm| alarm.raise(arrival)).cloned();
         drop(state);
-        Pushed { alarm, left: displaced.map(|oldest| oldest.message) }
+        Pushed { alarm, left }
+    }
+
+    fn message(&self, envelope: Arc<E>) -> AnyMessage {
+        // SAFETY: the topic's messages are a `Mixed` with envelopes of type `E`, whose raw pointers do not depend on the
+        // type of its values.
+        unsafe { AnyMessage::of_type(raw_envelope(envelope), self.topic.message_type) }
     }
 }
 

@@ -32,8 +32,9 @@ mod source;
 
 use alarm::{Alarm, Alarms};
 pub use ends::TopicEnds;
+pub use message::Carried;
 use message::{AnyMessage, MessageType, SharedPointer};
-pub use mixed::{Envelope, Inlet, Mixed, MixedPublisher, MixedQueue, Pushed};
+pub use mixed::{Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, Pushed};
 pub use publish::Delivery;
 pub use publisher::{NoRoom, NoSubscription, Published, Publisher};
 use room::Room;
@@ -94,8 +95,6 @@ struct Queue {
     demands: Guarantees,
     /// True if publishers that keep all wait for room in it.
     keeps_all: bool,
-    /// True once there was a message that may expire.
-    may_expire: bool,
     id: u64,
     /// The number of the queue in recordings.
     number: u64,
@@ -215,10 +214,10 @@ impl TopicState {
     }
 
     /// Puts the messages that publishers keep for a late subscription with these demands into `room`, which has memory
-    /// for them.
+    /// for them, with their places in the order of publication.
     fn kept_for(&self, demands: Guarantees, room: &mut Room) {
         for (number, message) in self.histories_for(demands).flat_map(|history| &history.messages) {
-            room.kept.push((*number, message.clone()));
+            room.kept.push((message.order().unwrap_or(*number), message.clone()));
         }
     }
 

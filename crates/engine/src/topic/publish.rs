@@ -284,7 +284,8 @@ impl TopicState {
     }
 
     /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there
-    /// is none. With `of_keep_all`, only queues that keep all count.
+    /// is none. With `of_keep_all`, only queues that keep all count. A message that has expired counts as any other: it
+    /// keeps its place until it is taken.
     fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {
         let counts = |queue: &&Queue| promises.include(queue.demands) && (queue.keeps_all || !of_keep_all);
         let mut takers = self.queues.iter().filter(counts);
@@ -321,7 +322,7 @@ impl TopicState {
             return Delivery::default();
         };
         let mut push = |queue: &mut Queue, message| {
-            let oldest = queue.push(message, stamp);
+            let oldest = queue.producer.push(message, stamp.as_nanos());
             if IS_RECORDED {
                 let ticket = queue.producer.pushed() - 1;
                 let displaced = oldest.as_ref().is_some_and(|oldest| oldest.message.is_recorded());
@@ -353,27 +354,10 @@ impl TopicState {
 }
 
 impl Queue {
-    /// Appends the message. Returns the one that made room, if the queue was full: the oldest one that has expired, or
-    /// else the oldest of all. [`count_displaced`](Self::count_displaced) counts it.
-    #[inline(always)]
-    pub(super) fn push(&mut self, message: AnyMessage, stamp: Instant) -> Option<Displaced<AnyMessage>> {
-        if self.may_expire {
-            return self.push_over(message, stamp);
-        }
-        self.producer.push(message, stamp.as_nanos())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_over(&mut self, message: AnyMessage, stamp: Instant) -> Option<Displaced<AnyMessage>> {
-        self.producer.push_over(message, stamp.as_nanos(), |message| message.is_expired(stamp))
-    }
-
     /// Counts the message that made room for one of that time as lost.
     #[inline(always)]
     pub(super) fn count_displaced(&self, oldest: &Displaced<AnyMessage>, stamp: Instant) {
-        let has_expired = self.may_expire && oldest.message.is_expired(stamp);
-        let cause = if has_expired { LossCause::Expired } else { LossCause::QueueFull };
+        let cause = if oldest.message.is_expired(stamp) { LossCause::Expired } else { LossCause::QueueFull };
         self.losses.add(cause, 1);
         self.note_displaced(oldest);
     }

@@ -16,7 +16,8 @@ pub(super) struct Room {
     queues: Vec<Queue>,
     alarms: Alarms,
     histories: Vec<History>,
-    /// Memory for the messages that publishers keep, with their numbers.
+    /// Memory for the messages that publishers keep, with their places in the order of publication, behind those that
+    /// are kept elsewhere.
     pub(super) kept: Vec<(u64, AnyMessage)>,
 }
 
@@ -32,7 +33,7 @@ impl Room {
         has(need.queues_full, self.queues.capacity())
             && has(need.histories_full, self.histories.capacity())
             && self.alarms.len() > need.queues
-            && self.kept.capacity() >= need.kept
+            && self.kept.capacity() - self.kept.len() >= need.kept
     }
 
     fn make(&mut self, need: &Need) {

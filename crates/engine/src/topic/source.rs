@@ -12,7 +12,7 @@ use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, SharedPointe
 use crate::context::Context;
 use crate::error::depth_of;
 use crate::lock_free::depth::Depth;
-use crate::lock_free::ring::{Consumer, ring};
+use crate::lock_free::ring::{Consumer, Popped, ring};
 use crate::loss::{LossCause, LossCounters};
 use crate::options::SubscriptionOptions;
 use crate::recorder::{Scribe, fresh_number};
@@ -44,15 +44,28 @@ impl<P: SharedPointer> TopicSource<P> {
         (options, depth): (&SubscriptionOptions, Depth),
         losses: Arc<LossCounters>,
     ) -> Result<Self, TopicError> {
-        let any = AnySource::subscribe(context, (options, depth), losses, MessageType::of::<P>())?;
+        let (any, _) = AnySource::subscribe(context, (options, depth), losses, MessageType::of::<P>(), Vec::new())?;
         Ok(Self { any, messages: PhantomData })
     }
 
     /// Subscribes without a callback: losses have counters of their own.
     pub(crate) fn subscribe_alone(context: &Context, options: &SubscriptionOptions) -> Result<Self, TopicError> {
+        Self::subscribe_late(context, options, Vec::new()).map(|(source, _)| source)
+    }
+
+    /// Subscribes without a callback, with messages that are kept elsewhere: the queue begins with the newest ones of
+    /// these and of those that publishers keep. Returns the older ones, too, which are `P`.
+    pub(super) fn subscribe_late(
+        context: &Context,
+        options: &SubscriptionOptions,
+        kept_elsewhere: Vec<AnyMessage>,
+    ) -> Result<(Self, impl Iterator<Item = AnyMessage>), TopicError> {
         let name = options.common.name.as_deref().unwrap_or(&options.topic);
         let depth = depth_of(name, options.depth)?;
-        Self::subscribe(context, (options, depth), context.open_counters(name, name))
+        let losses = context.open_counters(name, name);
+        let message_type = MessageType::of::<P>();
+        let (any, older) = AnySource::subscribe(context, (options, depth), losses, message_type, kept_elsewhere)?;
+        Ok((Self { any, messages: PhantomData }, older.into_iter().map(|(_, message)| message)))
     }
 
     /// Becomes the source of an entity. From now on its losses count as the entity's, also those from before.
@@ -75,47 +88,65 @@ impl<P: SharedPointer> TopicSource<P> {
         // SAFETY: the topic's messages are shared by a `P`.
         self.any.pop().map(|message| unsafe { message.into_pointer() })
     }
+
+    /// Takes the oldest message, and returns it with the time of its arrival.
+    pub(super) fn take_with_arrival(&self) -> Option<(P, Instant)> {
+        let Popped { message, stamp, .. } = self.any.pop_unless_empty(AnySource::pop_with_stamp)?;
+        // SAFETY: the topic's messages are shared by a `P`.
+        Some((unsafe { message.into_pointer() }, Instant::from_nanos(stamp)))
+    }
 }
 
+/// Messages that were kept for a late subscription, with their places in the order of publication.
+type KeptMessages = Vec<(u64, AnyMessage)>;
+
 impl AnySource {
-    /// Subscribes to the topic. From now on messages are queued.
+    /// Subscribes to the topic. From now on messages are queued. A late subscription's queue begins with the newest
+    /// messages that publishers keep, and of `kept_elsewhere`. Returns the older ones, too.
     fn subscribe(
         context: &Context,
         (options, depth): (&SubscriptionOptions, Depth),
         losses: Arc<LossCounters>,
         message_type: MessageType,
-    ) -> Result<Self, TopicError> {
+        kept_elsewhere: Vec<AnyMessage>,
+    ) -> Result<(Self, KeptMessages), TopicError> {
         let topic = Topic::find(options.topics.as_ref().unwrap_or(context.topics()), &options.topic, message_type)?;
-        let (demands, may_expire) = (options.demands, false);
+        let demands = options.demands;
         let number = fresh_number();
         let (mut producer, consumer) = ring(depth, message_type);
         let mut room = Room::new();
+        for message in kept_elsewhere {
+            room.kept.push((message.order().unwrap_or(0), message));
+        }
         let mut state = topic.lock_with(&mut room, options.transient_local.then_some(demands));
         let id = state.next_id();
         if options.transient_local {
             state.kept_for(demands, &mut room);
-            // Kept messages arrive now, in their old order, so that a late subscription's first messages are not
-            // overdue.
-            let now = context.clock().now().as_nanos();
-            room.kept.sort_unstable_by_key(|(number, _)| *number);
-            for (_, message) in &room.kept {
-                // Kept messages beyond the depth are no loss: this subscription never had them. `room` still owns them,
-                // so that no message is dropped under the lock.
-                drop(producer.push(message.clone(), now));
-            }
+        }
+        // Kept messages arrive now, in their old order, so that a late subscription's first messages are not overdue.
+        let now = context.clock().now().as_nanos();
+        room.kept.sort_unstable_by_key(|(order, _)| *order);
+        // Those beyond the depth are no loss: this subscription never had them. They are left in `room`, so that no
+        // message is dropped under the lock.
+        let beyond = room.kept.len().saturating_sub(depth.get());
+        for (_, message) in room.kept.drain(beyond..) {
+            // The ring is as deep.
+            let displaced = producer.push(message, now);
+            debug_assert!(displaced.is_none(), "there is room for as many");
         }
         let keeps_all = options.keeps_all;
         let (written, alarm) = (topic.address(), None);
         let of_queue = Arc::clone(&losses);
-        let queue = Queue { id, number, demands, keeps_all, may_expire, producer, alarm, written, losses: of_queue };
+        let queue = Queue { id, number, demands, keeps_all, producer, alarm, written, losses: of_queue };
         state.add_queue(queue, &mut room);
         topic.count_queues(&state);
         drop(state);
+        let older = std::mem::take(&mut room.kept);
         drop(room);
         topic.wake_waiters();
         let scribe = context.scribe().clone();
         scribe.recorder.add_queue(number, losses.number, &topic.name, depth.get());
-        Ok(Self { topic, id, consumer, losses, number, scribe })
+        Ok((Self { topic, id, consumer, losses, number, scribe }, older))
     }
 
     /// Returns a function that ends the subscription at once, although its callback may still be running.
@@ -138,11 +169,16 @@ impl AnySource {
     #[cold]
     #[inline(never)]
     fn pop_recorded(&self) -> Option<AnyMessage> {
-        let (message, ticket) = self.consumer.pop_numbered()?;
-        if message.is_recorded() {
-            self.scribe.note(|| Event::Taken { queue: self.number, ticket });
+        self.pop_with_stamp().map(|popped| popped.message)
+    }
+
+    /// Takes the oldest message with its number and the time of its arrival, and records that.
+    fn pop_with_stamp(&self) -> Option<Popped<AnyMessage>> {
+        let popped = self.consumer.pop_with_stamp()?;
+        if popped.message.is_recorded() {
+            self.scribe.note(|| Event::Taken { queue: self.number, ticket: popped.number });
         }
-        Some(message)
+        Some(popped)
     }
 
     /// Returns true if there is nothing to take at this moment.
@@ -221,9 +257,15 @@ impl AnySource {
     }
 
     fn try_take(&self) -> Option<AnyMessage> {
-        let taken = self.pop();
+        self.pop_unless_empty(Self::pop)
+    }
+
+    /// Takes the oldest message by `pop`. If there is none, publishers notify from now on.
+    #[inline]
+    fn pop_unless_empty<M>(&self, pop: impl Fn(&Self) -> Option<M>) -> Option<M> {
+        let taken = pop(self);
         // The ring may look empty for a moment, while the producer displaces the oldest message.
-        if taken.is_none() && self.consumer.mute().unmute() { self.pop() } else { taken }
+        if taken.is_none() && self.consumer.mute().unmute() { pop(self) } else { taken }
     }
 
     /// Takes the oldest message, and returns it with what is left. If nothing is, publishers that are muted stay so

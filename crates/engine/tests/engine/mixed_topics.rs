@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rospin_engine::{
-    Context, ContextOptions, EntityKind, EntityOptions, Envelope, ExecutorOptions, Instant, LossCause, Mixed,
-    MixedPublisher, MixedQueue, PublisherOptions, Source, SpinOptions, SubscriptionOptions,
+    Carried, Context, ContextOptions, EntityKind, EntityOptions, Envelope, ExecutorOptions, Instant, LateQueue,
+    LossCause, Mixed, MixedPublisher, MixedQueue, PublisherOptions, Source, SpinOptions, SubscriptionOptions,
 };
 
 /// A number in an envelope, which expires at a time if there is one.
@@ -12,28 +12,33 @@ struct Letter {
     number: u32,
     from_outside: bool,
     expires: Option<Instant>,
+    carried: Option<Carried>,
 }
 
 impl Envelope for Letter {
-    fn may_expire(&self) -> bool {
-        self.expires.is_some()
-    }
-
     fn is_expired(&self, now: Instant) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    fn order(&self) -> u64 {
+        u64::from(self.number)
     }
 
     fn came_through_inlet(&self) -> bool {
         self.from_outside
     }
+
+    fn carried(&mut self) -> Option<&mut Option<Carried>> {
+        if self.from_outside { Some(&mut self.carried) } else { None }
+    }
 }
 
 fn letter(number: u32) -> Letter {
-    Letter { number, from_outside: false, expires: None }
+    Letter { number, from_outside: false, expires: None, carried: None }
 }
 
 fn from_outside(number: u32, expires: Option<u64>) -> Letter {
-    Letter { number, from_outside: true, expires: expires.map(Instant::from_nanos) }
+    Letter { number, from_outside: true, expires: expires.map(Instant::from_nanos), carried: None }
 }
 
 type Numbers = MixedQueue<u8, Letter>;
@@ -97,14 +102,13 @@ fn a_queue_that_wants_envelopes_gets_no_values_and_late_ones_get_what_was_kept()
 }
 
 #[test]
-fn in_a_full_queue_the_oldest_one_that_has_expired_makes_room() {
+fn in_a_full_queue_the_oldest_makes_room_also_if_a_later_one_has_expired() {
     let (context, publisher, mut queue) = set_up(3);
     let inlet = queue.inlet();
     let push = |letter, at| drop(inlet.push(letter, Instant::from_nanos(at), 0));
     publisher.publish(Arc::new(1));
     push(from_outside(2, Some(20)), 1);
     push(from_outside(3, Some(10)), 1);
-    // Only the third has expired, then the second, then none.
     push(from_outside(4, None), 10);
     push(from_outside(5, Some(u64::MAX)), 20);
     push(from_outside(6, None), 30);
@@ -112,7 +116,24 @@ fn in_a_full_queue_the_oldest_one_that_has_expired_makes_room() {
     drop(queue);
     let mut lost: Vec<_> = context.losses().into_iter().map(|loss| (loss.cause, loss.count)).collect();
     lost.sort_unstable();
-    assert_eq!(lost, [(LossCause::QueueFull, 1), (LossCause::Expired, 2)]);
+    assert_eq!(lost, [(LossCause::QueueFull, 1), (LossCause::Expired, 2)], "for what they were when they made room");
+}
+
+#[test]
+fn a_late_queue_begins_with_the_newest_messages_of_both_places_in_their_order() {
+    let context = Context::new(ContextOptions::new());
+    let options = PublisherOptions::new("numbers").transient_local(9);
+    let latched = context.create_mixed_publisher::<u8, Letter>(options).unwrap();
+    [2, 5, 6].into_iter().for_each(|number| drop(latched.begin_envelope(letter(number))));
+    for depth in 1..=7 {
+        let late = SubscriptionOptions::new("numbers").keep_last(depth).transient_local();
+        let elsewhere = [4, 1, 7].map(|number| from_outside(number, None)).into();
+        let LateQueue { mut queue, older } =
+            context.create_late_mixed_queue::<u8, Letter>(late, false, elsewhere).unwrap();
+        let all: Vec<u32> = older.iter().map(number).chain(take_all(&mut queue)).collect();
+        assert_eq!((all, older.len()), (vec![1, 2, 4, 5, 6, 7], 6_usize.saturating_sub(depth)));
+        assert_eq!(context.losses(), []);
+    }
 }
 
 #[test]
@@ -132,16 +153,17 @@ fn one_message_makes_room_although_several_have_expired() {
 fn each_message_is_dropped_once_whatever_its_form() {
     struct Owner {
         _owner: Arc<()>,
+        carried: Option<Carried>,
     }
     impl Envelope for Owner {
-        fn may_expire(&self) -> bool {
-            true
-        }
-        fn is_expired(&self, _: Instant) -> bool {
-            false
+        fn order(&self) -> u64 {
+            0
         }
         fn came_through_inlet(&self) -> bool {
             true
+        }
+        fn carried(&mut self) -> Option<&mut Option<Carried>> {
+            Some(&mut self.carried)
         }
     }
     let context = Context::new(ContextOptions::new());
@@ -152,8 +174,8 @@ fn each_message_is_dropped_once_whatever_its_form() {
         [(); 2].map(|()| context.create_mixed_queue(options(), false).unwrap());
     for _ in 0..3 {
         publisher.publish(Arc::new(Arc::clone(&owner)));
-        publisher.publish_envelope(Owner { _owner: Arc::clone(&owner) });
-        drop(queues[0].inlet().push(Owner { _owner: Arc::clone(&owner) }, context.clock().now(), 0));
+        publisher.publish_envelope(Owner { _owner: Arc::clone(&owner), carried: None });
+        drop(queues[0].inlet().push(Owner { _owner: Arc::clone(&owner), carried: None }, context.clock().now(), 0));
     }
     // One queue has the last two messages, and the other one the last value and the last envelope of both.
     assert_eq!(Arc::strong_count(&owner), 1 + 3);

@@ -214,30 +214,6 @@ fn a_full_ring_is_never_short() {
     });
 }
 
-/// A message is taken out of the middle of a full ring while a consumer takes: each message still gets one owner, and
-/// the consumer gets them in order.
-///
-/// Fails with: messages that are claimed one by one and appended again, an exchange that does not acquire or release.
-#[test]
-fn one_is_taken_out_of_the_middle() {
-    loom::model(|| {
-        let (mut producer, consumer) = ring::<Message>(of_depth(2), ());
-        publish(&mut producer, 1..=2);
-        let other = consumer.clone();
-        let thread = thread::spawn(move || pop_times(&other, 2));
-        let is_over = |message: &Message| message.0.stamp == 2;
-        let displaced: Vec<_> = (3..=4)
-            .filter_map(|stamp| producer.push_over(Message::new(stamp), stamp, is_over))
-            .map(|displaced| displaced.message.open())
-            .collect();
-        let taken = thread.join().unwrap();
-        let left = pop_times(&consumer, 3);
-        assert!(left.len() <= 2);
-        assert_sorted(&[taken.clone(), left.clone()].concat());
-        assert_complete(4, &[&taken, &displaced, &left]);
-    });
-}
-
 /// A ring that is dropped with messages in it drops the messages, whichever end goes last.
 ///
 /// Fails with: no drop of messages, a drop that stops early, ends that do not share the ring.

@@ -3,15 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::address::Address;
 use crate::error::Refused;
-use crate::events::EndEvents;
 use crate::inlet::Inlet;
-use crate::local_topics::{AllMatches, EndKind, LocalEnd, LocalTopics};
+use crate::local_topics::{AllMatches, LocalEnd};
 use crate::matches::Matches;
 use crate::middleware::SubscriptionEnd;
-use crate::qos::Qos;
-use crate::terms::Terms;
 
 /// Function that subscribes with the middleware, if there is one.
 pub(super) type Subscribe<'a> = &'a dyn Fn(Inlet) -> Result<Option<SubscriptionEnd>, Refused>;
@@ -25,17 +21,10 @@ pub(super) struct SubscriptionEnds {
 }
 
 impl SubscriptionEnds {
-    /// Subscribes with the middleware by `subscribe`, and enters the subscription into `topics`, those of this process.
-    pub(super) fn subscribe(
-        topics: &Arc<LocalTopics>,
-        subscribe: Subscribe<'_>,
-        (address, qos): (Address, &Qos),
-        inlet: Inlet,
-        events: &EndEvents,
-    ) -> Result<Self, Refused> {
-        let (reader, outside) = subscribe(inlet.clone())?.map(|end| (end.reader, end.matches)).unzip();
-        let kind = EndKind::Subscription { requested: Terms::of(qos), inlet };
-        let here = Arc::new(topics.enter(address, kind, events.clone()));
+    /// Subscribes with the middleware by `subscribe`. `here` is the end among those of this process.
+    pub(super) fn subscribe(here: LocalEnd, subscribe: Subscribe<'_>, inlet: Inlet) -> Result<Self, Refused> {
+        let here = Arc::new(here);
+        let (reader, outside) = subscribe(inlet)?.map(|end| (end.reader, end.matches)).unzip();
         let matches = Box::new(AllMatches { here: Arc::clone(&here), outside });
         Ok(Self { here, reader, matches })
     }

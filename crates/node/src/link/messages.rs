@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rospin_engine::{
-    Clock, Closer, Context, Instant, LossCause, Mixed, MixedQueue, Notifier, Pending, Recorder, Source,
-    SubscriptionOptions, TakeError,
+    Clock, Closer, Context, Instant, LateQueue, LossCause, Mixed, MixedQueue, Notifier, Pending, Recorder, Source,
+    SubscriptionOptions, TakeError, TopicError,
 };
 
 use super::ends::{Subscribe, SubscriptionEnds};
@@ -16,7 +16,7 @@ use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::info::{MessageInfo, Packet, Way};
 use crate::inlet::Inlet;
-use crate::local_topics::{LocalEnd, LocalTopics};
+use crate::local_topics::{Entered, LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
 use crate::qos::{Durability, Qos};
@@ -34,8 +34,6 @@ pub(crate) struct Messages<D: Decode> {
     queue: MixedQueue<D::Message, Envelope>,
     clock: Clock,
     recorder: Recorder,
-    /// The time of creation on the steady clock. Messages that publishers had kept for this subscription arrived then.
-    created: Instant,
     /// The collector of the age and the period of messages, if they are measured.
     statistics: Option<Arc<Collector>>,
 }
@@ -44,12 +42,21 @@ pub(crate) struct Messages<D: Decode> {
 struct Taken<M> {
     message: Received<M>,
     way: Way,
-    /// The time of its arrival on the steady clock, if it is known.
-    arrival: Option<Instant>,
 }
 
 /// The result of a take, and what is left in the queue then.
 type TakenWithRest<M> = Result<Option<(Taken<M>, Pending)>, TakeError>;
+
+/// The result of a take, and the time of the message's arrival on the steady clock.
+type TakenWithArrival<M> = Result<Option<(Taken<M>, Instant)>, TakeError>;
+
+/// Returns the message's place in the order of publication on its topic; 0 if it has none.
+fn order<M>(message: &Mixed<M, Envelope>) -> u64 {
+    match message {
+        Mixed::Value(_) => 0,
+        Mixed::Envelope(envelope) => rospin_engine::Envelope::order(&**envelope),
+    }
+}
 
 fn queue_options(topics: &LocalTopics, address: &Address, qos: &Qos) -> SubscriptionOptions {
     let options = SubscriptionOptions::new(address.engine_name()).within(&topics.engine);
@@ -70,25 +77,30 @@ impl<D: Decode> Messages<D> {
         events: &EndEvents,
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let clock = context.clock().clone();
-        let created = clock.now();
         let options = queue_options(topics, &address, qos);
-        let queue: MixedQueue<_, _> = context.create_mixed_queue(options, with_origins).map_err(refused)?;
-        let inlet = Inlet::new(queue.inlet(), depth(qos), clock.clone(), events);
-        let SubscriptionEnds { here, reader, matches } =
-            SubscriptionEnds::subscribe(topics, subscribe, (address, qos), inlet, events)?;
-        Ok((
-            Self {
-                decode,
-                end: here,
-                _outside: reader,
-                queue,
-                clock,
-                recorder: context.recorder().clone(),
-                created,
-                statistics: None,
-            },
-            matches,
-        ))
+        let create = |kept: Vec<Packet>| {
+            // Messages that publishers had kept for this subscription arrive now.
+            let arrival = clock.now();
+            let mut envelopes = Vec::new();
+            for packet in kept {
+                if events.is_timed() {
+                    events.message(arrival);
+                }
+                envelopes.push(Envelope::encoded(packet, arrival));
+            }
+            let late = context.create_late_mixed_queue(options, with_origins, envelopes)?;
+            let inlet = Inlet::new(late.queue.inlet(), clock.clone(), events);
+            Ok::<_, TopicError>((inlet, late))
+        };
+        let entered = topics.enter_subscription(address, Terms::of(qos), events.clone(), depth(qos), create);
+        let Entered { end, inlet, with: LateQueue { queue, older }, since, lost } = entered.map_err(refused)?;
+        // What was published since the subscription came, and was displaced while older messages were encoded.
+        let displaced = older.iter().filter(|message| order(message) > since).count() as u64;
+        queue.count_lost(LossCause::QueueFull, lost + displaced);
+        drop(older);
+        let SubscriptionEnds { here, reader, matches } = SubscriptionEnds::subscribe(end, subscribe, inlet)?;
+        let recorder = context.recorder().clone();
+        Ok((Self { decode, end: here, _outside: reader, queue, clock, recorder, statistics: None }, matches))
     }
 
     /// Has every message measured that is taken from now on.
@@ -116,6 +128,16 @@ impl<D: Decode> Messages<D> {
         Ok(None)
     }
 
+    /// Does what [`take`](Self::take) does, and returns the time of the message's arrival, too.
+    fn take_with_arrival(&mut self) -> TakenWithArrival<D::Message> {
+        while let Some((message, arrival)) = self.queue.take_with_arrival() {
+            if let Some(taken) = self.open(message)? {
+                return Ok(Some((taken, arrival)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Does what [`take`](Self::take) does, and returns what is left in the queue, too.
     #[inline]
     fn take_with_rest(&mut self) -> TakenWithRest<D::Message> {
@@ -131,9 +153,7 @@ impl<D: Decode> Messages<D> {
     #[inline]
     fn open(&mut self, message: Mixed<D::Message, Envelope>) -> Result<Option<Taken<D::Message>>, TakeError> {
         let taken = match message {
-            Mixed::Value(message) => {
-                Some(Taken { message: Received::Shared(message), way: Way::Here(None), arrival: None })
-            }
+            Mixed::Value(message) => Some(Taken { message: Received::Shared(message), way: Way::Here(None) }),
             Mixed::Envelope(envelope) => self.open_envelope(envelope)?,
         };
         if let (Some(statistics), Some(taken)) = (&self.statistics, &taken) {
@@ -146,24 +166,19 @@ impl<D: Decode> Messages<D> {
     fn open_envelope(&mut self, envelope: Arc<Envelope>) -> Result<Option<Taken<D::Message>>, TakeError> {
         let (message, origin) = match Arc::try_unwrap(envelope) {
             Ok(Envelope::Shared { message, origin }) => (message, origin),
-            Ok(Envelope::Encoded { packet, arrival }) => return self.decode(&packet, arrival),
+            Ok(Envelope::Encoded { packet, arrival, .. }) => return self.decode(&packet, arrival),
             Err(envelope) => match &*envelope {
                 Envelope::Shared { message, origin } => (Arc::clone(message), *origin),
-                Envelope::Encoded { packet, arrival } => return self.decode(packet, *arrival),
+                Envelope::Encoded { packet, arrival, .. } => return self.decode(packet, *arrival),
             },
         };
         // The name of the topic has the type in it.
         let Ok(message) = message.downcast() else { return Ok(None) };
-        // Publishing puts a message into the queue at once, so it arrived when it was published, unless it was kept for
-        // a late subscription.
-        let arrival = Some(origin.published.max(self.created));
-        Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(Some(origin)), arrival }))
+        Ok(Some(Taken { message: Received::Shared(message), way: Way::Here(Some(origin)) }))
     }
 
     fn decode(&self, packet: &Packet, arrival: Instant) -> Result<Option<Taken<D::Message>>, TakeError> {
-        let is_expired =
-            packet.lifespan().is_some_and(|lifespan| self.clock.now().saturating_since(arrival) >= lifespan);
-        if is_expired {
+        if packet.is_expired(arrival, self.clock.now()) {
             self.queue.count_lost(LossCause::Expired, 1);
             return Ok(None);
         }
@@ -171,7 +186,7 @@ impl<D: Decode> Messages<D> {
             self.note(packet.way());
         }
         let message = contain(|| self.decode.decode(packet.payload())).map_err(TakeError::Failed)?;
-        Ok(Some(Taken { message: Received::Owned(message), way: packet.way(), arrival: Some(arrival) }))
+        Ok(Some(Taken { message: Received::Owned(message), way: packet.way() }))
     }
 
     /// Records that a message which came on that way is taken.
@@ -239,12 +254,6 @@ impl<D: Decode> Arrivals<D::Message> for Messages<D> {
 /// The messages of a subscription, each with its [`MessageInfo`].
 struct Informed<D: Decode>(Messages<D>);
 
-impl<D: Decode> Informed<D> {
-    fn inform(&self, taken: Taken<D::Message>) -> (Received<D::Message>, MessageInfo) {
-        (taken.message, MessageInfo::new(taken.way, taken.arrival, &self.0.clock))
-    }
-}
-
 impl<D: Decode> Source for Informed<D> {
     type Item = (Received<D::Message>, MessageInfo);
     type Attachment = ();
@@ -254,11 +263,8 @@ impl<D: Decode> Source for Informed<D> {
     }
 
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
-        Ok(self.0.take()?.map(|taken| self.inform(taken)))
-    }
-
-    fn take_and_look(&mut self) -> Result<Option<(Self::Item, Pending)>, TakeError> {
-        Ok(self.0.take_with_rest()?.map(|(taken, pending)| (self.inform(taken), pending)))
+        let Some((taken, arrival)) = self.0.take_with_arrival()? else { return Ok(None) };
+        Ok(Some((taken.message, MessageInfo::new(taken.way, arrival, &self.0.clock))))
     }
 
     fn pending(&self) -> Pending {

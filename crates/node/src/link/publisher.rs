@@ -23,7 +23,7 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::info::{Gid, Origin, Packet};
-use crate::local_topics::{EndKind, Kept, LocalEnd, LocalTopics};
+use crate::local_topics::{Kept, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::{Encode, Outgoing};
 use crate::middleware::PublisherEnd;
@@ -115,15 +115,15 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         self.clock.now()
     }
 
-    /// Returns the origin of a message that is published now.
-    fn origin(&self, number: u64) -> Origin {
-        Origin { publisher: self.gid, number, published: self.clock.now() }
+    /// Returns the origin of a message that is published now, with its place in the order of publication if it has one.
+    fn origin(&self, number: u64, order: u64) -> Origin {
+        Origin { publisher: self.gid, number, published: self.clock.now(), order }
     }
 
     /// Publishes a message if there are subscriptions. For publishers that keep no messages.
     fn publish(&self, message: impl Outgoing<M>, number: u64) {
         if self.topic.is_asked_for_envelopes() {
-            let (message, origin) = (message.into_shared(), self.origin(number));
+            let (message, origin) = (message.into_shared(), self.origin(number, 0));
             self.topic.publish_envelope(Envelope::Shared { message, origin });
         } else if self.topic.subscription_count() > 0 {
             self.topic.publish(message.into_shared());
@@ -179,17 +179,16 @@ impl<M: Encode> PublisherLink<M> {
             let now = clock.now();
             let packet = move |kept: &Arc<Envelope>| {
                 let (message, origin) = kept.shared::<M>()?;
-                // A part of the lifespan is over already.
-                let left = lifespan.map(|lifespan| lifespan.saturating_sub(now.saturating_since(origin.published)));
-                if left.is_some_and(|left| left.is_zero()) {
+                let is_over = |lifespan| now.saturating_since(origin.published) >= lifespan;
+                if lifespan.is_some_and(is_over) {
                     return None;
                 }
                 let payload = encode(&name, message)?;
-                Some(Packet::of_here(payload, origin).with_lifespan(left))
+                Some(Packet::of_here(payload, origin).with_lifespan(lifespan))
             };
             Box::new(move || kept.iter().filter_map(packet).collect())
         });
-        let end = topics.enter(address, EndKind::Publisher { offered, kept }, events.clone());
+        let end = topics.enter_publisher(address, offered, events.clone(), kept);
         let outside = outside.map(|end| Outside { end, room: Room::default() });
         let is_timed = events.is_timed();
         Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan })
@@ -254,10 +253,12 @@ impl<M: Encode> PublisherLink<M> {
         // A message that this one displaces from a queue is counted by the subscription of that queue.
         if self.here.is_latched || payload.is_some() {
             self.here.topic.wait_for_room();
-            let (message, origin) = (message.into_shared(), self.here.origin(number));
-            let packet = |payload| Packet::of_here(payload, origin).with_lifespan(self.lifespan);
-            let publish = || self.here.begin(Arc::clone(&message), origin);
-            self.end.publish(payload.map(packet), || encode(&self.topic, &*message).map(packet), publish);
+            let message = message.into_shared();
+            let encode = || encode(&self.topic, &*message);
+            self.end.publish(payload, encode, self.lifespan, |order| {
+                let origin = self.here.origin(number, order);
+                (origin, self.here.begin(Arc::clone(&message), origin))
+            });
         } else {
             self.here.publish(message, number);
         }

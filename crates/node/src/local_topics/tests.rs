@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use rospin_engine::{Context, ContextOptions, MixedQueue};
+use rospin_engine::{Context, ContextOptions, MixedQueue, TopicError};
 
 use super::*;
 use crate::envelope::Envelope;
@@ -18,11 +18,15 @@ fn qos() -> Qos {
     Qos::sensor_data()
 }
 
-fn subscription(qos: &Qos) -> EndKind {
+/// Adds a subscription of type `M`.
+fn enter<M: 'static>(topics: &Arc<LocalTopics>, qos: &Qos) -> Entered<MixedQueue<u32, Envelope>> {
     let context = Context::new(ContextOptions::new());
-    let queue: MixedQueue<u32, Envelope> = context.create_mixed_queue("topic", false).unwrap();
-    let inlet = Inlet::new(queue.inlet(), 1, context.clock().clone(), &EndEvents::default());
-    EndKind::Subscription { requested: Terms::of(qos), inlet }
+    let create = |_| {
+        let queue: MixedQueue<u32, Envelope> = context.create_mixed_queue("topic", false)?;
+        let inlet = Inlet::new(queue.inlet(), context.clock().clone(), &EndEvents::default());
+        Ok::<_, TopicError>((inlet, queue))
+    };
+    topics.enter_subscription(address::<M>(), Terms::of(qos), EndEvents::default(), 1, create).unwrap()
 }
 
 #[test]
@@ -30,9 +34,7 @@ fn topics_without_ends_are_forgotten_also_if_the_last_ends_go_at_once() {
     let topics = Arc::new(LocalTopics::default());
     let threads = (0..2).map(|_| {
         let topics = Arc::clone(&topics);
-        thread::spawn(move || {
-            (0..2000).for_each(|_| drop(topics.enter(address::<u32>(), subscription(&qos()), EndEvents::default())))
-        })
+        thread::spawn(move || (0..2000).for_each(|_| drop(enter::<u32>(&topics, &qos()))))
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
     assert!(topics.known.lock().is_empty());
@@ -42,13 +44,14 @@ fn topics_without_ends_are_forgotten_also_if_the_last_ends_go_at_once() {
 fn an_end_that_cannot_be_entered_leaves_nothing() {
     let topics = Arc::new(LocalTopics::default());
     let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
-    let publisher =
-        topics.enter(address::<u32>(), EndKind::Publisher { offered: Terms::ALL, kept }, EndEvents::default());
-    let late = subscription(&Qos { durability: Durability::TransientLocal, ..qos() });
-    let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        topics.enter(address::<u64>(), late, EndEvents::default())
-    }));
+    let publisher = topics.enter_publisher(address::<u32>(), Terms::ALL, EndEvents::default(), kept);
+    let late = Qos { durability: Durability::TransientLocal, ..qos() };
+    let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| enter::<u64>(&topics, &late)));
     assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
-    drop(publisher);
+    let failing = |_| Err::<(Inlet, ()), _>("intended");
+    let terms = Terms::of(&qos());
+    let entered = topics.enter_subscription(address::<u64>(), terms, EndEvents::default(), 1, failing);
+    assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
+    drop((entered, publisher));
     assert!(topics.known.lock().is_empty());
 }

@@ -10,6 +10,7 @@ mod dynamic;
 mod events;
 mod hostile;
 mod in_process;
+mod late_subscriptions;
 mod lifecycle;
 mod local_topics;
 mod one_queue;
