@@ -12,6 +12,9 @@ use rospin_trace::replay::{Described, Entity, described};
 /// The most awaits of an activation that are repeated one by one; later ones are left out.
 const AWAITS: usize = 16;
 
+/// The place of the cause "queue full" among [`LOSS_CAUSES`](rospin_engine::recording::LOSS_CAUSES).
+const QUEUE_FULL: usize = 0;
+
 /// A callback, as it was recorded.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
@@ -30,7 +33,7 @@ pub(super) struct Observed {
     pub(super) overruns: u64,
     /// True if it was ready when the recording ended.
     is_waiting: bool,
-    /// Messages that were displaced in its queue.
+    /// Messages that were displaced in its queue, or never arrived.
     pub(super) lost: u64,
 }
 
@@ -143,9 +146,8 @@ impl System {
             self.end_ns = self.end_ns.max(at);
             let running = follow.current.get(&recorded.thread).copied();
             match recorded.event {
-                Event::Queued { queue, ticket, displaced } => {
+                Event::Queued { queue, ticket, .. } => {
                     let Some(receiver) = receivers.get(&queue) else { continue };
-                    self.callbacks[*receiver].lost += u64::from(displaced);
                     if joins(receiver) {
                         sent.insert((queue, ticket), (at, running));
                     } else {
@@ -170,6 +172,13 @@ impl System {
                 Event::Overrun { executor, entity, count } => {
                     if let Some(place) = self.places.get(&(number, executor, entity)) {
                         self.callbacks[*place].overruns += count;
+                    }
+                }
+                // Encoded messages are no events of their queue, and those that one displaced are not, either. The count
+                // has all of them.
+                Event::Lost { account, cause, count } if usize::from(cause) == QUEUE_FULL => {
+                    if let Some(place) = accounts.get(&account) {
+                        self.callbacks[*place].lost += count;
                     }
                 }
                 Event::Dropped { count } => self.dropped += count,
@@ -336,5 +345,61 @@ impl Observed {
 
     fn longest_ns(&self) -> u64 {
         self.activations.iter().filter_map(Observation::response_ns).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rospin_engine::{
+        Carried, Context, ContextOptions, EntityKind, EntityOptions, Envelope, ExecutorOptions, Mixed, Recorder,
+        SubscriptionOptions,
+    };
+    use rospin_trace::{FileSink, ProcessName};
+
+    use super::*;
+
+    /// A message from elsewhere.
+    #[derive(Default)]
+    struct Letter(Option<Carried>);
+
+    impl Envelope for Letter {
+        fn order(&self) -> u64 {
+            0
+        }
+        fn came_through_inlet(&self) -> bool {
+            true
+        }
+        fn carried(&mut self) -> Option<&mut Option<Carried>> {
+            Some(&mut self.0)
+        }
+    }
+
+    #[test]
+    fn messages_that_encoded_ones_displace_are_lost_and_encoded_ones_too() {
+        let recorder = Recorder::new();
+        let context = Context::new(ContextOptions::new().recorder(recorder.clone()));
+        let executor = context.create_executor(ExecutorOptions::new("main"));
+        let group = executor.create_group("group", ());
+        let publisher = context.create_mixed_publisher::<u32, Letter>("numbers").unwrap();
+        let options = SubscriptionOptions::new("numbers").keep_last(1);
+        let queue = context.create_mixed_queue::<u32, Letter>(options, false).unwrap();
+        let inlet = queue.inlet();
+        let hear = |(): &mut (), _: Mixed<u32, Letter>| {};
+        let options = EntityOptions::new("listener");
+        let _listener = group.create_source(EntityKind::Subscription, options, queue, hear).unwrap();
+        let path = std::env::temp_dir().join(format!("rospin-what-if-{}.mcap", std::process::id()));
+        recorder.start(FileSink::create(&path, &ProcessName::of_this(0)).unwrap()).unwrap();
+        for _ in 0..2 {
+            publisher.publish(Arc::new(1));
+            drop(inlet.push(Letter::default(), context.clock().now(), 0));
+        }
+        recorder.stop();
+        let recording = Recording::open(&path);
+        std::fs::remove_file(&path).unwrap();
+        let system = System::of(&recording.unwrap());
+        let lost: Vec<_> = system.callbacks.iter().map(|callback| callback.lost).collect();
+        assert_eq!(lost, [3]);
     }
 }
