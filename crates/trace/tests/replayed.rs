@@ -284,6 +284,51 @@ fn a_hostile_recording_takes_no_hours() {
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
+/// A recording began while another one ended: it has what the first thread did in the old one, and not what the second
+/// thread did, which dispatched the callback. Then it begins anew.
+#[test]
+fn a_recording_that_begins_anew_may_lack_what_was_before() {
+    let mut names = vec![Name::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 3 }];
+    let rules = Rules { group: 1, registration: 0, max_in_flight: 1, frees_group: false, precedes_all: false };
+    names.push(Name::Entity {
+        executor: 0,
+        entity: 1,
+        account: 1,
+        name: "ear".into(),
+        group: "group".into(),
+        excludes: true,
+        kind: "subscription".into(),
+        priority: 0,
+        deadline_ns: None,
+        period_ns: None,
+        rules: Some(rules),
+    });
+    let step = |sequence| Step { executor: 0, entity: 1, sequence, segment: 0 };
+    let begins = |number| Event::HandedOver { executor: 0, number, previous: u64::MAX, count: 0 };
+    let state = Event::Snapshot { executor: 0, count: 1 };
+    let release = Instant::from_nanos(1);
+    let deadline = Instant::MAX;
+    let events = [
+        (1, begins(5)),
+        (1, state),
+        (1, Event::FoundReady { step: step(1), release, deadline, is_polled: false }),
+        (3, begins(9)),
+        (3, state),
+        (3, Event::FoundRunning { step: step(1) }),
+        (3, Event::Released { step: step(2), release, deadline }),
+        (3, Event::Completed { step: step(1), deadline, cpu_ns: 0 }),
+        (3, Event::Dispatched { step: step(2), thread: 2, release, cpu_ns: 0 }),
+    ];
+    let mut recorded = Vec::new();
+    for (at, (thread, event)) in (2..).zip(events) {
+        recorded.push(Recorded { thread, at: Instant::from_nanos(at), event });
+    }
+    let mut recording = Recording::default();
+    (recording.names, recording.events) = (names, recorded);
+    let replayed = only(&recording);
+    assert_eq!((replayed.verdict, replayed.decisions), (Verdict::Same, 1));
+}
+
 #[test]
 fn a_recording_without_events_or_executors_is_none() {
     assert_eq!(check(&Recording::default(), &AsRecorded), []);

@@ -143,7 +143,14 @@ fn run(
     let before = &ordered.events[..initial.first];
     let is_dispatch = |recorded: &&&Recorded| matches!(recorded.event, Event::Dispatched { .. });
     replayed.unchecked = before.iter().filter(is_dispatch).count() as u64;
+    let mut anew = ordered.anew.iter().copied().filter(|place| *place >= initial.first).peekable();
     for (number, recorded) in ordered.events.iter().enumerate().skip(initial.first) {
+        if anew.next_if_eq(&number).is_some()
+            && let Some(initial) = Initial::at(ordered, number, described)?
+        {
+            // Other threads may have done something before that the recording lacks.
+            run = Run::new(described, policies, &initial, replayed)?;
+        }
         if stop == Some(number) {
             let difference = run.difference(recorded.at, ThreadIndex(0), replayed.decisions, None, None);
             return Ok(Some(Found { event: number, difference }));

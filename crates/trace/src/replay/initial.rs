@@ -51,14 +51,11 @@ impl Initial {
             matches!(recorded.event, Event::Released { step: Step { sequence: 0, segment: 0, .. }, .. })
         };
         let mut has_part = false;
-        for (place, recorded) in ordered.events.iter().enumerate() {
-            let Event::Snapshot { count, .. } = recorded.event else { continue };
-            let follow = &ordered.events[place + 1..];
-            let found = follow.iter().take_while(|recorded| is_found(&recorded.event)).count();
-            if usize::try_from(count).is_ok_and(|count| count == found) {
-                return Self::from_snapshot(&follow[..found], place + 1 + found, described);
+        for place in 0..ordered.events.len() {
+            if let Some(initial) = Self::at(ordered, place, described)? {
+                return Ok(initial);
             }
-            has_part = true;
+            has_part |= matches!(ordered.events[place].event, Event::Snapshot { .. });
         }
         if ordered.events.is_empty() || ordered.events.iter().any(|recorded| begins_with_executor(recorded)) {
             return Ok(Self::default());
@@ -71,6 +68,21 @@ impl Initial {
              then: an earlier version wrote it, or its beginning is missing; record it anew"
                 .to_owned()
         })
+    }
+
+    /// Returns the state that begins at that place of the events; `None` if none does, or if a part of it is missing.
+    ///
+    /// # Errors
+    /// If the state contradicts itself.
+    pub(super) fn at(ordered: &Ordered<'_>, place: usize, described: &Described) -> Result<Option<Self>, String> {
+        let Event::Snapshot { count, .. } = ordered.events[place].event else { return Ok(None) };
+        let follow = &ordered.events[place + 1..];
+        let found = follow.iter().take_while(|recorded| is_found(&recorded.event)).count();
+        if usize::try_from(count).is_ok_and(|count| count == found) {
+            Self::from_snapshot(&follow[..found], place + 1 + found, described).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn from_snapshot(found: &[&Recorded], first: usize, described: &Described) -> Result<Self, String> {

@@ -28,6 +28,9 @@ pub struct Ordered<'a> {
     /// The number of events that were left out, because events of other threads before them are missing. A recording
     /// that ends while the program runs has what some threads did a moment longer than what others did.
     pub left_out: u64,
+    /// The places of the states with which the recording begins anew. Events of other threads before them may be
+    /// missing: a recording that began while another one ended has some of those, and not all.
+    pub anew: Vec<usize>,
 }
 
 /// The events of a thread while it worked with the scheduler.
@@ -41,6 +44,8 @@ struct Turn {
     /// True if the number of its events is not known, because its beginning is not.
     is_open: bool,
     has_snapshot: bool,
+    /// True if the recording begins anew with the turn.
+    is_anew: bool,
 }
 
 /// Returns the events of the executor with that number, in the order in which its scheduler saw them.
@@ -72,7 +77,7 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
             without += 1;
             // The first turn of a recording begins with the state of the scheduler.
             let is_open = !matches!(recorded.event, Event::Snapshot { .. });
-            turns.push(Turn { number: 0, previous: None, count: 0, is_open, has_snapshot: false });
+            turns.push(Turn { number: 0, previous: None, count: 0, is_open, has_snapshot: false, is_anew: false });
             turns.len() - 1
         });
         turns[turn].count += u64::from(!is_of_snapshot(&recorded.event));
@@ -94,6 +99,11 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
         ordered.left_out = (keyed.len() - kept) as u64;
         keyed.truncate(kept);
     }
+    for (place, (turn, recorded)) in keyed.iter().enumerate() {
+        if turns[*turn].is_anew && matches!(recorded.event, Event::Snapshot { .. }) {
+            ordered.anew.push(place);
+        }
+    }
     ordered.events = keyed.into_iter().map(|(_, recorded)| recorded).collect();
     ordered
 }
@@ -109,7 +119,8 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, number: u64, previous: 
     let is_known = !goes_on && previous != u64::MAX && (previous, count) != (0, 0);
     let known = if is_known { Some((previous, count)) } else { None };
     let count = if goes_on { count } else { 0 };
-    turns.push(Turn { number, previous: known, count, is_open: false, has_snapshot: false });
+    let is_anew = previous == u64::MAX;
+    turns.push(Turn { number, previous: known, count, is_open: false, has_snapshot: false, is_anew });
     *current = turns.len() - 1;
 }
 
