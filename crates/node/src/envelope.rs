@@ -30,6 +30,14 @@ impl Envelope {
         Self::Encoded { packet, arrival, carried: None }
     }
 
+    /// Returns the same shared message in an envelope of its own; `None` if it is encoded.
+    pub(crate) fn share(&self) -> Option<Self> {
+        match self {
+            Self::Shared { message, origin } => Some(Self::Shared { message: Arc::clone(message), origin: *origin }),
+            Self::Encoded { .. } => None,
+        }
+    }
+
     /// Returns the shared message and its origin; `None` if it is encoded, or has another type, which the name of the
     /// topic rules out.
     pub(crate) fn shared<M: Send + Sync + 'static>(&self) -> Option<(&M, Origin)> {

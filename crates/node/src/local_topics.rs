@@ -11,10 +11,11 @@
 //! A late subscription gets the newest messages that publishers of all forms have kept, in the order of their
 //! publication. Encoding those of other forms is user code, so it is done without the lock, between two steps under it:
 //!
-//! 1. The subscription joins its topic. It learns what publishers of other forms have kept until now. What they publish
-//!    from now on waits for it.
-//! 2. Its queue is created, with what was kept and what waited. Messages of its own form need no waiting: until now
-//!    their publishers have kept them, and from now on these put them into the queue.
+//! 1. The subscription learns what publishers have kept until now. What they publish from now on waits for it.
+//! 2. Its queue is created, with what was kept and what waited, and it joins its topic.
+//!
+//! If publishers of other forms have kept nothing, both are one step. A subscription has its queue before it is matched
+//! with a publisher, so that whoever waits for a match may publish at once.
 //!
 //! Messages that publishers keep, and those that cross from one form to another, are published and numbered under the
 //! lock, so that the order of both is known.
@@ -28,9 +29,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rospin_engine::{Guarantees, Mutex, MutexGuard, Pushed, Topics, Waiters};
+use rospin_engine::{Guarantees, Instant, Mutex, MutexGuard, Pushed, Topics, Waiters};
 
 use crate::address::{Address, Form};
+use crate::envelope::Envelope;
 use crate::events::{EndEvents, QosPolicy};
 use crate::info::{Origin, Packet};
 use crate::inlet::Inlet;
@@ -66,17 +68,11 @@ struct LocalTopic {
 struct TopicEnds {
     last_id: u64,
     ends: Vec<End>,
+    /// Subscriptions that are no ends yet.
+    coming: Vec<Coming>,
     waiters: Waiters,
     /// The number of messages that were published under the lock.
     published: u64,
-}
-
-/// What a new end learns when it joins.
-struct Joined {
-    /// What publishers of other forms have kept for it.
-    kept: Vec<Kept>,
-    /// The number of the last message that was published before.
-    since: u64,
 }
 
 struct End {
@@ -86,28 +82,58 @@ struct End {
     events: EndEvents,
 }
 
-/// Messages that came for a subscription while those are encoded that publishers kept for it: the newest ones, as many
-/// as its depth says, and the number of older ones that these displaced.
-struct Meanwhile {
-    depth: usize,
-    messages: VecDeque<Packet>,
-    lost: u64,
-}
-
-/// Function that encodes the messages that a publisher kept for late subscriptions at one moment.
-pub(crate) type Kept = Box<dyn FnOnce() -> Vec<Packet> + Send>;
-
-/// Side of the topic that an end is on: its quality of service, and the way of encoded messages.
+/// Side of the topic that an end is on, with its quality of service.
 enum EndKind {
-    Publisher { offered: Terms, kept: Box<dyn Fn() -> Kept + Send + Sync> },
-    Subscription { requested: Terms, entry: Entry },
+    Publisher {
+        offered: Terms,
+        keeper: Keeper,
+    },
+    /// Encoded messages take the inlet.
+    Subscription {
+        requested: Terms,
+        inlet: Inlet,
+    },
 }
 
-/// The way of encoded messages to a subscription.
-enum Entry {
-    /// They wait until the subscription has its queue.
-    Waits(Meanwhile),
-    Queue(Inlet),
+/// What a publisher keeps for late subscriptions.
+pub(crate) struct Keeper {
+    /// Returns the messages that it keeps at this moment, the oldest first.
+    pub(crate) kept: Box<dyn Fn() -> Vec<Arc<Envelope>> + Send + Sync>,
+    /// Encodes one of them, unless its lifespan is over.
+    pub(crate) encode: EncodeKept,
+}
+
+/// Function that encodes a message that a publisher has kept.
+pub(crate) type EncodeKept = Arc<dyn Fn(&Envelope) -> Option<Envelope> + Send + Sync>;
+
+/// A late subscription that is to join its topic, while those messages are encoded that publishers kept for it.
+struct Coming {
+    id: u64,
+    form: Form,
+    requested: Terms,
+    depth: usize,
+    /// The newest messages that were published meanwhile, as many as its depth says.
+    messages: VecDeque<Envelope>,
+    lost: Lost,
+}
+
+/// The numbers of messages that were published for a subscription before it had its queue, and displaced by newer ones.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Lost {
+    /// Those whose lifespan was over.
+    pub(crate) expired: u64,
+    pub(crate) others: u64,
+}
+
+impl Lost {
+    /// Counts a message that makes room at that time.
+    pub(crate) fn count(&mut self, is_expired: bool) {
+        if is_expired {
+            self.expired += 1;
+        } else {
+            self.others += 1;
+        }
+    }
 }
 
 /// The end of a subscription that has joined its topic.
@@ -116,10 +142,9 @@ pub(crate) struct Entered<R> {
     pub(crate) inlet: Inlet,
     /// What was created with the inlet.
     pub(crate) with: R,
-    /// The number of the last message that was published before the subscription joined. Later ones are its own.
+    /// The number of the last message that was published before the subscription came. Later ones are its own.
     pub(crate) since: u64,
-    /// The number of messages that came meanwhile, and were displaced.
-    pub(crate) lost: u64,
+    pub(crate) lost: Lost,
 }
 
 impl EndKind {
@@ -164,23 +189,22 @@ pub(crate) struct LocalEnd {
 }
 
 impl LocalTopics {
-    /// Adds a publisher to its topic, and creates the topic for its first end. `kept` returns what it keeps for late
-    /// subscriptions.
+    /// Adds a publisher to its topic, and creates the topic for its first end.
     pub(crate) fn enter_publisher(
         self: &Arc<Self>,
         address: Address,
         offered: Terms,
         events: EndEvents,
-        kept: Box<dyn Fn() -> Kept + Send + Sync>,
+        keeper: Keeper,
     ) -> LocalEnd {
         let end = self.end(address);
-        end.join(EndKind::Publisher { offered, kept }, events);
+        end.join(end.topic.lock(), EndKind::Publisher { offered, keeper }, events);
         end
     }
 
     /// Adds a subscription of that depth to its topic, and creates the topic for its first end. `create` creates its
-    /// queue, with messages that others have kept for it, or published since it joined. It is called under the topic's
-    /// lock.
+    /// queue, with messages that publishers have kept for it, or published since it came. If it may get any, this is
+    /// called under the topic's lock.
     ///
     /// # Errors
     /// Those of `create`.
@@ -190,21 +214,37 @@ impl LocalTopics {
         requested: Terms,
         events: EndEvents,
         depth: usize,
-        create: impl FnOnce(Vec<Packet>) -> Result<(Inlet, R), E>,
+        create: impl FnOnce(Vec<Envelope>) -> Result<(Inlet, R), E>,
     ) -> Result<Entered<R>, E> {
-        // If encoding panics, or the queue is not created, the drop of the end removes it again.
+        // If encoding panics, or the queue is not created, the drop of the end removes what there is of it.
         let end = self.end(address);
-        let meanwhile = Meanwhile { depth, messages: VecDeque::new(), lost: 0 };
-        let kind = EndKind::Subscription { requested, entry: Entry::Waits(meanwhile) };
-        let Joined { kept, since } = end.join(kind, events);
-        let mut messages = Vec::new();
-        for kept in kept {
-            messages.extend(kept());
+        if !requested.guarantees.include(Guarantees::TRANSIENT_LOCAL) {
+            let (inlet, with) = create(Vec::new())?;
+            end.join(end.topic.lock(), EndKind::Subscription { requested, inlet: inlet.clone() }, events);
+            return Ok(Entered { end, inlet, with, since: 0, lost: Lost::default() });
         }
         let mut state = end.topic.lock();
-        let meanwhile = state.take_meanwhile(end.id);
-        let lost = meanwhile.as_ref().map_or(0, |meanwhile| meanwhile.lost);
-        messages.extend(meanwhile.into_iter().flat_map(|meanwhile| meanwhile.messages));
+        let since = state.published;
+        let (mut messages, of_others) = state.kept_for(&end.form, &requested);
+        let mut lost = Lost::default();
+        if !of_others.is_empty() {
+            state.coming.push(Coming {
+                id: end.id,
+                form: end.form.clone(),
+                requested,
+                depth,
+                messages: VecDeque::new(),
+                lost,
+            });
+            end.topic.note_forms(&state);
+            drop(state);
+            messages.extend(encode_kept(of_others));
+            state = end.topic.lock();
+            if let Some(coming) = state.take_coming(end.id) {
+                messages.extend(coming.messages);
+                lost = coming.lost;
+            }
+        }
         let (inlet, with) = match create(messages) {
             Ok(created) => created,
             Err(error) => {
@@ -213,8 +253,7 @@ impl LocalTopics {
                 return Err(error);
             }
         };
-        state.open(end.id, &inlet);
-        drop(state);
+        end.join(state, EndKind::Subscription { requested, inlet: inlet.clone() }, events);
         Ok(Entered { end, inlet, with, since, lost })
     }
 
@@ -256,6 +295,25 @@ impl LocalTopic {
     fn lock(&self) -> MutexGuard<'_, TopicEnds> {
         self.state.lock()
     }
+
+    /// Notes if there are ends of several forms, after one has come or gone.
+    fn note_forms(&self, state: &TopicEnds) {
+        self.has_several_forms.store(state.has_several_forms(), Ordering::Release);
+    }
+}
+
+/// Messages that one publisher has kept, with the function that encodes them.
+type ToEncode = (Vec<Arc<Envelope>>, EncodeKept);
+
+/// Encodes messages that publishers have kept for a subscription of another form.
+fn encode_kept(of_others: Vec<ToEncode>) -> Vec<Envelope> {
+    let mut messages = Vec::new();
+    for (kept, encode) in of_others {
+        for envelope in kept {
+            messages.extend(encode(&envelope));
+        }
+    }
+    messages
 }
 
 impl TopicEnds {
@@ -265,43 +323,63 @@ impl TopicEnds {
     }
 
     fn has_several_forms(&self) -> bool {
-        self.ends.windows(2).any(|ends| ends[0].form != ends[1].form)
+        let mut forms = self.ends.iter().map(|end| &end.form).chain(self.coming.iter().map(|coming| &coming.form));
+        forms.next().is_some_and(|first| forms.any(|form| form != first))
     }
 
-    /// Returns the messages that publishers of other forms have kept for a late subscription, still to be encoded.
-    fn kept_by_others(&self, form: &Form, kind: &EndKind) -> Vec<Kept> {
-        let EndKind::Subscription { requested, .. } = kind else { return Vec::new() };
-        if !requested.guarantees.include(Guarantees::TRANSIENT_LOCAL) {
-            return Vec::new();
-        }
-        let kept = self.ends.iter().filter(|end| end.form != *form).filter_map(|end| match &end.kind {
-            EndKind::Publisher { offered, kept } if offered.meet(requested).is_ok() => Some(kept()),
-            _ => None,
-        });
-        kept.collect()
-    }
-
-    /// Takes the messages that came for a subscription which has no queue yet.
-    fn take_meanwhile(&mut self, id: u64) -> Option<Meanwhile> {
-        let end = self.ends.iter_mut().find(|end| end.id == id)?;
-        match &mut end.kind {
-            EndKind::Subscription { entry: Entry::Waits(meanwhile), .. } => {
-                let depth = meanwhile.depth;
-                Some(std::mem::replace(meanwhile, Meanwhile { depth, messages: VecDeque::new(), lost: 0 }))
+    /// Returns the messages that publishers have kept for a late subscription: those of its form, and those of others,
+    /// still to be encoded.
+    fn kept_for(&self, form: &Form, requested: &Terms) -> (Vec<Envelope>, Vec<ToEncode>) {
+        let (mut own, mut of_others) = (Vec::new(), Vec::new());
+        for end in &self.ends {
+            let EndKind::Publisher { offered, keeper } = &end.kind else { continue };
+            if offered.meet(requested).is_err() {
+                continue;
             }
-            _ => None,
-        }
-    }
-
-    /// Passes the messages for that subscription to the inlet from now on.
-    fn open(&mut self, id: u64, inlet: &Inlet) {
-        for end in &mut self.ends {
-            if let EndKind::Subscription { entry, .. } = &mut end.kind
-                && end.id == id
-            {
-                *entry = Entry::Queue(inlet.clone());
+            let kept = (keeper.kept)();
+            if end.form == *form {
+                own.extend(kept.iter().filter_map(|envelope| envelope.share()));
+            } else if !kept.is_empty() {
+                of_others.push((kept, Arc::clone(&keeper.encode)));
             }
         }
+        (own, of_others)
+    }
+
+    /// Passes a message of that publisher, which is published now, to subscriptions that it matches: encoded to those of
+    /// other forms, and shared to those of its form that are to join. Drop the result after the unlock.
+    fn pass_on(
+        &mut self,
+        publisher: &LocalEnd,
+        packet: Option<Packet>,
+        share: &dyn Fn() -> Envelope,
+        now: Instant,
+    ) -> (Vec<Pushed>, Vec<Envelope>) {
+        let (mut pushed, mut displaced) = (Vec::new(), Vec::new());
+        let own = self.ends.iter().find(|end| end.id == publisher.id).map(|end| &end.kind);
+        let Some(&EndKind::Publisher { offered, .. }) = own else { return (pushed, displaced) };
+        if let Some(packet) = &packet {
+            for end in self.ends.iter().filter(|end| end.form != publisher.form) {
+                pushed.extend(end.push(offered, packet));
+            }
+        }
+        for coming in self.coming.iter_mut().filter(|coming| offered.meet(&coming.requested).is_ok()) {
+            let envelope = if coming.form == publisher.form {
+                share()
+            } else if let Some(packet) = &packet {
+                Envelope::encoded(packet.clone(), now)
+            } else {
+                continue;
+            };
+            displaced.extend(coming.push(envelope, now));
+        }
+        (pushed, displaced)
+    }
+
+    /// Removes a subscription that is to join the topic.
+    fn take_coming(&mut self, id: u64) -> Option<Coming> {
+        let at = self.coming.iter().position(|coming| coming.id == id)?;
+        Some(self.coming.swap_remove(at))
     }
 
     /// Returns the number of ends that match the one with that id.
@@ -314,50 +392,40 @@ impl TopicEnds {
 impl End {
     /// Passes the subscription an encoded message of a publisher of another form, if the two match. Drop the result
     /// after the unlock.
-    fn push(&mut self, offered: Terms, packet: &Packet) -> Option<Pushed> {
-        let EndKind::Subscription { requested, entry } = &mut self.kind else { return None };
+    fn push(&self, offered: Terms, packet: &Packet) -> Option<Pushed> {
+        let EndKind::Subscription { requested, inlet } = &self.kind else { return None };
         if offered.meet(requested).is_err() {
             return None;
         }
-        match entry {
-            Entry::Queue(inlet) => {
-                let pushed = inlet.begin(packet.clone(), 0);
-                if pushed.is_done() { None } else { Some(pushed) }
-            }
-            Entry::Waits(meanwhile) => {
-                meanwhile.push(packet.clone());
-                None
-            }
-        }
+        let pushed = inlet.begin(packet.clone(), 0);
+        if pushed.is_done() { None } else { Some(pushed) }
     }
 }
 
-impl Meanwhile {
-    fn push(&mut self, packet: Packet) {
-        if self.messages.len() == self.depth {
-            self.messages.pop_front();
-            self.lost += 1;
+impl Coming {
+    /// Adds a message that was published at that time. Returns the one that it has displaced. Drop it after the unlock.
+    fn push(&mut self, envelope: Envelope, now: Instant) -> Option<Envelope> {
+        let oldest = if self.messages.len() == self.depth { self.messages.pop_front() } else { None };
+        if let Some(oldest) = &oldest {
+            self.lost.count(rospin_engine::Envelope::is_expired(oldest, now));
         }
-        self.messages.push_back(packet);
+        self.messages.push_back(envelope);
+        oldest
     }
 }
 
 impl LocalEnd {
-    /// Adds the end to its topic. The lock separates messages that were kept from those that are published from now on,
-    /// so that none is delivered twice or not at all.
-    fn join(&self, kind: EndKind, events: EndEvents) -> Joined {
-        let mut state = self.topic.lock();
+    /// Adds the end to its topic, which is locked. The lock separates messages that were kept from those that are
+    /// published from now on, so that none is delivered twice or not at all.
+    fn join(&self, mut state: MutexGuard<'_, TopicEnds>, kind: EndKind, events: EndEvents) {
         for other in &state.ends {
             tell_both(&other.kind, &other.events, &kind, &events);
         }
-        let kept = state.kept_by_others(&self.form, &kind);
-        let since = state.published;
         state.ends.push(End { id: self.id, form: self.form.clone(), kind, events });
-        self.topic.has_several_forms.store(state.has_several_forms(), Ordering::Release);
+        self.topic.note_forms(&state);
         let waiters = state.waiters.take();
         drop(state);
         waiters.wake();
-        Joined { kept, since }
     }
 
     /// Returns true if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
@@ -366,8 +434,8 @@ impl LocalEnd {
     }
 
     /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication, and
-    /// returns its origin. Subscriptions of other forms get it encoded, as `payload`. If that is `None` and there is an
-    /// end of another form, `encode` encodes it.
+    /// returns its origin. `share` shares it with subscriptions of that form that are to join. Subscriptions of other
+    /// forms get it encoded, as `payload`. If that is `None` and there is an end of another form, `encode` encodes it.
     ///
     /// Locks, so that a subscription that is being added gets the message once. What `publish` returns besides the
     /// origin is dropped after the unlock.
@@ -376,6 +444,7 @@ impl LocalEnd {
         mut payload: Option<Bytes>,
         encode: impl FnOnce() -> Option<Bytes>,
         lifespan: Option<Duration>,
+        share: impl Fn(Origin) -> Envelope,
         publish: impl FnOnce(u64) -> (Origin, R),
     ) {
         let mut state = self.topic.lock();
@@ -388,16 +457,10 @@ impl LocalEnd {
         }
         state.published += 1;
         let (origin, published) = publish(state.published);
-        let mut pushed = Vec::new();
-        let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
-        if let (Some(payload), Some(&EndKind::Publisher { offered, .. })) = (payload, own) {
-            let packet = Packet::of_here(payload, origin).with_lifespan(lifespan);
-            for end in state.ends.iter_mut().filter(|end| end.form != self.form) {
-                pushed.extend(end.push(offered, &packet));
-            }
-        }
+        let packet = payload.map(|payload| Packet::of_here(payload, origin).with_lifespan(lifespan));
+        let left = state.pass_on(self, packet, &|| share(origin), origin.published);
         drop(state);
-        drop((published, pushed));
+        drop((published, left));
     }
 
     /// Returns the number of ends of this process that this end is matched with.
@@ -440,6 +503,7 @@ impl LocalEnd {
         let mut state = self.topic.lock();
         let at = state.ends.iter().position(|end| end.id == self.id);
         let end = at.map(|at| state.ends.remove(at));
+        let coming = state.take_coming(self.id);
         if let Some(end) = &end {
             for other in state.ends.iter().filter(|other| other.kind.matches(&end.kind)) {
                 other.events.match_went();
@@ -449,8 +513,9 @@ impl LocalEnd {
                 }
             }
         }
-        self.topic.has_several_forms.store(state.has_several_forms(), Ordering::Release);
+        self.topic.note_forms(&state);
         drop(state);
+        drop(coming);
         if let Some(end) = end {
             end.events.end();
         }

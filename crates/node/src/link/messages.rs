@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rospin_engine::{
-    Clock, Closer, Context, Instant, LateQueue, LossCause, Mixed, MixedQueue, Notifier, Pending, Recorder, Source,
-    SubscriptionOptions, TakeError, TopicError,
+    Clock, Closer, Context, Envelope as _, Instant, LateQueue, LossCause, Mixed, MixedQueue, Notifier, Pending,
+    Recorder, Source, SubscriptionOptions, TakeError, TopicError,
 };
 
 use super::ends::{Subscribe, SubscriptionEnds};
@@ -19,7 +19,7 @@ use crate::inlet::Inlet;
 use crate::local_topics::{Entered, LocalEnd, LocalTopics};
 use crate::matches::Matches;
 use crate::message::Decode;
-use crate::qos::{Durability, Qos};
+use crate::qos::Qos;
 use crate::statistics::Collector;
 use crate::terms::Terms;
 
@@ -50,20 +50,12 @@ type TakenWithRest<M> = Result<Option<(Taken<M>, Pending)>, TakeError>;
 /// The result of a take, and the time of the message's arrival on the steady clock.
 type TakenWithArrival<M> = Result<Option<(Taken<M>, Instant)>, TakeError>;
 
-/// Returns the message's place in the order of publication on its topic; 0 if it has none.
-fn order<M>(message: &Mixed<M, Envelope>) -> u64 {
-    match message {
-        Mixed::Value(_) => 0,
-        Mixed::Envelope(envelope) => rospin_engine::Envelope::order(&**envelope),
-    }
-}
-
 fn queue_options(topics: &LocalTopics, address: &Address, qos: &Qos) -> SubscriptionOptions {
     let options = SubscriptionOptions::new(address.engine_name()).within(&topics.engine);
     let options = options.demands(Terms::of(qos).guarantees);
     let room = depth(qos);
-    let options = if qos.loses_nothing() { options.keep_all(room) } else { options.keep_last(room) };
-    if qos.durability == Durability::TransientLocal { options.transient_local() } else { options }
+    // What publishers keep for late subscriptions comes from the topic of this process, in any form.
+    if qos.loses_nothing() { options.keep_all(room) } else { options.keep_last(room) }
 }
 
 impl<D: Decode> Messages<D> {
@@ -78,26 +70,29 @@ impl<D: Decode> Messages<D> {
     ) -> Result<(Self, Box<dyn Matches>), Refused> {
         let clock = context.clock().clone();
         let options = queue_options(topics, &address, qos);
-        let create = |kept: Vec<Packet>| {
+        let create = |kept: Vec<Envelope>| {
             // Messages that publishers had kept for this subscription arrive now.
-            let arrival = clock.now();
-            let mut envelopes = Vec::new();
-            for packet in kept {
-                if events.is_timed() {
-                    events.message(arrival);
-                }
-                envelopes.push(Envelope::encoded(packet, arrival));
+            if events.is_timed() {
+                let arrival = clock.now();
+                kept.iter().for_each(|_| events.message(arrival));
             }
-            let late = context.create_late_mixed_queue(options, with_origins, envelopes)?;
+            let late = context.create_late_mixed_queue(options, with_origins, kept)?;
             let inlet = Inlet::new(late.queue.inlet(), clock.clone(), events);
             Ok::<_, TopicError>((inlet, late))
         };
         let entered = topics.enter_subscription(address, Terms::of(qos), events.clone(), depth(qos), create);
-        let Entered { end, inlet, with: LateQueue { queue, older }, since, lost } = entered.map_err(refused)?;
-        // What was published since the subscription came, and was displaced while older messages were encoded.
-        let displaced = older.iter().filter(|message| order(message) > since).count() as u64;
-        queue.count_lost(LossCause::QueueFull, lost + displaced);
-        drop(older);
+        let Entered { end, inlet, with: LateQueue { queue, older }, since, mut lost } = entered.map_err(refused)?;
+        // What was published since the subscription came is its own, also if it is displaced at once.
+        let now = clock.now();
+        for message in older {
+            if let Mixed::Envelope(envelope) = message
+                && envelope.order() > since
+            {
+                lost.count(envelope.is_expired(now));
+            }
+        }
+        queue.count_lost(LossCause::QueueFull, lost.others);
+        queue.count_lost(LossCause::Expired, lost.expired);
         let SubscriptionEnds { here, reader, matches } = SubscriptionEnds::subscribe(end, subscribe, inlet)?;
         let recorder = context.recorder().clone();
         Ok((Self { decode, end: here, _outside: reader, queue, clock, recorder, statistics: None }, matches))

@@ -23,7 +23,7 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::info::{Gid, Origin, Packet};
-use crate::local_topics::{Kept, LocalEnd, LocalTopics};
+use crate::local_topics::{Keeper, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::{Encode, Outgoing};
 use crate::middleware::PublisherEnd;
@@ -120,6 +120,25 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         Origin { publisher: self.gid, number, published: self.clock.now(), order }
     }
 
+    /// Returns what the publisher keeps for late subscriptions.
+    fn keeper(&self, topic: &str, lifespan: Option<Duration>) -> Keeper
+    where
+        M: Encode,
+    {
+        let (keeper, name, clock) = (Arc::clone(&self.topic), topic.to_owned(), self.clock.clone());
+        let kept = Box::new(move || keeper.kept());
+        let encode = Arc::new(move |kept: &Envelope| {
+            let (message, origin) = kept.shared::<M>()?;
+            let is_over = |lifespan| clock.now().saturating_since(origin.published) >= lifespan;
+            if lifespan.is_some_and(is_over) {
+                return None;
+            }
+            let packet = Packet::of_here(encode(&name, message)?, origin).with_lifespan(lifespan);
+            Some(Envelope::encoded(packet, origin.published))
+        });
+        Keeper { kept, encode }
+    }
+
     /// Publishes a message if there are subscriptions. For publishers that keep no messages.
     fn publish(&self, message: impl Outgoing<M>, number: u64) {
         if self.topic.is_asked_for_envelopes() {
@@ -170,25 +189,10 @@ impl<M: Encode> PublisherLink<M> {
     ) -> Result<Self, Refused> {
         let gid = outside.as_ref().map_or_else(Gid::random, |end| end.gid());
         let here = HerePublisher::new(context, topics, offered.guarantees, (&address, qos), gid)?;
-        let keeper = Arc::clone(&here.topic);
         let topic = address.name().to_owned();
-        let name: Arc<str> = topic.as_str().into();
-        let (lifespan, clock) = (qos.lifespan(), context.clock().clone());
-        let kept = Box::new(move || -> Kept {
-            let (name, kept) = (Arc::clone(&name), keeper.kept());
-            let now = clock.now();
-            let packet = move |kept: &Arc<Envelope>| {
-                let (message, origin) = kept.shared::<M>()?;
-                let is_over = |lifespan| now.saturating_since(origin.published) >= lifespan;
-                if lifespan.is_some_and(is_over) {
-                    return None;
-                }
-                let payload = encode(&name, message)?;
-                Some(Packet::of_here(payload, origin).with_lifespan(lifespan))
-            };
-            Box::new(move || kept.iter().filter_map(packet).collect())
-        });
-        let end = topics.enter_publisher(address, offered, events.clone(), kept);
+        let lifespan = qos.lifespan();
+        let keeper = here.keeper(&topic, lifespan);
+        let end = topics.enter_publisher(address, offered, events.clone(), keeper);
         let outside = outside.map(|end| Outside { end, room: Room::default() });
         let is_timed = events.is_timed();
         Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan })
@@ -255,7 +259,8 @@ impl<M: Encode> PublisherLink<M> {
             self.here.topic.wait_for_room();
             let message = message.into_shared();
             let encode = || encode(&self.topic, &*message);
-            self.end.publish(payload, encode, self.lifespan, |order| {
+            let share = |origin| Envelope::Shared { message: Arc::clone(&message) as _, origin };
+            self.end.publish(payload, encode, self.lifespan, share, |order| {
                 let origin = self.here.origin(number, order);
                 (origin, self.here.begin(Arc::clone(&message), origin))
             });

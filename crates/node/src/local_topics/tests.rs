@@ -5,7 +5,7 @@ use std::thread;
 use rospin_engine::{Context, ContextOptions, MixedQueue, TopicError};
 
 use super::*;
-use crate::envelope::Envelope;
+use crate::info::Gid;
 use crate::names::{NodeName, TypeName};
 use crate::qos::{Durability, Qos};
 
@@ -43,8 +43,12 @@ fn topics_without_ends_are_forgotten_also_if_the_last_ends_go_at_once() {
 #[test]
 fn an_end_that_cannot_be_entered_leaves_nothing() {
     let topics = Arc::new(LocalTopics::default());
-    let kept = Box::new(|| -> Kept { Box::new(|| panic!("intended")) });
-    let publisher = topics.enter_publisher(address::<u32>(), Terms::ALL, EndEvents::default(), kept);
+    let kept = || {
+        let origin = Origin { publisher: Gid::new([0; 16]), number: 1, published: Instant::from_nanos(0), order: 1 };
+        vec![Arc::new(Envelope::Shared { message: Arc::new(1_u32), origin })]
+    };
+    let keeper = Keeper { kept: Box::new(kept), encode: Arc::new(|_: &Envelope| panic!("intended")) };
+    let publisher = topics.enter_publisher(address::<u32>(), Terms::ALL, EndEvents::default(), keeper);
     let late = Qos { durability: Durability::TransientLocal, ..qos() };
     let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| enter::<u64>(&topics, &late)));
     assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
