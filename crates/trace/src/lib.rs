@@ -25,6 +25,8 @@ pub mod convert;
 #[cfg(feature = "model")]
 pub mod figures;
 mod file;
+#[cfg(feature = "model")]
+mod fill;
 mod flight;
 mod follow;
 mod handover;

@@ -161,3 +161,31 @@ fn messages_keep_their_links_in_a_full_queue_with_lifespans() {
     world.spin_all();
     assert_eq!(group.into_payload().unwrap(), 3);
 }
+
+#[test]
+fn the_fill_of_a_queue_is_at_most_its_depth_and_does_not_drift() {
+    let world = World::new("drift");
+    let group = world.executor.create_group("group", 0);
+    let queue = world.queue(2);
+    let inlet = queue.inlet();
+    let hear = |heard: &mut u32, _: Mixed<u32, Letter>| *heard += 1;
+    let listener = group.create_source(EntityKind::Subscription, EntityOptions::new("listener"), queue, hear).unwrap();
+    world.record(|| {
+        for _ in 0..3 {
+            // Each letter displaces a value, and each further value a letter.
+            (0..2).for_each(|number| _ = world.publisher.publish(Arc::new(number)));
+            (0..2).for_each(|_| drop(inlet.push(letter(), world.context.clock().now(), 0)));
+            (0..2).for_each(|number| _ = world.publisher.publish(Arc::new(number)));
+        }
+        world.spin_all();
+    });
+    let model = Model::new(&Recording::open(&world.path).unwrap());
+    let queue = model.queues.iter().find(|queue| queue.topic == "numbers").unwrap();
+    let levels: Vec<_> = queue.levels.iter().map(|(_, level)| *level).collect();
+    assert_eq!(levels.len(), 12 + 2);
+    assert!(levels.iter().all(|level| *level <= 2), "{levels:?}");
+    assert_eq!(levels[12..], [1, 0]);
+    drop(listener);
+    world.spin_all();
+    assert_eq!(group.into_payload().unwrap(), 2);
+}

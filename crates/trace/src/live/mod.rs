@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rospin_core::recording::{Event, LOSS_CAUSES, Step};
 
+use crate::fill::Fill;
 use crate::model::Process;
 use crate::names::Name;
 use crate::overdue::Watch;
@@ -151,34 +152,9 @@ pub struct Worst {
 
 struct Queue {
     topic: String,
-    depth: u64,
     account: u64,
-    /// The numbers of the next message that is appended, and of the next one that is taken.
-    ends: Option<(u64, u64)>,
+    fill: Fill,
     fill_max: u64,
-}
-
-impl Queue {
-    fn fill(&self) -> u64 {
-        self.ends.map_or(0, |(next, first)| next.saturating_sub(first).min(self.depth.max(1)))
-    }
-
-    fn queued(&mut self, ticket: u64, displaced: bool) {
-        let (last, first) = self.ends.unwrap_or((ticket, ticket));
-        // Numbers that are left out are those of messages that no recording has, such as encoded ones, or whose events
-        // were dropped. They do not count.
-        let first = first.saturating_add(ticket.saturating_sub(last));
-        let next = last.max(ticket.saturating_add(1));
-        let first = if displaced { first.max(next.saturating_sub(self.depth)) } else { first };
-        self.ends = Some((next, first));
-        self.fill_max = self.fill_max.max(self.fill());
-    }
-
-    fn taken(&mut self, ticket: u64) {
-        let taken = ticket.saturating_add(1);
-        let (next, first) = self.ends.unwrap_or((taken, 0));
-        self.ends = Some((next.max(taken), first.max(taken)));
-    }
 }
 
 const fn place(executor: u16, entity: u64) -> Place {
@@ -227,7 +203,7 @@ impl Live {
                 self.accounts.insert(account, place(executor, entity));
             }
             Name::Queue { queue, account, topic, depth } => {
-                let new = Queue { topic, depth, account, ends: None, fill_max: 0 };
+                let new = Queue { topic, account, fill: Fill::new(depth), fill_max: 0 };
                 self.queues.entry(queue).or_insert(new).account = account;
                 if self.queues.len() > THINGS {
                     // The program has numbered it first, so that it is gone rather than others.
@@ -256,12 +232,13 @@ impl Live {
             Event::Completed { step, deadline, .. } => self.completed(thread, &step, at, deadline.as_nanos()),
             Event::Queued { queue, ticket, displaced } => {
                 if let Some(queue) = self.queues.get_mut(&queue) {
-                    queue.queued(ticket, displaced);
+                    queue.fill.queued(ticket, displaced);
+                    queue.fill_max = queue.fill_max.max(queue.fill.level());
                 }
             }
             Event::Taken { queue, ticket } => {
                 if let Some(queue) = self.queues.get_mut(&queue) {
-                    queue.taken(ticket);
+                    queue.fill.taken(ticket);
                 }
             }
             Event::Lost { account, cause, count }

@@ -217,11 +217,11 @@ impl Live {
         view.callbacks = self.callback_views(interval_ns, end_ns);
         for queue in self.queues.values_mut() {
             let callback = self.accounts.get(&queue.account).and_then(|place| self.callbacks.get(place));
-            let fill = queue.fill();
+            let fill = queue.fill.level();
             view.queues.push(QueueView {
                 topic: queue.topic.clone(),
                 callback: callback.map(|callback| callback.name.clone()),
-                depth: queue.depth,
+                depth: queue.fill.depth(),
                 fill,
                 fill_max: std::mem::replace(&mut queue.fill_max, fill),
             });
@@ -334,8 +334,8 @@ impl Live {
                 lost_total: lost.total,
                 overruns_total: of.overruns.total,
                 incidents_total: of.incidents.total,
-                queue_fill: queue.map(|queue| (queue.fill(), queue.fill_max)),
-                queue_depth: queue.map(|queue| queue.depth),
+                queue_fill: queue.map(|queue| (queue.fill.level(), queue.fill_max)),
+                queue_depth: queue.map(|queue| queue.fill.depth()),
             };
             of.execution.now.clear();
             of.response.now.clear();

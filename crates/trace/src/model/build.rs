@@ -9,6 +9,7 @@ use super::{
     Activation, Callback, Executor, Incident, Loss, Message, Model, Overdue, Process, Queue, Segment, Thread,
     Violation, Waiting,
 };
+use crate::fill::Fill;
 use crate::names::{Name, hexadecimal, kind_named};
 use crate::overdue::Watch;
 use crate::recording::{Recorded, Recording};
@@ -23,6 +24,8 @@ struct Numbers {
     accounts: HashMap<u64, usize>,
     /// Queues: the account of their entity, by which losses name it, and their place in the model.
     queues: HashMap<u64, (u64, usize)>,
+    /// The fill of each queue.
+    fills: HashMap<u64, Fill>,
     /// Release and deadline of each segment that was released and not dispatched yet.
     released: HashMap<Step, (u64, u64)>,
     /// Activations that have not ended, by executor, entity and sequence number: the place, and the thread's processor
@@ -224,13 +227,13 @@ impl Build {
                 self.end_segment(numbers, &step, thread, at, cpu_ns, Some(deadline.as_nanos()));
             }
             Event::Queued { queue, ticket, displaced } => {
-                let topic = self.change_level(numbers, queue, at, if displaced { 0 } else { 1 });
+                let topic = self.change_level(numbers, queue, at, |fill| fill.queued(ticket, displaced));
                 let place = numbers.queues.get(&queue).map(|(_, place)| *place);
                 let message = self.publish(numbers, topic, place, thread, at, running);
                 numbers.queued.insert((queue, ticket), message);
             }
             Event::Taken { queue, ticket } => {
-                self.change_level(numbers, queue, at, -1);
+                self.change_level(numbers, queue, at, |fill| fill.taken(ticket));
                 if let Some(activation) = running {
                     if let Some((_, queue)) = numbers.queues.get(&queue) {
                         let topic = self.model.queues[*queue].topic.clone();
@@ -356,15 +359,15 @@ impl Build {
         place
     }
 
-    /// Records that the number of messages in a queue changed by `by` at the time `at`. Returns the name of the queue's
-    /// topic; an empty name if the queue is not known.
-    fn change_level(&mut self, numbers: &Numbers, queue: u64, at: u64, by: i64) -> String {
-        let Some((_, queue)) = numbers.queues.get(&queue) else { return String::new() };
-        let queue = &mut self.model.queues[*queue];
-        // Messages that were there before the recording began are taken without having been counted.
-        let level = queue.levels.last().map_or(0, |(_, level)| *level).saturating_add_signed(by);
-        queue.levels.push((at, level));
-        queue.topic.clone()
+    /// Records that the fill of a queue changed at the time `at`. Returns the name of the queue's topic; an empty name if
+    /// the queue is not known.
+    fn change_level(&mut self, numbers: &mut Numbers, queue: u64, at: u64, change: impl FnOnce(&mut Fill)) -> String {
+        let Some((_, place)) = numbers.queues.get(&queue) else { return String::new() };
+        let of_model = &mut self.model.queues[*place];
+        let fill = numbers.fills.entry(queue).or_insert_with(|| Fill::new(of_model.depth));
+        change(fill);
+        of_model.levels.push((at, fill.level()));
+        of_model.topic.clone()
     }
 
     fn note_topic(&mut self, topic: &str, activation: usize) {
