@@ -94,7 +94,11 @@ impl Executor {
 
     /// Runs `spin` after the deployment file was checked and its settings for threads were applied. The executors that
     /// only the file names spin along.
-    fn along<R>(&self, options: SpinOptions, spin: impl FnOnce() -> Result<R, SpinError>) -> Result<R, SpinError> {
+    fn along(
+        &self,
+        options: SpinOptions,
+        spin: impl FnOnce() -> Result<SpinEnd, SpinError>,
+    ) -> Result<SpinEnd, SpinError> {
         let leader = self.solo.handle();
         let context = &leader.context;
         // Before the deployment is applied: it can name the runtime's thread, too.
@@ -111,7 +115,7 @@ impl Executor {
         let Some((_, companions)) = deployment else { return spin() };
         let along = Along::begin(companions, leader, options)?;
         let spun = spin();
-        along.end()?;
+        along.end(&spun)?;
         spun
     }
 

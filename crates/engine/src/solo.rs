@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use rospin_core::{Instant, Scheduler};
 
+use crate::companions::Companions;
 use crate::context::Context;
 use crate::executor_core::ExecutorCore;
 use crate::executor_handle::ExecutorHandle;
@@ -28,7 +29,7 @@ pub(crate) struct Solo {
 }
 
 /// All executors that the program has created in a context, to be halted together. Companions are not among them: they
-/// end with those, and a halt of their own would end the next spin.
+/// end with those, and take back a halt of their own only in a round.
 #[derive(Default)]
 struct All(Mutex<Vec<Weak<Shared>>>);
 
@@ -42,6 +43,10 @@ impl Context {
         let executors: Vec<_> = all.0.lock().iter().filter_map(Weak::upgrade).collect();
         for executor in &executors {
             executor.halt();
+        }
+        if self.deployed().is_some() {
+            // After the program's executors: one that leaves the companions looks if it was halted.
+            self.shared::<Companions>().halt_rest();
         }
     }
 }

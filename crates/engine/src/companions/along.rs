@@ -7,7 +7,7 @@ use rospin_core::Instant;
 use super::Companions;
 use crate::executor_handle::ExecutorHandle;
 use crate::executor_options::{SpinOptions, Until};
-use crate::spin_end::SpinError;
+use crate::spin_end::{SpinEnd, SpinError};
 
 /// Guard that keeps the companions spinning along with a leader until it is dropped.
 #[derive(Debug)]
@@ -36,11 +36,15 @@ impl Along {
         Ok(Self { companions: Arc::clone(companions), leader: Some(leader.clone()), rest })
     }
 
-    /// Ends the leader's part in the round, and with the last leader the companions' spins.
+    /// Ends the leader's part in the round, and with the last leader the companions' spins. Beside a short spin that was
+    /// halted or failed, as `spun` says, they do not run what is ready.
     ///
     /// # Errors
     /// The failure of a companion that ended before its leaders.
-    pub(crate) fn end(mut self) -> Result<(), SpinError> {
+    pub(crate) fn end(mut self, spun: &Result<SpinEnd, SpinError>) -> Result<(), SpinError> {
+        if !matches!(spun, Ok(SpinEnd::Done) | Err(SpinError::Timeout)) {
+            self.rest = None;
+        }
         self.leave()
     }
 

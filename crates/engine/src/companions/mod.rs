@@ -169,8 +169,10 @@ impl Companions {
         }
         let round = state.round;
         // In a companion's callback, this thread does not wait for the companions. So they must not run anything more:
-        // it would run after the leader's spin has returned.
-        state.rest = rest.filter(|_| !state.is_here());
+        // it would run after the leader's spin has returned. Nor after a halt, which may have come since the leader's
+        // spin has ended.
+        let is_halted = leader.shared().halt.load(Ordering::Acquire);
+        state.rest = rest.filter(|_| !is_halted && !state.is_here());
         // Each companion takes its halt back under the lock, when it sees that the round is over.
         let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
         for companion in spinning {
@@ -198,6 +200,22 @@ impl Companions {
             resume_unwind(panic);
         }
         failure.map_or(Ok(()), |failure| Err(tell(&failure, leader, true)))
+    }
+
+    /// Ends what companions run after a short round, which may go on for ever. The program's executors were halted
+    /// before.
+    pub(crate) fn halt_rest(&self) {
+        let mut state = self.common.lock();
+        if !state.leaders.is_empty() {
+            // The last leader halts the companions when it leaves, and finds that it was halted itself.
+            return;
+        }
+        state.rest = None;
+        // As in `leave`, each companion takes its halt back under the lock.
+        let spinning = state.companions.iter().filter(|companion| companion.is_spinning);
+        for companion in spinning {
+            companion.executor.handle().halt();
+        }
     }
 }
 

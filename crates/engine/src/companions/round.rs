@@ -167,6 +167,8 @@ impl Common {
             let spun = spin(rest);
             state = self.lock();
             state.note(spun);
+            // A halt of all executors may have ended it.
+            executor.handle().shared().halt.store(false, Ordering::Release);
         }
         state
     }

@@ -10,7 +10,7 @@ use rospin_engine::os::{CoreSet, ThreadId};
 use rospin_engine::{
     CallbackGroup, Context, ContextOptions, Deployment, Executor, ExecutorOptions, GroupOptions, ManualClock,
 };
-use rospin_engine::{OnPanic, SpinEnd, SpinError, SpinOptions, Tick, TimerOptions};
+use rospin_engine::{OnPanic, SpinEnd, SpinError, SpinOptions, Subscription, Tick, TimerOptions};
 
 /// Creates a context in which the deployment file puts the group `moved` on a companion.
 fn context() -> Context {
@@ -262,5 +262,58 @@ fn a_halt_of_all_executors_leaves_no_halt_for_the_next_spin_of_a_companion() {
         let stop = leader.handle();
         let _timer = group.create_timer(TimerOptions::one_shot(Duration::ZERO), move |(), _| stop.halt()).unwrap();
         assert_eq!(leader.spin(SpinOptions::new()).unwrap(), SpinEnd::Halted);
+    });
+}
+
+/// Creates a group on a companion with a callback that publishes on its own topic, so that the companion always has
+/// something to run.
+fn restless(leader: &Executor) -> (CallbackGroup<()>, Subscription, Count) {
+    let ran = Count::new();
+    let count = ran.clone();
+    let group = leader.create_group("moved", ());
+    let again = group.context().create_local_publisher("again").unwrap();
+    let publisher = again.clone();
+    let again_and_again = move |(): &mut (), n: Arc<u32>| {
+        count.up();
+        again.publish(*n);
+    };
+    let subscription = group.create_local_subscription("again", again_and_again).unwrap();
+    publisher.publish(0);
+    (group, subscription, ran)
+}
+
+#[test]
+fn a_halt_of_all_executors_ends_what_companions_run_beside_short_spins() {
+    watchdog(|| {
+        let context = context();
+        let leader = context.create_executor(ExecutorOptions::new("leader"));
+        let (_group, _subscription, ran) = restless(&leader);
+        let (end, ended) = channel();
+        thread::spawn(move || {
+            while leader.spin(SpinOptions::spin_all()).unwrap() == SpinEnd::Done {}
+            end.send(leader).unwrap();
+        });
+        eventually(|| ran.get() > 1_000);
+        context.halt_all();
+        let leader = expect(&ended);
+        // No halt is left for the companion's next spin.
+        let before = ran.get();
+        thread::scope(|scope| {
+            let spin = scope.spawn(|| leader.spin(SpinOptions::new()));
+            eventually(|| ran.get() > before);
+            leader.halt();
+            assert_eq!(spin.join().unwrap().unwrap(), SpinEnd::Halted);
+        });
+    });
+}
+
+#[test]
+fn companions_run_nothing_after_a_short_spin_that_was_halted() {
+    watchdog(|| {
+        let context = context();
+        let leader = context.create_executor(ExecutorOptions::new("leader"));
+        let (_group, _subscription, _) = restless(&leader);
+        context.halt_all();
+        assert_eq!(leader.spin(SpinOptions::spin_all()).unwrap(), SpinEnd::Halted);
     });
 }
