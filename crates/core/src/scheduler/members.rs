@@ -1,5 +1,8 @@
 //! Adding and removing the scheduler's groups and entities.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use super::Scheduler;
 use super::entity_state::{EntityState, Rest};
 use super::timers::TimerState;
@@ -39,10 +42,13 @@ impl Scheduler {
 
     /// Removes a group and all of its entities. Returns true if the group existed.
     pub fn remove_group(&mut self, group: GroupId) -> bool {
-        while let Some(entity) = self.groups.members(group).last() {
-            self.remove_entity(*entity);
+        let mut panic = FirstPanic::default();
+        while let Some(entity) = self.groups.members(group).last().copied() {
+            panic.catch(|| self.remove_entity(entity));
         }
-        self.groups.remove(group)
+        let was_there = self.groups.remove(group);
+        panic.resume();
+        was_there
     }
 
     /// Returns the entities of a group, in no particular order.
@@ -98,19 +104,22 @@ impl Scheduler {
             self.timer_counts[clock] -= 1;
             self.timers[clock].disarm(id);
         }
-        // The groups are updated before the policy is called, which is foreign code.
+        // The groups are updated before the policy is called, which is foreign code. It is told everything, also if it
+        // panics meanwhile.
         let mut is_freed = false;
         for ended in suspended.iter().chain(&resumed) {
             is_freed |= self.groups.leave(ended);
         }
+        let mut panic = FirstPanic::default();
         for ready in pending.iter().filter(|_| may_start).chain(&resumed) {
-            self.ready.withdraw(ready);
+            panic.catch(|| self.ready.withdraw(ready));
         }
-        self.ready.unregister(id, &spec);
+        panic.catch(|| self.ready.unregister(id, &spec));
         if is_freed {
-            self.ready.group_freed(spec.group);
+            panic.catch(|| self.ready.group_freed(spec.group));
         }
-        self.record_withdrawn(pending.into_iter().chain(resumed).chain(suspended));
+        panic.catch(|| self.record_withdrawn(pending.into_iter().chain(resumed).chain(suspended)));
+        panic.resume();
         true
     }
 
@@ -119,5 +128,24 @@ impl Scheduler {
     #[must_use]
     pub fn entity(&self, id: EntityId) -> Option<&EntitySpec> {
         self.entities.get(id.index(), id.generation()).map(|entity| &entity.rest.spec)
+    }
+}
+
+/// The first panic of several calls of foreign code, each of which is made although an earlier one has panicked.
+#[derive(Default)]
+struct FirstPanic(Option<Box<dyn Any + Send>>);
+
+impl FirstPanic {
+    fn catch<R>(&mut self, foreign_code: impl FnOnce() -> R) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(foreign_code)) {
+            self.0.get_or_insert(panic);
+        }
+    }
+
+    /// Goes on with the panic, if there was one.
+    fn resume(self) {
+        if let Some(panic) = self.0 {
+            resume_unwind(panic);
+        }
     }
 }

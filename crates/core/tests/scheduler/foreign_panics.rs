@@ -27,6 +27,10 @@ impl Mine {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    fn is_laid(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn step_on(&self) {
         assert!(!self.0.swap(false, Ordering::Relaxed), "on purpose");
     }
@@ -40,6 +44,7 @@ struct Mined {
     pick: Mine,
     group_freed: Mine,
     withdraw: Mine,
+    unregister: Mine,
 }
 
 impl Policy for Mined {
@@ -51,6 +56,7 @@ impl Policy for Mined {
     }
     fn unregister(&mut self, id: EntityId, spec: &EntitySpec) {
         self.fifo.unregister(id, spec);
+        self.unregister.step_on();
     }
     fn release(&mut self, activation: &Activation) {
         self.fifo.release(activation);
@@ -198,6 +204,44 @@ fn a_policy_that_panics_leaves_no_group_held() {
     withdraw.lay();
     panics(|| scheduler.remove_entity(a));
     assert_eq!(run(&mut scheduler, at(4)), [b]);
+}
+
+#[test]
+fn a_policy_that_panics_while_an_entity_is_removed_is_told_all_of_it() {
+    let [withdraw, unregister, group_freed] = [(); 3].map(|()| Mine::default());
+    let mined = Mined {
+        withdraw: withdraw.clone(),
+        unregister: unregister.clone(),
+        group_freed: group_freed.clone(),
+        ..Mined::default()
+    };
+    let mut scheduler = Scheduler::new(Box::new(mined));
+    let [a, b] = pair(&mut scheduler);
+    let mine = mined_trace(&mut scheduler, |event| matches!(event, TraceEvent::Withdrawn(_)));
+    scheduler.release(at(1), a);
+    let holder = scheduler.next(at(1), THREAD).unwrap();
+    scheduler.suspend(at(1), &holder);
+    scheduler.resume(at(1), a, holder.sequence);
+    scheduler.release(at(2), b);
+    let mines = [&withdraw, &unregister, &group_freed, &mine];
+    mines.into_iter().for_each(Mine::lay);
+    panics(|| scheduler.remove_entity(a));
+    assert_eq!(mines.map(Mine::is_laid), [false; 4]);
+    assert_eq!(run(&mut scheduler, at(2)), [b]);
+}
+
+#[test]
+fn a_group_is_gone_with_all_of_its_entities_although_the_policy_panics() {
+    let unregister = Mine::default();
+    let mut scheduler = Scheduler::new(Box::new(Mined { unregister: unregister.clone(), ..Mined::default() }));
+    let [a, b] = pair(&mut scheduler);
+    let group = scheduler.entity(a).unwrap().group;
+    release_all(&mut scheduler, at(1), [a, b]);
+    unregister.lay();
+    panics(|| scheduler.remove_group(group));
+    assert!(scheduler.entity(a).is_none() && scheduler.entity(b).is_none());
+    assert_eq!(scheduler.group_kind(group), None);
+    assert_eq!(run(&mut scheduler, at(1)), []);
 }
 
 #[test]

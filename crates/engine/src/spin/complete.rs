@@ -6,6 +6,7 @@ use rospin_core::{Activation, EntityId, Instant};
 
 use super::run::Run;
 use crate::body::Ran;
+use crate::incident::contain;
 use crate::loss::LossCause;
 use crate::shared::Shared;
 use crate::source::Pending;
@@ -75,15 +76,33 @@ impl State {
         // The scheduler is called last: its policy and trace may be user code and panic.
         let is_closing = self.give_back(activation, callback, false).is_closing;
         // Items that arrived while it ran were released already, and must not count as older than the items that were
-        // left. So the entity is released before the activation ends. It ends also if that panics: its group must be
-        // free.
-        let released = catch_unwind(AssertUnwindSafe(|| self.release_pending(activation.entity, pending, now)));
-        self.scheduler.complete(now, activation);
-        if let Err(panic) = released {
-            resume_unwind(panic);
+        // left. So the entity is released before the activation ends.
+        let mut is_released = false;
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            self.release_pending(activation.entity, pending, now);
+            is_released = true;
+            self.scheduler.complete(now, activation);
+        }));
+        if ended.is_err() {
+            self.end_after_panic(activation, is_released, is_closing, now);
         }
         self.end_orphan(activation);
+        if let Err(panic) = ended {
+            resume_unwind(panic);
+        }
         is_closing
+    }
+
+    /// Does what is left of the end of an activation after a policy or a trace panicked, at the release or later. The
+    /// activation ends nevertheless, since its group must be free, and the entity goes if its source has ended.
+    #[cold]
+    fn end_after_panic(&mut self, activation: &Activation, is_released: bool, is_closing: bool, now: Instant) {
+        if !is_released {
+            contain(|| self.scheduler.complete(now, activation));
+        }
+        if is_closing {
+            contain(|| self.remove_if_over(activation.entity));
+        }
     }
 
     /// Suspends the activation of a run whose callback waits, or resumes it if its waker was called already.

@@ -27,14 +27,26 @@ impl State {
     /// Removes the group and its entities. A payload that is lent out is dropped when it comes back.
     pub(crate) fn remove_group(&mut self, id: GroupId) {
         let members: Vec<EntityId> = self.scheduler.members(id).collect();
+        let mut panic = None;
         for entity in members {
-            self.remove_entity(entity);
+            // The others go also if the policy or the trace panics.
+            if let Err(another) = catch_unwind(AssertUnwindSafe(|| self.remove_entity(entity))) {
+                match &panic {
+                    None => panic = Some(another),
+                    // Its drop runs user code.
+                    Some(_) => self.leftovers.garbage.push(another),
+                }
+            }
         }
+        // No entity is left, so this calls no foreign code.
         self.scheduler.remove_group(id);
         if self.group_mut(id).is_some()
             && let Some(payload) = self.groups[id.index()].take().and_then(|group| group.payload)
         {
             self.leftovers.garbage.push(payload);
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
     }
 

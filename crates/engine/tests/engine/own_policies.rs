@@ -9,13 +9,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::common::ears::{ear, executor, on, publish};
-use crate::common::{Count, Log, manual, manual_executor, ms, spin_all, watchdog, with_incidents};
+use crate::common::{Count, Log, OnDrop, manual, manual_executor, ms, spin_all, watchdog, with_incidents};
+use futures::channel::oneshot;
 use rospin_core::{EntityId, EntitySpec, GroupId};
 use rospin_engine::policy::{Ordered, View};
 use rospin_engine::trace::TraceEvent;
 use rospin_engine::{
-    Activation, Context, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, OnPanic, Order, Payload,
-    Policy, SpinError, SpinOptions,
+    Activation, Context, EntityOptions, Executor, ExecutorOptions, GroupOptions, IncidentKind, Instant, OnPanic, Order,
+    Payload, Policy, SpinError, SpinOptions,
 };
 
 /// The order by relative deadline, longest first.
@@ -420,5 +421,59 @@ fn a_policy_that_panics_hides_no_panic_of_a_callback() {
                 }
             }
         }
+    });
+}
+
+#[test]
+fn a_policy_that_panics_while_a_group_is_removed_leaves_none_of_its_callbacks() {
+    watchdog(|| {
+        let (_, context) = manual();
+        let (executor, panics_in) = moody(&context, 1);
+        let dropped = Count::new();
+        let group = executor.create_group("group", dropped.on_drop());
+        let heard = Count::new();
+        let subscribe = || {
+            let (count, captured) = (heard.clone(), dropped.on_drop());
+            let callback = move |_: &mut OnDrop, _: Arc<u32>| {
+                captured.touch();
+                count.up();
+            };
+            group.create_local_subscription("topic", callback).unwrap()
+        };
+        let _subscriptions = [subscribe(), subscribe(), subscribe()];
+        let publisher = context.create_local_publisher::<u32>("topic").unwrap();
+        publisher.publish(1);
+        spin_all(&executor);
+        *panics_in.lock().unwrap() = Some("unregister");
+        let removed = catch_unwind(AssertUnwindSafe(|| group.remove()));
+        assert!(removed.is_err(), "the panic is the caller's to see");
+        publisher.publish(2);
+        spin_all(&executor);
+        assert_eq!((heard.get(), dropped.get()), (3, 4), "three callbacks ran once, and went with their payload");
+    });
+}
+
+/// The first activation is that which finds the end of the stream. The second one ends later, and the entity with it.
+#[test]
+fn a_trace_that_panics_at_the_last_completion_keeps_no_entity_whose_stream_has_ended() {
+    watchdog(|| {
+        let (_context, executor, armed) = with_mined_trace("Completed", 1);
+        let group = executor.create_reentrant_group("group");
+        let dropped = Count::new();
+        let captured = dropped.on_drop();
+        let (key, gate) = oneshot::channel::<()>();
+        let callback = move |gate: oneshot::Receiver<()>| {
+            captured.touch();
+            async move { gate.await.unwrap() }
+        };
+        let options = EntityOptions::new("stream").max_in_flight(2);
+        let _entity = group.create_stream_async(options, futures::stream::iter([gate]), callback).unwrap();
+        armed.store(true, Ordering::SeqCst);
+        spin_all(&executor);
+        key.send(()).unwrap();
+        let spun = catch_unwind(AssertUnwindSafe(|| executor.spin(SpinOptions::spin_all())));
+        assert!(spun.is_err(), "the panic is the caller's to see");
+        spin_all(&executor);
+        assert_eq!(dropped.get(), 1);
     });
 }
