@@ -57,27 +57,30 @@ NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const Nod
 
 }  // namespace
 
-/// The executor as rospin has it, and the ways in which a spin is told to end.
+/// The executor as rospin has it, and what it looks for.
 class Executor::Spin
 {
 public:
   Spin(Executor & executor, const ExecutorOptions & options);
   ~Spin();
 
-  /// Looks for new groups and callbacks before the next callback, on the thread that spins.
+  /// Has a thread of the executor look for new groups and callbacks, before the next callback.
   void note_change();
   /// Returns the groups that the registry is to have, and adds their nodes to `held`.
   std::vector<NamedGroup> named_groups(std::vector<NodeBase::SharedPtr> & held);
-  /// True if the spin is to end. Called by rospin between callbacks.
-  static bool is_over(void * spin);
 
   Executor & executor;
   const std::shared_ptr<rospin_context> context = context_of_process();
   const std::shared_ptr<Failure> failure = std::make_shared<Failure>();
   rospin_executor * handle = nullptr;
+  /// Entity of the executor's own, the most urgent one, which looks for changes when it is notified.
+  rospin_entity * changes = nullptr;
   std::atomic<bool> has_changed{true};
-  /// True if rospin asks is_over() in this spin.
-  std::atomic<bool> is_long{false};
+  /// The mode of the last spin that has begun.
+  std::atomic<int32_t> mode{ROSPIN_SPIN_UNTIL_HALTED};
+  /// Held while a spin is cancelled.
+  std::mutex cancelling;
+  rclcpp::OnShutdownCallbackHandle at_shutdown;
 
   /// Protects all that follows.
   std::mutex mutex;
@@ -85,6 +88,11 @@ public:
   /// Nodes and groups, in the order in which they were added.
   std::vector<NodeBase::WeakPtr> nodes;
   std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, NodeBase::WeakPtr>> groups;
+
+private:
+  void create_changes(const std::string & name);
+  /// Looks for changes, and takes nothing: no spin counts that as a callback.
+  static int32_t look(void * spin, rospin_taken *);
 };
 
 Executor::Spin::Spin(Executor & executor, const ExecutorOptions & options)
@@ -99,26 +107,63 @@ Executor::Spin::Spin(Executor & executor, const ExecutorOptions & options)
   asked.busy_poll_ns = options.busy_poll.count();
   check(rospin_executor_create(context.get(), &asked, &handle), "creating the executor `" + options.name + "`");
   registry = std::make_unique<Registry>(context, handle, failure);
+  create_changes("rospin/" + options.name);
 }
 
 Executor::Spin::~Spin()
 {
+  rospin_entity_destroy(changes);
   registry.reset();
   rospin_executor_destroy(handle);
 }
 
+void Executor::Spin::create_changes(const std::string & name)
+{
+  rospin_group_options group_options = {};
+  group_options.struct_size = sizeof(group_options);
+  group_options.name = name.c_str();
+  group_options.is_reentrant = true;
+  rospin_group * group = nullptr;
+  check(rospin_group_create(handle, &group_options, &group), "creating the group `" + name + "`");
+  rospin_entity_options options = {};
+  options.struct_size = sizeof(options);
+  options.name = name.c_str();
+  options.kind = ROSPIN_KIND_WAITABLE;
+  options.has_priority = true;
+  options.priority = UINT32_MAX;
+  rospin_source source = {};
+  source.struct_size = sizeof(source);
+  source.data = this;
+  source.take = look;
+  source.run = [](void *, void *) {return 0;};
+  const rospin_status status = rospin_entity_create(group, &options, &source, &changes);
+  // It lives on as long as the entity.
+  rospin_group_destroy(group);
+  check(status, "creating `" + name + "`");
+}
+
 void Executor::Spin::note_change()
 {
-  // In this order, and the other way around in run(): the spin sees the change, or this sees the spin.
+  // In this order, and the other way around in run(): the spin sees the change, or this sees the mode.
   has_changed.store(true);
-  if (!executor.spinning.load()) {
-    return;
+  // A spin of what is ready has no room for more. The next one looks when it begins.
+  if (mode.load() != ROSPIN_SPIN_SOME) {
+    rospin_entity_notify(changes);
   }
-  if (is_long.load()) {
-    rospin_executor_check(handle);
-  } else {
-    rospin_executor_halt(handle);
+}
+
+int32_t Executor::Spin::look(void * data, rospin_taken *)
+{
+  Spin & spin = *static_cast<Spin *>(data);
+  if (spin.has_changed.load()) {
+    try {
+      spin.executor.refresh();
+    } catch (...) {
+      spin.failure->keep();
+      rospin_executor_halt(spin.handle);
+    }
   }
+  return ROSPIN_TAKE_EMPTY;
 }
 
 std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::SharedPtr> & held)
@@ -156,23 +201,6 @@ std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::Share
   return named;
 }
 
-bool Executor::Spin::is_over(void * data)
-{
-  Spin & spin = *static_cast<Spin *>(data);
-  if (spin.has_changed.load()) {
-    try {
-      spin.executor.refresh();
-    } catch (...) {
-      spin.failure->keep();
-      return true;
-    }
-    if (!rclcpp::ok(spin.executor.context_)) {
-      return true;
-    }
-  }
-  return !spin.executor.spinning.load();
-}
-
 Executor::Executor(const rclcpp::ExecutorOptions & options, size_t threads)
 : Executor([&]() {
       ExecutorOptions all;
@@ -186,13 +214,16 @@ Executor::Executor(const rclcpp::ExecutorOptions & options, size_t threads)
 Executor::Executor(const ExecutorOptions & options)
 : rclcpp::Executor(options.rclcpp), spin_(std::make_unique<Spin>(*this, options))
 {
-  // Nodes, groups and shutdown tell of changes by guard conditions, and this is told of all of them.
-  notify_waitable_->set_on_ready_callback([this](size_t, int) {spin_->note_change();});
+  // Nodes and groups tell of changes by guard conditions, and this is told of all of them.
+  notify_waitable_->set_on_ready_callback([spin = spin_.get()](size_t, int) {spin->note_change();});
+  spin_->at_shutdown = context_->add_on_shutdown_callback(
+    [spin = spin_.get()]() {rospin_executor_halt(spin->handle);});
 }
 
 Executor::~Executor()
 {
   spinning.store(false);
+  context_->remove_on_shutdown_callback(spin_->at_shutdown);
   notify_waitable_->clear_on_ready_callback();
   spin_.reset();
 }
@@ -306,7 +337,10 @@ void Executor::spin_some(std::chrono::nanoseconds max_duration)
     throw std::runtime_error("spin_some() called while already spinning");
   }
   RCPPUTILS_SCOPE_EXIT(spinning.store(false););
-  run(ROSPIN_SPIN_SOME, max_duration, max_duration.count() > 0);
+  // As in rclcpp, which has no error for a negative time.
+  if (max_duration.count() >= 0) {
+    run(ROSPIN_SPIN_SOME, max_duration, max_duration.count() > 0);
+  }
 }
 
 void Executor::spin_all(std::chrono::nanoseconds max_duration)
@@ -329,18 +363,18 @@ void Executor::spin_once_impl(std::chrono::nanoseconds timeout)
 /// Spins in a mode of rospin's, for at most `limit` if it is limited. Throws what leaves a callback.
 void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited)
 {
-  const auto end = std::chrono::steady_clock::now() + limit;
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    // A cancel of an earlier spin is over then, and what is left of it ends the next one before anything runs.
+    std::lock_guard<std::mutex> guard(spin_->cancelling);
+  }
   rospin_spin_options options = {};
   options.struct_size = sizeof(options);
   options.mode = mode;
   options.has_timeout = is_limited;
-  spin_->is_long.store(mode == ROSPIN_SPIN_UNTIL_HALTED);
-  if (spin_->is_long) {
-    options.until = Spin::is_over;
-    options.until_data = spin_.get();
-  }
+  spin_->mode.store(mode);
   rospin_status status = ROSPIN_HALTED;
-  // A halt is a change, a cancel, or what is left of one that came when a spin had just ended.
+  // A halt is a cancel, the shutdown, or what is left of one that came when a spin had just ended.
   while (status == ROSPIN_HALTED) {
     if (spin_->has_changed.load()) {
       refresh();
@@ -348,20 +382,17 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
     if (!spinning.load() || !rclcpp::ok(context_)) {
       return;
     }
-    const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+    const std::chrono::nanoseconds left = limit - (std::chrono::steady_clock::now() - begin);
     options.timeout_ns = std::max<int64_t>(left.count(), 0);
     status = rospin_executor_spin(spin_->handle, &options);
     spin_->failure->rethrow();
     check(status, "spinning");
-    if (status == ROSPIN_OK && mode == ROSPIN_SPIN_ALL && spin_->has_changed.load()) {
-      // Something that a callback has created may be ready, too.
-      status = ROSPIN_HALTED;
-    }
   }
 }
 
 void Executor::cancel()
 {
+  std::lock_guard<std::mutex> guard(spin_->cancelling);
   if (spinning.exchange(false)) {
     rospin_executor_halt(spin_->handle);
   }

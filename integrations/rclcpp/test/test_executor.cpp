@@ -133,6 +133,122 @@ TEST_F(Executor, shutdown_ends_the_spin)
   EXPECT_NO_THROW(executor.spin());
 }
 
+TEST_F(Executor, a_shutdown_ends_the_spin_although_something_is_added_at_once)
+{
+  Topics topics("planner");
+  const auto other = std::make_shared<rclcpp::Node>("other");
+  rospin::Executor executor;
+  const auto first = topics.listen(
+    "first", nullptr, [&]() {
+      rclcpp::shutdown();
+      executor.add_node(other);
+      // Should the spin go on, this is after a second callback.
+      topics.publish();
+      if (topics.order.size() > 1) {
+        executor.cancel();
+      }
+    });
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin();
+  EXPECT_EQ(topics.order, (Order{"first"}));
+}
+
+TEST_F(Executor, a_spin_once_runs_one_callback_although_that_creates_another_one)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  rclcpp::SubscriptionBase::SharedPtr created;
+  const auto first = topics.listen("first", nullptr, [&]() {created = topics.listen("created");});
+  const auto second = topics.listen("second", nullptr, [&]() {created.reset();});
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin_once(rig::LIMIT);
+  EXPECT_EQ(topics.order, (Order{"first"}));
+  executor.spin_once(rig::LIMIT);
+  EXPECT_EQ(topics.order, (Order{"first", "second"}));
+}
+
+TEST_F(Executor, a_spin_once_that_waits_runs_what_another_thread_creates)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  executor.add_node(topics.node);
+  std::thread spinner([&]() {executor.spin_once(rig::LIMIT);});
+  ASSERT_TRUE(rig::wait_until([&]() {return executor.is_spinning();}));
+  const auto only = topics.listen("only");
+  topics.publish();
+  spinner.join();
+  EXPECT_EQ(topics.order, (Order{"only"}));
+}
+
+TEST_F(Executor, a_spin_some_runs_what_was_ready_although_callbacks_create_others)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> created;
+  const auto again = [&]() {
+      created.push_back(topics.listen("created"));
+      if (topics.order.size() < 20) {
+        topics.publishers[0]->publish(Empty());
+      }
+    };
+  const auto first = topics.listen("first", nullptr, again);
+  const auto second = topics.listen("second");
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin_some();
+  EXPECT_EQ(topics.order, (Order{"first", "second"}));
+}
+
+TEST_F(Executor, a_spin_may_be_as_long_as_any_time)
+{
+  Topics topics("planner");
+  rospin::Executor executor;
+  const auto only = topics.listen("only");
+  executor.add_node(topics.node);
+  topics.publish();
+  executor.spin_once(nanoseconds::max());
+  EXPECT_EQ(topics.order, (Order{"only"}));
+  topics.publish();
+  executor.spin_all(nanoseconds::max());
+  EXPECT_EQ(topics.order, (Order{"only", "only"}));
+  topics.publish();
+  executor.spin_some(nanoseconds(-1));
+  EXPECT_EQ(topics.order, (Order{"only", "only"}));
+}
+
+TEST_F(Executor, a_callback_on_the_spinning_thread_may_wait_for_a_client_that_it_creates)
+{
+  using Service = test_msgs::srv::Empty;
+  Topics topics("planner");
+  const auto server = std::make_shared<rclcpp::Node>("server");
+  const auto service = server->create_service<Service>(
+    "reset", [](Service::Request::SharedPtr, Service::Response::SharedPtr) {});
+  rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
+  const auto group = topics.node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto spinner = std::this_thread::get_id();
+  bool is_answered = false;
+  const auto ask = [&]() {
+      if (std::this_thread::get_id() != spinner) {
+        topics.publish();
+        return;
+      }
+      const auto client = topics.node->create_client<Service>("reset", rclcpp::ServicesQoS(), group);
+      const auto response = client->async_send_request(std::make_shared<Service::Request>());
+      is_answered = response.wait_for(rig::LIMIT) == std::future_status::ready;
+      executor.cancel();
+    };
+  const auto asks = topics.listen("ask", nullptr, ask);
+  executor.add_node(topics.node);
+  executor.add_node(server);
+  const auto early = topics.node->create_client<Service>("reset");
+  ASSERT_TRUE(early->wait_for_service(rig::LIMIT));
+  topics.publish();
+  executor.spin();
+  EXPECT_TRUE(is_answered);
+}
+
 /// Runs two callbacks of a group on two threads. Each waits for the other, for a while if `may_meet` is false.
 static bool callbacks_meet(rclcpp::CallbackGroupType type)
 {
