@@ -163,12 +163,14 @@
 #define ROSPIN_TAKE_NEXT 3
 
 /**
- * The source has ended. It is not called again, and its entity is removed. The handle must still be destroyed.
+ * The source has ended. It is not called again, and its entity is removed. The handle must still be destroyed. For
+ * timers, see rospin_timer_create().
  */
 #define ROSPIN_TAKE_CLOSED 4
 
 /**
- * An item was there, could not be taken, and is lost. It is counted and logged. More may be left.
+ * An item was there, could not be taken, and is lost. It is counted and logged. More may be left. For timers, see
+ * rospin_timer_create().
  */
 #define ROSPIN_TAKE_FAILED 5
 
@@ -584,7 +586,8 @@ rospin_status rospin_executor_create(const rospin_context *context,
 
 /**
  * Gives up the handle, and ends the executor: `drop` is called for all of its sources, at the end of the spin if it
- * spins. Groups and entities that are still around do nothing from then on.
+ * spins; for those of timers when their handles are destroyed. Groups and entities that are still around do nothing
+ * from then on.
  */
 void rospin_executor_destroy(rospin_executor *executor);
 
@@ -683,8 +686,10 @@ void rospin_notifier_count_lost(const rospin_notifier *notifier, uint64_t count)
 /**
  * Creates a timer whose due times the caller calculates, see rospin_source.next_due. It is released at its due times,
  * not when they are noticed. With `take`, it is armed again before the callback runs, and may decline to run: it runs
- * if `take` returns ROSPIN_TAKE_MORE, _LAST or _NEXT, which mean the same for a timer. `drop` is not called before the
- * handle is destroyed.
+ * if `take` returns ROSPIN_TAKE_MORE, _LAST or _NEXT, which mean the same for a timer. ROSPIN_TAKE_FAILED declines as
+ * ROSPIN_TAKE_EMPTY does, and is neither counted nor logged. ROSPIN_TAKE_CLOSED ends the timer: it is never due again,
+ * and neither `take` nor `next_due` is called any more. A timer that declines counts as a callback for ROSPIN_SPIN_ONCE
+ * and ROSPIN_SPIN_SOME. `drop` is not called before the handle is destroyed.
  */
 rospin_status rospin_timer_create(const rospin_group *group,
                                   const rospin_entity_options *options,

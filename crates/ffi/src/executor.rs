@@ -129,7 +129,8 @@ unsafe fn executor_options(from: *const rospin_executor_options) -> Result<Execu
 }
 
 /// Gives up the handle, and ends the executor: `drop` is called for all of its sources, at the end of the spin if it
-/// spins. Groups and entities that are still around do nothing from then on.
+/// spins; for those of timers when their handles are destroyed. Groups and entities that are still around do nothing
+/// from then on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rospin_executor_destroy(executor: *mut rospin_executor) {
     // SAFETY: as the header demands.

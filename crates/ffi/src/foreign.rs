@@ -17,9 +17,11 @@ pub const ROSPIN_TAKE_MORE: i32 = 1;
 pub const ROSPIN_TAKE_LAST: i32 = 2;
 /// `take` took an item, and one is left that arrived at rospin_taken.next_arrival_ns.
 pub const ROSPIN_TAKE_NEXT: i32 = 3;
-/// The source has ended. It is not called again, and its entity is removed. The handle must still be destroyed.
+/// The source has ended. It is not called again, and its entity is removed. The handle must still be destroyed. For
+/// timers, see rospin_timer_create().
 pub const ROSPIN_TAKE_CLOSED: i32 = 4;
-/// An item was there, could not be taken, and is lost. It is counted and logged. More may be left.
+/// An item was there, could not be taken, and is lost. It is counted and logged. More may be left. For timers, see
+/// rospin_timer_create().
 pub const ROSPIN_TAKE_FAILED: i32 = 5;
 
 /// What `take` found.

@@ -5,6 +5,7 @@
 //! numbered, and a thread whose answer is not the last one asks once more, so that the last answer is the one that is
 //! set. The lock is held while the caller is asked, and not while the due time is set, which may run other code.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{DueSetter, Mutex, TimerError};
@@ -23,6 +24,8 @@ pub(crate) struct Clockwork {
     asked: Mutex<u64>,
     /// Locked while the caller takes.
     taking: Mutex<()>,
+    /// True once the caller's `take` has said that its source has ended.
+    is_closed: AtomicBool,
     /// Set before the timer can be due.
     setter: OnceLock<DueSetter>,
 }
@@ -35,7 +38,8 @@ impl Clockwork {
             let (number, due) = {
                 let mut asked = self.asked.lock();
                 *asked += 1;
-                (*asked, self.foreign.next_due())
+                let is_closed = self.is_closed.load(Ordering::Acquire);
+                (*asked, if is_closed { None } else { self.foreign.next_due() })
             };
             match due {
                 Some(due) => setter.set(due),
@@ -56,7 +60,12 @@ impl Clockwork {
         }
         let taken = {
             let _taking = self.taking.lock();
-            self.foreign.take()
+            let is_closed = self.is_closed.load(Ordering::Acquire);
+            let taken = if is_closed { Taken::Closed } else { self.foreign.take() };
+            if matches!(taken, Taken::Closed) {
+                self.is_closed.store(true, Ordering::Release);
+            }
+            taken
         };
         // Before the callback: in a reentrant group, the next one may begin meanwhile.
         self.ask();
@@ -68,8 +77,10 @@ impl Clockwork {
 
 /// Creates a timer whose due times the caller calculates, see rospin_source.next_due. It is released at its due times,
 /// not when they are noticed. With `take`, it is armed again before the callback runs, and may decline to run: it runs
-/// if `take` returns ROSPIN_TAKE_MORE, _LAST or _NEXT, which mean the same for a timer. `drop` is not called before the
-/// handle is destroyed.
+/// if `take` returns ROSPIN_TAKE_MORE, _LAST or _NEXT, which mean the same for a timer. ROSPIN_TAKE_FAILED declines as
+/// ROSPIN_TAKE_EMPTY does, and is neither counted nor logged. ROSPIN_TAKE_CLOSED ends the timer: it is never due again,
+/// and neither `take` nor `next_due` is called any more. A timer that declines counts as a callback for ROSPIN_SPIN_ONCE
+/// and ROSPIN_SPIN_SOME. `drop` is not called before the handle is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rospin_timer_create(
     group: *const rospin_group,
@@ -89,8 +100,13 @@ pub unsafe extern "C" fn rospin_timer_create(
         if !foreign.has_next_due() {
             return Err(Failure::invalid("`next_due` of a timer's source is NULL"));
         }
-        let clockwork =
-            Arc::new(Clockwork { foreign, asked: Mutex::new(0), taking: Mutex::new(()), setter: OnceLock::new() });
+        let clockwork = Arc::new(Clockwork {
+            foreign,
+            asked: Mutex::new(0),
+            taking: Mutex::new(()),
+            is_closed: AtomicBool::new(false),
+            setter: OnceLock::new(),
+        });
         // Not due before the caller was asked.
         let never = options.timer();
         let control = Arc::clone(&group.control);

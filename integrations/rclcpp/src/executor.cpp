@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -25,35 +26,70 @@ namespace
 using NodeBase = rclcpp::node_interfaces::NodeBaseInterface;
 using Groups = std::set<rclcpp::CallbackGroup::WeakPtr, std::owner_less<rclcpp::CallbackGroup::WeakPtr>>;
 
-/// Returns the groups of a node, in the order in which they were created, with their names.
-/**
- * The node's own group has the node's name, as in Rust.
- */
-std::vector<NamedGroup> groups_of(NodeBase & node)
+/// The numbers of groups, which they keep as long as they live.
+class GroupNames
 {
-  std::vector<NamedGroup> groups;
-  size_t number = 0;
-  node.for_each_callback_group(
-    [&](rclcpp::CallbackGroup::SharedPtr group) {
-      const bool is_own = group == node.get_default_callback_group();
-      const std::string name = is_own ? node.get_name() : "group" + std::to_string(number++);
-      groups.push_back({std::move(group), node.get_fully_qualified_name(), name});
-    });
-  return groups;
-}
+public:
+  /// Returns the groups of a node, in the order in which they were created, with their names.
+  /**
+   * The node's own group has the node's name, as in Rust.
+   */
+  std::vector<NamedGroup> groups_of(NodeBase & node)
+  {
+    std::vector<NamedGroup> groups;
+    const std::string full = node.get_fully_qualified_name();
+    node.for_each_callback_group(
+      [&](rclcpp::CallbackGroup::SharedPtr group) {
+        const bool is_own = group == node.get_default_callback_group();
+        const std::string name = is_own ? node.get_name() : numbered(group, full);
+        groups.push_back({std::move(group), full, name});
+      });
+    return groups;
+  }
 
-/// Returns the name and node of a group that was added by itself.
-NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const NodeBase::SharedPtr & node)
-{
-  if (node) {
-    for (NamedGroup & named : groups_of(*node)) {
-      if (named.group == group) {
-        return std::move(named);
+  /// Returns the name and node of a group that was added by itself.
+  NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const NodeBase::SharedPtr & node)
+  {
+    if (node) {
+      for (NamedGroup & named : groups_of(*node)) {
+        if (named.group == group) {
+          return std::move(named);
+        }
       }
     }
+    return {group, "", numbered(group, "")};
   }
-  return {group, "", "group"};
-}
+
+private:
+  /// The node and the number of a group.
+  using Number = std::pair<std::string, size_t>;
+
+  /// Returns the name of a group that has none: with the smallest number that no other one of the node has.
+  std::string numbered(const rclcpp::CallbackGroup::SharedPtr & group, const std::string & node)
+  {
+    const auto found = numbers_.find(group);
+    if (found != numbers_.end()) {
+      return "group" + std::to_string(found->second.second);
+    }
+    std::set<Number> taken;
+    for (auto it = numbers_.begin(); it != numbers_.end(); ) {
+      if (it->first.expired()) {
+        it = numbers_.erase(it);
+      } else {
+        taken.insert(it->second);
+        ++it;
+      }
+    }
+    size_t number = 0;
+    while (taken.count({node, number}) > 0) {
+      number += 1;
+    }
+    numbers_[group] = {node, number};
+    return "group" + std::to_string(number);
+  }
+
+  std::map<rclcpp::CallbackGroup::WeakPtr, Number, std::owner_less<rclcpp::CallbackGroup::WeakPtr>> numbers_;
+};
 
 }  // namespace
 
@@ -71,7 +107,10 @@ public:
 
   Executor & executor;
   const std::shared_ptr<rospin_context> context = context_of_process();
-  const std::shared_ptr<Failure> failure = std::make_shared<Failure>();
+  /// Of callbacks of this executor's groups.
+  const std::shared_ptr<Failure> failure = Failure::create();
+  /// Of a look for changes.
+  const std::shared_ptr<Failure> look_failure = Failure::create();
   rospin_executor * handle = nullptr;
   /// Entity of the executor's own, the most urgent one, which looks for changes when it is notified.
   rospin_entity * changes = nullptr;
@@ -88,6 +127,7 @@ public:
   /// Nodes and groups, in the order in which they were added.
   std::vector<NodeBase::WeakPtr> nodes;
   std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, NodeBase::WeakPtr>> groups;
+  GroupNames names;
 
 private:
   void create_changes(const std::string & name);
@@ -159,7 +199,7 @@ int32_t Executor::Spin::look(void * data, rospin_taken *)
     try {
       spin.executor.refresh();
     } catch (...) {
-      spin.failure->keep();
+      spin.look_failure->keep();
       rospin_executor_halt(spin.handle);
     }
   }
@@ -179,7 +219,7 @@ std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::Share
       continue;
     }
     held.push_back(node);
-    for (NamedGroup & group : groups_of(*node)) {
+    for (NamedGroup & group : names.groups_of(*node)) {
       if (left.erase(group.group) > 0) {
         named.push_back(std::move(group));
       }
@@ -194,7 +234,7 @@ std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::Share
     }
     if (left.erase(group) > 0) {
       held.push_back(it->second.lock());
-      named.push_back(named_group(group, held.back()));
+      named.push_back(names.named_group(group, held.back()));
     }
     ++it;
   }
@@ -372,6 +412,8 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
   options.struct_size = sizeof(options);
   options.mode = mode;
   options.has_timeout = is_limited;
+  int32_t stop = 0;
+  options.stop_status = &stop;
   spin_->mode.store(mode);
   rospin_status status = ROSPIN_HALTED;
   // A halt is a cancel, the shutdown, or what is left of one that came when a spin had just ended.
@@ -385,7 +427,10 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
     const std::chrono::nanoseconds left = limit - (std::chrono::steady_clock::now() - begin);
     options.timeout_ns = std::max<int64_t>(left.count(), 0);
     status = rospin_executor_spin(spin_->handle, &options);
-    spin_->failure->rethrow();
+    if (status == ROSPIN_STOPPED) {
+      Failure::rethrow(stop);
+    }
+    spin_->look_failure->rethrow();
     check(status, "spinning");
   }
 }

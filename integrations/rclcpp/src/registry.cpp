@@ -270,7 +270,7 @@ void Registry::set_priority(const std::shared_ptr<const void> & of, uint32_t pri
   for (auto & entry : callbacks_) {
     Callback & callback = entry.second;
     const auto group = callback.group_of.lock();
-    if (group && (callback.of.lock() == of || group == of)) {
+    if (group && !callback.of.expired() && (callback.of.lock() == of || group == of)) {
       create(callback, groups_[group.get()]);
     }
   }

@@ -1,6 +1,8 @@
 #include "source.hpp"
 
 #include <exception>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -63,8 +65,7 @@ int32_t run(void * data, void * item)
     owned->run();
     return 0;
   } catch (...) {
-    static_cast<Data *>(data)->failure->keep();
-    return 1;
+    return static_cast<Data *>(data)->failure->keep();
   }
 }
 
@@ -85,7 +86,52 @@ void drop(void * data)
 
 }  // namespace
 
-void Failure::keep()
+/// All failures by their numbers.
+struct Failures
+{
+  std::mutex mutex;
+  std::map<int32_t, std::weak_ptr<Failure>> by_number;
+};
+
+/// Returns the failures of the process. They are never destroyed, since executors may be destroyed after `main`.
+static Failures & failures()
+{
+  static Failures & failures = *new Failures;
+  return failures;
+}
+
+std::shared_ptr<Failure> Failure::create()
+{
+  const auto failure = std::make_shared<Failure>();
+  std::lock_guard<std::mutex> guard(failures().mutex);
+  auto & all = failures().by_number;
+  for (auto it = all.begin(); it != all.end(); ) {
+    it = it->second.expired() ? all.erase(it) : std::next(it);
+  }
+  failure->number_ = 1;
+  while (all.count(failure->number_) > 0) {
+    failure->number_ += 1;
+  }
+  all[failure->number_] = failure;
+  return failure;
+}
+
+void Failure::rethrow(int32_t number)
+{
+  std::shared_ptr<Failure> failure;
+  {
+    std::lock_guard<std::mutex> guard(failures().mutex);
+    const auto found = failures().by_number.find(number);
+    if (found != failures().by_number.end()) {
+      failure = found->second.lock();
+    }
+  }
+  if (failure) {
+    failure->rethrow();
+  }
+}
+
+int32_t Failure::keep()
 {
   std::lock_guard<std::mutex> guard(mutex_);
   if (first_) {
@@ -93,6 +139,7 @@ void Failure::keep()
   } else {
     first_ = std::current_exception();
   }
+  return number_;
 }
 
 void Failure::rethrow()
@@ -138,6 +185,7 @@ std::shared_ptr<Arrivals> Arrivals::for_late_callers()
   Arrivals * arrivals = left.back();
   left.pop_back();
   arrivals->count_.store(0);
+  arrivals->looks_.store(true);
   return {arrivals, give_back};
 }
 
@@ -170,7 +218,7 @@ void Arrivals::add(size_t count)
 
 bool Arrivals::any() const
 {
-  return count_.load() > 0;
+  return count_.load() > 0 || looks_.load();
 }
 
 Taken Source::take_one()

@@ -2,6 +2,7 @@
 #ifndef SOURCE_HPP_
 #define SOURCE_HPP_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +16,24 @@
 namespace rospin
 {
 
-/// The first exception that left a callback, until the spin throws it.
+/// The first exception that left a callback of an executor's groups, until a spin throws it.
+/**
+ * That may be the spin of another executor, to which a deployment file has moved a group. So the status with which a
+ * callback ends the spin is the number of a failure.
+ */
 class Failure
 {
 public:
-  /// Keeps the exception that is being handled. A later one is logged instead.
-  void keep();
+  static std::shared_ptr<Failure> create();
+  /// Keeps the exception that is being handled, and returns its number. A later one is logged instead.
+  int32_t keep();
   /// Throws the exception if there is one.
   void rethrow();
+  /// Throws the exception of that number if there is one.
+  static void rethrow(int32_t number);
 
 private:
+  int32_t number_ = 0;
   std::mutex mutex_;
   std::exception_ptr first_;
 };
@@ -48,6 +57,10 @@ struct Taken
 };
 
 /// The number of items that came and were not taken yet. Any thread of the middleware counts, and tells the executor.
+/**
+ * There may be some at the beginning that nobody counts any more, because an earlier executor was told of them. So it
+ * looks until a take has found nothing.
+ */
 class Arrivals
 {
 public:
@@ -77,22 +90,33 @@ public:
   Taken take(Take && take)
   {
     const size_t count = count_.load();
-    if (count == 0) {
+    if (count == 0 && !looks_.load()) {
       return {};
     }
     std::unique_ptr<Item> item;
     try {
       item = take();
     } catch (...) {
-      count_.fetch_sub(1);
+      forget(std::min<size_t>(count, 1));
       throw;
     }
-    const size_t gone = item ? 1 : count;
-    const bool more = count_.fetch_sub(gone) > gone;
-    return {std::move(item), more};
+    if (!item) {
+      looks_.store(false);
+      forget(count);
+      return {nullptr, any()};
+    }
+    forget(std::min<size_t>(count, 1));
+    return {std::move(item), any()};
   }
 
 private:
+  void forget(size_t count)
+  {
+    count_.fetch_sub(count);
+  }
+
+  /// True until a take has found nothing.
+  std::atomic<bool> looks_{true};
   std::atomic<size_t> count_{0};
   std::mutex mutex_;
   rospin_notifier * notifier_ = nullptr;

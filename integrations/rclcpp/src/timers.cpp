@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "rcl/time.h"
@@ -96,8 +98,13 @@ public:
   int64_t next_due() override
   {
     int64_t due = 0;
-    // Not timer_.lock(): this may run under the lock of the clock, which the end of a timer wants.
-    const rcl_ret_t result = rcl_timer_get_next_call_time(handle_.get(), &due);
+    // Not timer_.lock(): this may run under the lock of the clock, which the end of a timer wants. detach() lets this
+    // handle go, after the last call under that lock.
+    const auto handle = handle_now();
+    if (!handle) {
+      return ROSPIN_NEVER;
+    }
+    const rcl_ret_t result = rcl_timer_get_next_call_time(handle.get(), &due);
     if (timer_.expired() || result == RCL_RET_TIMER_CANCELED) {
       rcl_reset_error();
       return ROSPIN_NEVER;
@@ -112,10 +119,11 @@ public:
   int64_t period() const override
   {
     int64_t period = 0;
-    if (is_driven(clock_->get_clock_handle())) {
+    const auto handle = handle_now();
+    if (!handle || is_driven(clock_->get_clock_handle())) {
       return 0;
     }
-    const rcl_ret_t result = rcl_timer_get_period(handle_.get(), &period);
+    const rcl_ret_t result = rcl_timer_get_period(handle.get(), &period);
     if (result != RCL_RET_OK) {
       rclcpp::exceptions::throw_from_rcl_error(result, "a timer does not know its period");
     }
@@ -124,6 +132,8 @@ public:
 
   void attach(const rospin_entity * entity) override
   {
+    // Whatever happens: the earlier entity is destroyed next.
+    jumps_.reset();
     const auto timer = timer_.lock();
     if (!timer) {
       return;
@@ -142,6 +152,12 @@ public:
     if (const auto timer = timer_.lock()) {
       timer->clear_on_reset_callback();
     }
+    // The end of rcl's timer takes the lock of its clock, and that of this source may come under it. So it ends here.
+    std::shared_ptr<const rcl_timer_t> handle;
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      std::swap(handle, handle_);
+    }
   }
 
   bool is_gone() const override
@@ -150,6 +166,13 @@ public:
   }
 
 private:
+  /// Returns rcl's timer; none once the source is detached.
+  std::shared_ptr<const rcl_timer_t> handle_now() const
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return handle_;
+  }
+
   /// True if the timer's steady clock and rospin's are the same one of the kernel's.
   bool reads_our_clock() const
   {
@@ -159,20 +182,37 @@ private:
   }
 
   /// Returns the time on rospin's clock at which the timer's clock should show `due`.
-  int64_t on_our_clock(int64_t due) const
+  int64_t on_our_clock(int64_t due)
   {
     rcl_clock_t * clock = clock_->get_clock_handle();
     const int64_t left = due - now_of(clock);
     const int64_t now = rospin_context_now(context_.get());
     if (is_driven(clock)) {
-      return left <= 0 ? now : ROSPIN_NEVER;
+      return left <= 0 ? since_when(due, now) : ROSPIN_NEVER;
     }
     return now + (clock->type == RCL_STEADY_TIME ? left : std::min(left, TRUST_NS));
   }
 
+  /// Returns since when the timer is due, which is `now` if that is new: its place in the order stays, although it is
+  /// asked each time that the clock is set.
+  int64_t since_when(int64_t due, int64_t now)
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (passed_due_ != due) {
+      passed_due_ = due;
+      passed_at_ = now;
+    }
+    return passed_at_;
+  }
+
   const std::weak_ptr<TimerBase> timer_;
   const rclcpp::Clock::SharedPtr clock_;
-  const std::shared_ptr<const rcl_timer_t> handle_;
+  /// Protects what may change.
+  mutable std::mutex mutex_;
+  std::shared_ptr<const rcl_timer_t> handle_;
+  /// The last due time that had passed on a clock that somebody drives, and when that was noticed, on rospin's clock.
+  int64_t passed_due_ = INT64_MIN;
+  int64_t passed_at_ = 0;
   const std::shared_ptr<const rospin_context> context_;
   bool is_on_our_clock_ = false;
   rclcpp::JumpHandler::SharedPtr jumps_;

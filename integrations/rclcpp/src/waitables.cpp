@@ -1,6 +1,8 @@
 #include "waitables.hpp"
 
 #include <deque>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -48,17 +50,21 @@ public:
     waiting_.push_back({part, count});
   }
 
-  /// Takes one of the first part, which goes to the end if it has more.
-  int pop()
+  /// Takes one of the first part, which goes to the end if it has more. Returns false if no part has any.
+  bool pop(int & part)
   {
     std::lock_guard<std::mutex> guard(mutex_);
+    if (waiting_.empty()) {
+      return false;
+    }
     Waiting first = waiting_.front();
     waiting_.pop_front();
     first.count -= 1;
     if (first.count > 0) {
       waiting_.push_back(first);
     }
-    return first.part;
+    part = first.part;
+    return true;
   }
 
 private:
@@ -79,11 +85,29 @@ struct Told
   Arrivals arrivals;
 };
 
+/// Returns the news of a waitable, which it has as long as it lives: rclcpp tells the next executor of later ones only.
+std::shared_ptr<Told> told_of(const Waitable::SharedPtr & waitable)
+{
+  using All = std::map<std::weak_ptr<Waitable>, std::shared_ptr<Told>, std::owner_less<std::weak_ptr<Waitable>>>;
+  // Never destroyed, since executors may be destroyed after `main`.
+  static std::mutex & mutex = *new std::mutex;
+  static All & all = *new All;
+  std::lock_guard<std::mutex> guard(mutex);
+  for (auto it = all.begin(); it != all.end(); ) {
+    it = it->first.expired() ? all.erase(it) : std::next(it);
+  }
+  std::shared_ptr<Told> & told = all[waitable];
+  if (!told) {
+    told = std::make_shared<Told>();
+  }
+  return told;
+}
+
 class WaitableSource : public Source
 {
 public:
   explicit WaitableSource(const Waitable::SharedPtr & waitable)
-  : waitable_(waitable)
+  : waitable_(waitable), told_(told_of(waitable))
   {
   }
 
@@ -125,13 +149,16 @@ private:
     if (!waitable) {
       return nullptr;
     }
-    const int part = told_->parts.pop();
+    int part = 0;
+    if (!told_->parts.pop(part)) {
+      return nullptr;
+    }
     auto data = waitable->take_data_by_entity_id(part);
     return std::make_unique<WaitableItem>(std::move(waitable), std::move(data));
   }
 
   const std::weak_ptr<Waitable> waitable_;
-  const std::shared_ptr<Told> told_ = std::make_shared<Told>();
+  const std::shared_ptr<Told> told_;
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ class Topics
 {
 public:
   explicit Topics(const std::string & name)
-  : node(std::make_shared<rclcpp::Node>(name, rclcpp::NodeOptions().use_intra_process_comms(true)))
+  : node(std::make_shared<rclcpp::Node>(name, options()))
   {
   }
 
@@ -80,6 +80,12 @@ public:
     for (const auto & publisher : publishers) {
       publisher->publish(Empty());
     }
+  }
+
+  /// Without events of its parameters, which the node listens to itself: only the topics have callbacks that run.
+  static rclcpp::NodeOptions options()
+  {
+    return rclcpp::NodeOptions().use_intra_process_comms(true).start_parameter_event_publisher(false);
   }
 
   rclcpp::Node::SharedPtr node;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "rig.hpp"
@@ -105,6 +106,48 @@ TEST_F(Deployment, template_names_groups_and_callbacks)
   for (const char * name : names) {
     EXPECT_NE(written.find(name), std::string::npos) << name << " is not in\n" << written;
   }
+}
+
+TEST_F(Deployment, groups_keep_their_names_when_others_end)
+{
+  const Variable variable(
+    "ROSPIN_DEPLOYMENT", "groups.toml",
+    "[[executor]]\nname = \"control\"\n\n[[group]]\nnode = \"planner\"\nname = \"group1\"\nexecutor = \"control\"\n");
+  Topics topics("planner");
+  rospin::Executor executor;
+  rospin::ExecutorOptions options;
+  options.name = "control";
+  rospin::Executor control(options);
+  auto first = topics.node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto second = topics.node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto moved = topics.listen("moved", second);
+  executor.add_node(topics.node);
+  first.reset();
+  // It must not be another `group1`.
+  const auto third = topics.node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
+  const auto stays = topics.listen("stays", third);
+  topics.publish();
+  executor.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, (Order{"stays"}));
+  control.spin_all(nanoseconds(0));
+  EXPECT_EQ(topics.order, (Order{"stays", "moved"}));
+}
+
+TEST_F(Deployment, an_exception_leaves_the_spin_of_the_executor_that_a_group_was_moved_to)
+{
+  const Variable variable(
+    "ROSPIN_DEPLOYMENT", "failing.toml",
+    "[[executor]]\nname = \"control\"\n\n[[group]]\nnode = \"planner\"\nname = \"planner\"\nexecutor = \"control\"\n");
+  Topics topics("planner");
+  rospin::Executor executor;
+  rospin::ExecutorOptions options;
+  options.name = "control";
+  rospin::Executor control(options);
+  const auto bad = topics.listen("bad", nullptr, []() {throw std::domain_error("no map");});
+  executor.add_node(topics.node);
+  topics.publish();
+  EXPECT_THROW(control.spin(), std::domain_error);
+  EXPECT_NO_THROW(executor.spin_some());
 }
 
 TEST_F(Deployment, an_executor_of_a_deployment_runs_along)

@@ -363,6 +363,53 @@ public:
   void clear_on_ready_callback() override {}
 };
 
+/// A waitable that is ready whenever somebody rings.
+class Bell : public Mute
+{
+public:
+  std::shared_ptr<void> take_data_by_entity_id(size_t) override {return nullptr;}
+  void execute(const std::shared_ptr<void> &) override {runs += 1;}
+  void set_on_ready_callback(std::function<void(size_t, int)> callback) override {ring = callback;}
+
+  std::function<void(size_t, int)> ring;
+  int runs = 0;
+};
+
+TEST_F(Executor, what_waits_runs_although_the_node_is_removed_and_added_again)
+{
+  using Service = test_msgs::srv::Empty;
+  Topics topics("planner");
+  const auto bell = std::make_shared<Bell>();
+  topics.node->get_node_waitables_interface()->add_waitable(bell, nullptr);
+  const auto only = topics.listen("only");
+  int requests = 0;
+  const auto service = topics.node->create_service<Service>(
+    "reset", [&](Service::Request::SharedPtr, Service::Response::SharedPtr) {requests += 1;});
+  int samples = 0;
+  rclcpp::SubscriptionOptions options;
+  options.use_intra_process_comm = rclcpp::IntraProcessSetting::Disable;
+  const auto listener = topics.node->create_subscription<Empty>(
+    "only", 10, [&](Empty::ConstSharedPtr) {samples += 1;}, options);
+  const auto caller = std::make_shared<rclcpp::Node>("caller");
+  const auto client = caller->create_client<Service>("reset");
+  ASSERT_TRUE(client->wait_for_service(rig::LIMIT));
+  rospin::Executor first;
+  first.add_node(topics.node);
+  first.spin_all(nanoseconds(0));
+  for (int i = 0; i < 3; i += 1) {
+    topics.publish();
+    client->async_send_request(std::make_shared<Service::Request>());
+  }
+  bell->ring(3, 0);
+  ASSERT_TRUE(rig::spin_until(first, [&]() {return samples == 1;}));
+  first.remove_node(topics.node);
+  rospin::Executor second;
+  second.add_node(topics.node);
+  ASSERT_TRUE(rig::spin_until(second, [&]() {
+      return bell->runs == 3 && topics.order.size() == 3 && requests == 3 && samples == 3;
+    }));
+}
+
 TEST_F(Executor, a_waitable_without_events_keeps_nothing_else_from_running)
 {
   Topics topics("planner");

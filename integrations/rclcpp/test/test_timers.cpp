@@ -110,6 +110,29 @@ TEST_F(Timers, that_are_gone_do_not_run)
   EXPECT_EQ(simulation.ticks_at(10), 0);
 }
 
+TEST_F(Timers, that_are_gone_may_have_a_group_that_gets_a_priority)
+{
+  rospin::Executor executor;
+  Simulation simulation(executor);
+  simulation.timer.reset();
+  executor.set_priority(simulation.node->get_node_base_interface()->get_default_callback_group(), 5);
+  EXPECT_EQ(simulation.ticks_at(10), 0);
+}
+
+TEST_F(Timers, of_simulated_time_keep_their_places_when_it_goes_on)
+{
+  rig::Topics topics("planner");
+  rospin::Executor executor;
+  Simulation simulation(executor);
+  const auto scan = topics.listen("scan", nullptr, [&]() {EXPECT_EQ(simulation.ticks, 1);});
+  executor.add_node(topics.node);
+  executor.spin_all(nanoseconds(0));
+  simulation.set(10);
+  topics.publish();
+  EXPECT_EQ(simulation.ticks_at(11), 1);
+  EXPECT_EQ(topics.order, (rig::Order{"scan"}));
+}
+
 TEST_F(Timers, on_the_steady_clock_run_when_they_are_due)
 {
   const auto node = std::make_shared<rclcpp::Node>("timed");

@@ -14,6 +14,7 @@ struct timer {
   int drops;
   bool is_cancelled;
   bool cancels_itself;
+  bool is_closed;
 };
 
 static int64_t next_due(void *data) {
@@ -24,6 +25,10 @@ static int64_t next_due(void *data) {
 /* What rcl_timer_call() does: decides if the timer runs, and when it is next due. */
 static int32_t call(void *data, rospin_taken *taken) {
   struct timer *timer = data;
+  if (timer->is_closed) {
+    timer->declined++;
+    return ROSPIN_TAKE_CLOSED;
+  }
   if (timer->is_cancelled || timer->next > rospin_context_now(timer->context)) {
     timer->declined++;
     return ROSPIN_TAKE_EMPTY;
@@ -140,6 +145,28 @@ static void a_timer_declines(void) {
   fixture_end(&f);
 }
 
+static void a_timer_ends_that_is_closed(int64_t known_period) {
+  struct fixture f = fixture_new(NULL, 1);
+  struct timer timer = {.context = f.context, .period = 10 * MS, .known_period = known_period, .next = 10 * MS};
+  rospin_entity *entity = timer_new(f.group, &timer, true);
+  timer.is_closed = true;
+  advance(&f, 10 * MS);
+  CHECK(timer.declined == 1);
+  timer.is_closed = false;
+  advance(&f, 100 * MS);
+  CHECK(rospin_timer_update(entity) == ROSPIN_OK);
+  advance(&f, 100 * MS);
+  CHECK(timer.runs == 0 && timer.declined == 1 && timer.drops == 0);
+  /* The executor ends, and the timer keeps its data. */
+  rospin_group_destroy(f.group);
+  rospin_executor_destroy(f.executor);
+  CHECK(timer.drops == 0);
+  rospin_entity_destroy(entity);
+  CHECK(timer.drops == 1);
+  rospin_context_destroy(f.context);
+  rospin_clock_destroy(f.clock);
+}
+
 static void timers_and_entities_share_one_order(void) {
   struct fixture f = fixture_new(NULL, 1);
   struct counted a = {0}, b = {0};
@@ -241,6 +268,8 @@ void test_timers(void) {
     due_times_are_kept(has_take, 7 * MS);
   }
   a_timer_declines();
+  a_timer_ends_that_is_closed(0);
+  a_timer_ends_that_is_closed(10 * MS);
   timers_and_entities_share_one_order();
   timers_are_changed_while_they_spin();
 }
