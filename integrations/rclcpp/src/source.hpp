@@ -97,6 +97,8 @@ public:
     try {
       item = take();
     } catch (...) {
+      // Tried again only for those that came: it may fail each time.
+      looks_.store(looks_.load() && count > 0);
       forget(std::min<size_t>(count, 1));
       throw;
     }

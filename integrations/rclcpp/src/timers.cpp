@@ -188,17 +188,17 @@ private:
     const int64_t left = due - now_of(clock);
     const int64_t now = rospin_context_now(context_.get());
     if (is_driven(clock)) {
-      return left <= 0 ? since_when(due, now) : ROSPIN_NEVER;
+      return since_when(due, left <= 0 ? now : ROSPIN_NEVER);
     }
     return now + (clock->type == RCL_STEADY_TIME ? left : std::min(left, TRUST_NS));
   }
 
-  /// Returns since when the timer is due, which is `now` if that is new: its place in the order stays, although it is
-  /// asked each time that the clock is set.
+  /// Returns since when the timer is due: `now`, which may be ROSPIN_NEVER, unless it was due before. Its place in the
+  /// order stays, although it is asked each time that the clock is set.
   int64_t since_when(int64_t due, int64_t now)
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    if (passed_due_ != due) {
+    if (passed_due_ != due || passed_at_ == ROSPIN_NEVER || now == ROSPIN_NEVER) {
       passed_due_ = due;
       passed_at_ = now;
     }
@@ -210,9 +210,9 @@ private:
   /// Protects what may change.
   mutable std::mutex mutex_;
   std::shared_ptr<const rcl_timer_t> handle_;
-  /// The last due time that had passed on a clock that somebody drives, and when that was noticed, on rospin's clock.
-  int64_t passed_due_ = INT64_MIN;
-  int64_t passed_at_ = 0;
+  /// The last due time on a clock that somebody drives, and when it was noticed on rospin's clock that it had passed.
+  int64_t passed_due_ = 0;
+  int64_t passed_at_ = ROSPIN_NEVER;
   const std::shared_ptr<const rospin_context> context_;
   bool is_on_our_clock_ = false;
   rclcpp::JumpHandler::SharedPtr jumps_;
