@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -416,6 +417,7 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
   options.stop_status = &stop;
   spin_->mode.store(mode);
   rospin_status status = ROSPIN_HALTED;
+  const uint64_t runs_before = runs_of_thread();
   // A halt is a cancel, the shutdown, or what is left of one that came when a spin had just ended.
   while (status == ROSPIN_HALTED) {
     if (spin_->has_changed.load()) {
@@ -432,6 +434,10 @@ void Executor::run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited
     }
     spin_->look_failure->rethrow();
     check(status, "spinning");
+    if (mode == ROSPIN_SPIN_ONCE && status == ROSPIN_OK && runs_of_thread() == runs_before) {
+      // It was a timer that was cancelled when it was due.
+      status = ROSPIN_HALTED;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "source.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -16,6 +17,8 @@ namespace rospin
 
 namespace
 {
+
+thread_local uint64_t runs = 0;
 
 /// A source as rospin has it.
 struct Data
@@ -61,6 +64,7 @@ int32_t take_tick(void * data, rospin_taken * taken)
 int32_t run(void * data, void * item)
 {
   const std::unique_ptr<Item> owned(static_cast<Item *>(item));
+  runs += 1;
   try {
     owned->run();
     return 0;
@@ -235,6 +239,11 @@ int64_t Source::next_due()
 int64_t Source::period() const
 {
   return 0;
+}
+
+uint64_t runs_of_thread()
+{
+  return runs;
 }
 
 rospin_source source_for_rospin(std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, bool is_timer)

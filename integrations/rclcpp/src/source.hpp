@@ -152,6 +152,9 @@ private:
   std::mutex taking_;
 };
 
+/// Returns the number of callbacks that this thread has run.
+uint64_t runs_of_thread();
+
 /// Returns the functions and the data by which rospin reaches the source. An exception of its callback goes to
 /// `failure`.
 /**

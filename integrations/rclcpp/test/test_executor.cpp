@@ -228,18 +228,22 @@ TEST_F(Executor, a_callback_on_the_spinning_thread_may_wait_for_a_client_that_it
   rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
   const auto group = topics.node->create_callback_group(rclcpp::CallbackGroupType::Reentrant);
   const auto spinner = std::this_thread::get_id();
+  std::atomic<bool> is_asking{false};
   bool is_answered = false;
   const auto ask = [&]() {
       if (std::this_thread::get_id() != spinner) {
+        // The spinning thread is the only one that is left.
         topics.publish();
+        rig::wait_until([&]() {return is_asking.load();});
         return;
       }
+      is_asking = true;
       const auto client = topics.node->create_client<Service>("reset", rclcpp::ServicesQoS(), group);
       const auto response = client->async_send_request(std::make_shared<Service::Request>());
       is_answered = response.wait_for(rig::LIMIT) == std::future_status::ready;
       executor.cancel();
     };
-  const auto asks = topics.listen("ask", nullptr, ask);
+  const auto asks = topics.listen("ask", group, ask);
   executor.add_node(topics.node);
   executor.add_node(server);
   const auto early = topics.node->create_client<Service>("reset");
